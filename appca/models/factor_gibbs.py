@@ -401,7 +401,7 @@ def log_complete(data: ChainData, seen: CachedFactorState, unit: float, kind: st
     total += _log_normal(_squares(state.X), int(state.Z.sum()), TAU2)
     if kind == FIXED:
         n, K = state.Z.shape
-        return total - n * numerics.log_binomial(K, int(state.Z[0].sum()))
+        return float(total - n * numerics.log_binomial(K, int(state.Z[0].sum())))
     return total + log_structure(state, kind, unit)
 
 

@@ -3,11 +3,11 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from appca.models import factor_gibbs, free_supports, independent_supports
+from appca.models import factor_gibbs
 from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
 from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
 from appca.models.data_checks import refuse_constant
@@ -31,6 +31,8 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import upright
 from appca.models.threads import single_threaded_blas
 
+T = TypeVar("T")
+
 
 class Draw(NamedTuple):
     """One draw of the parameters, as the estimator publishes it."""
@@ -42,6 +44,59 @@ class Draw(NamedTuple):
     weights: Array  # (K,) probability that a new row uses a column
     power: Array  # (K,) sums over rows of the squares of x z w
     alpha: float
+
+
+# Paragraphs that the documentation of several models has in common, by the marks that name them.
+SHARED = {
+    "sparse": """init : {"ica", "pca", "random"}
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
+        factors; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    loading_shape, loading_scale : float
+        The prior of sigma2_W, as that of sigma2.""",
+    "common": """noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    verbose : bool or int
+        Print a line an iteration.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.""",
+    "attributes": """mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.""",
+}
+
+
+def documented(model: type[T]) -> type[T]:
+    """Put the shared paragraphs into the documentation of a model."""
+    for mark, text in SHARED.items():
+        model.__doc__ = (model.__doc__ or "").replace(f"[{mark}]", text)
+    return model
 
 
 @dataclass(eq=False, repr=False)
@@ -76,7 +131,7 @@ class FreeModel(Queries):
         "alpha_",
     )
 
-    _sums_over_supports: ClassVar[Any] = free_supports
+    _orthonormal: ClassVar[bool] = False
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows
@@ -157,7 +212,7 @@ class FreeModel(Queries):
             n_paths=getattr(self, "n_paths", 0),
             stream=0,
             weights=self.weights_,
-            sums=self._sums_over_supports,
+            orthonormal=self._orthonormal,
         )
 
     @property
@@ -225,6 +280,7 @@ class SparseFA(FreeModel):
         return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
@@ -239,37 +295,8 @@ class FiniteSparseFA(SparseFA):
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
         Mass parameter; "infer" learns it.
-    init : {"ica", "pca", "random"}
-        Where chains start: independent components, principal components, or a random rotation of
-        those. Only "ica" leads to the true columns when there is little noise.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
-    n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
-        factors; the error falls with its root.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
-    chain_starts : {"overdispersed", "init"}
-        Where chains after the first start: each from its own random rotation of the principal
-        components, so that chains that agree have found the same posterior from different places;
-        or as `init` says, like the first (each with its own run of "ica").
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
-    loading_shape, loading_scale : float
-        The same for sigma2_W.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+    [sparse]
+    [common]
 
     Attributes
     ----------
@@ -278,16 +305,7 @@ class FiniteSparseFA(SparseFA):
     n_components_ : int.
     n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
-    mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) ones: W carries the scale.
-    alpha_ : float.
-    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
-    scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
-    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
-    n_iter_ : int, sweeps.
-    stop_reason_ : str.
+    [attributes]
 
     References
     ----------
@@ -309,6 +327,7 @@ class FiniteSparseFA(SparseFA):
     max_components: int = 10
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class InfiniteSparseFA(SparseFA):
     """Infinite sparse factor analysis (isFA), by Gibbs sampling (Knowles and Ghahramani 2011).
@@ -324,37 +343,8 @@ class InfiniteSparseFA(SparseFA):
         bound does not matter if it is well above the number of factors that the fit learns.
     alpha : "infer" or float
         Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
-    init : {"ica", "pca", "random"}
-        Where chains start: independent components, principal components, or a random rotation of
-        those. Only "ica" leads to the true columns when there is little noise.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
-    n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
-        factors; the error falls with its root.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
-    chain_starts : {"overdispersed", "init"}
-        Where chains after the first start: each from its own random rotation of the principal
-        components, so that chains that agree have found the same posterior from different places;
-        or as `init` says, like the first (each with its own run of "ica").
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
-    loading_shape, loading_scale : float
-        The same for sigma2_W.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+    [sparse]
+    [common]
 
     Attributes
     ----------
@@ -365,16 +355,7 @@ class InfiniteSparseFA(SparseFA):
     n_components_ : int, the most frequent number of factors.
     n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
-    mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) ones: W carries the scale.
-    alpha_ : float.
-    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
-    scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
-    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
-    n_iter_ : int, sweeps.
-    stop_reason_ : str.
+    [attributes]
 
     References
     ----------
@@ -398,6 +379,7 @@ class InfiniteSparseFA(SparseFA):
     max_components: int = 20
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.
@@ -422,23 +404,9 @@ class NonparametricPPCA(FreeModel):
         Chains, sweeps discarded, draws kept per chain, sweeps per draw. Chains start far from one
         another: the first from the principal directions, each other one from its own random
         rotation of them.
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
     latent_shape, latent_scale : float
-        The same for tau2, where it is not fixed by `latent_variance`.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+        The prior of tau2, as that of sigma2, where it is not fixed by `latent_variance`.
+    [common]
 
     Attributes
     ----------
@@ -476,7 +444,7 @@ class NonparametricPPCA(FreeModel):
     """
 
     _model: ClassVar[str] = "NPPCA"
-    _sums_over_supports: ClassVar[Any] = independent_supports
+    _orthonormal: ClassVar[bool] = True
 
     max_components: int = 10
     _: KW_ONLY
