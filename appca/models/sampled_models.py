@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from appca.models import factor_gibbs
+from appca.models import factor_gibbs, gibbs
 from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
 from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
 from appca.models.data_checks import refuse_constant
@@ -21,7 +21,6 @@ from appca.models.gibbs import (
     SubspacePrior,
     first_nonparametric_state,
     look_at_subspace,
-    nonparametric_sampler,
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
@@ -473,9 +472,8 @@ class NonparametricPPCA(FreeModel):
             first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        return [look_at_subspace(data, state) for state in first], nonparametric_sampler(
-            data, prior, PRIORS[self.prior]
-        )
+        seen = [look_at_subspace(data, state) for state in first]
+        return seen, gibbs.sampler(data, prior, PRIORS[self.prior])
 
     def _drawn(self, seen: CachedSubspaceState) -> Draw:
         state = seen.state
