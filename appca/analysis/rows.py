@@ -164,9 +164,8 @@ def _over_scales(
     model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return sets (C, size), and their log evidence up to a constant, over all scales of rows."""
-    from appca.models.given_supports import log_densities
     from appca.models.set_tree import supports
-    from appca.models.supports import CollapsedModel
+    from appca.models.supports import CollapsedModel, log_densities
 
     sets, root = supports(len(W), size), np.sqrt(tau2)
     Z = np.zeros((len(sets), len(W)), dtype=bool)

@@ -36,14 +36,13 @@ from appca.models.factor_em import (
     sample_size,
     turned_start,
 )
-from appca.models.factor_gibbs import CachedGibbsState, FactorPrior
+from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look, members_of
 from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
 from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
 from appca.models.products import data_of
-from appca.models.row_sums import look
 from appca.models.rows import Observations, Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS, OVERDISPERSED
 from appca.models.threads import single_threaded_blas
@@ -230,12 +229,14 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
-        def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
+        def start(
+            rng: np.random.Generator, heard: Callback | None
+        ) -> tuple[CachedFactorState, str]:
             climbed = fit(rng, rows, begins, control._replace(callback=heard))
             state = factor_gibbs.first_state(rng, rows, climbed, variance)
             return look(data, state), climbed.stop_reason
 
-        def afar(rng: np.random.Generator) -> CachedGibbsState:
+        def afar(rng: np.random.Generator) -> CachedFactorState:
             begin = partial(turned_start, self.n_components, self.n_active)
             short = control._replace(callback=None, annealing=0, max_iter=1)
             climbed = fit(rng, rows, [("random rotation", begin)], short)
@@ -244,11 +245,11 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         others = afar if self.chain_starts == OVERDISPERSED else None
         starts, stopped = initial_states(rngs, start, callback, others)
         origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-        sampler = factor_gibbs.sampler(data, prior)
+        sampler = factor_gibbs.sampler(data, prior, factor_gibbs.FIXED)
         chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
-        W, X, members, mean, noise, _ = chains.best.state
+        W, X, Z, mean, noise, *_ = chains.best.state
         second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
-        publish_factors(self, rows._replace(origin=origin + mean), state, second, members)
+        publish_factors(self, rows._replace(origin=origin + mean), state, second, members_of(Z))
         return self._keep_draws(chains)
 
     def _posterior(self) -> FactorPosterior:

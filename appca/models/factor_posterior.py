@@ -14,10 +14,10 @@ import numpy as np
 
 from appca.models import (
     fixed_size_supports,
-    given_supports,
-    independent_supports,
+    free_supports,
     numerics,
     polynomials,
+    supports,
 )
 from appca.models.draws import ParameterDraw
 from appca.models.factor_em import PRIOR, FactorState
@@ -197,12 +197,12 @@ class FactorPosterior(SupportPosterior):
         return fixed_size_supports.expected(seen.c, seen.model, self.n_active, seen.seeds)
 
     def _log_support(self, seen: FactorQuery, Z: Array) -> Array:
-        return given_supports.log_densities(seen.c, Z, seen.model)
+        return supports.log_densities(seen.c, Z, seen.model)
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
         seen = self.seen(X)
         Z = fixed_size_supports.draw(rng, seen.c, seen.model, self.n_active, seen.seeds)
-        return given_supports.draw_scores_given(rng, seen.c, Z, seen.model)
+        return supports.draw_scores_given(rng, seen.c, Z, seen.model)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -229,11 +229,11 @@ class FreePosterior(SupportPosterior):
     """Any W, and any number of components active."""
 
     weights: Array  # (K,) probability that a row uses a component
-    sums: Any  # `free_supports`, or `independent_supports` where W'W = I
+    orthonormal: bool  # W'W = I: each component decides for itself
 
     @property
     def n_supports(self) -> float:
-        if self.sums is independent_supports:
+        if self.orthonormal:
             return 1.0
         return float(2.0 ** len(self.components) / CHEAPER)
 
@@ -244,26 +244,28 @@ class FreePosterior(SupportPosterior):
         C, noise = self.components.astype(np.float64), self.noise
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         tau2 = float(self.latent[0])
-        question = Question(rows.products / noise, times(C, C.T) / noise, tau2, self.weights)
+        question = Question(
+            rows.products / noise, times(C, C.T) / noise, tau2, self.weights, self.orthonormal
+        )
         return FreeQuery(question, numerics.background(rows.squares, noise, X.shape[1]))
 
     def best(self, seen: FreeQuery) -> Any:
-        return self.sums.best(seen.question)
+        return free_supports.best(seen.question)
 
     def summed(self, seen: FreeQuery) -> Any:
-        return self.sums.summed(seen.question, self.n_paths, self.stream)
+        return free_supports.summed(seen.question, self.n_paths, self.stream)
 
     def means(self, seen: FreeQuery, supports: Array) -> Any:
-        return self.sums.scores(seen.question, supports)
+        return free_supports.scores(seen.question, supports)
 
     def _expected(self, seen: FreeQuery) -> Any:
-        return self.sums.expected(seen.question)
+        return free_supports.expected(seen.question)
 
     def _log_support(self, seen: FreeQuery, Z: Array) -> Any:
-        return self.sums.log_shares(seen.question, Z)
+        return free_supports.log_shares(seen.question, Z)
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Any:
-        return self.sums.draw_scores(rng, self.seen(X).question, self.n_paths)
+        return free_supports.draw_scores(rng, self.seen(X).question, self.n_paths)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > MORE_LIKELY)

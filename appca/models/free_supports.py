@@ -3,27 +3,27 @@
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
 with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
-(`every_set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
-importance sampling.
+(`set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
+importance sampling. Orthonormal columns decide for themselves, exactly, for any K: f(z) is the sum
+of z_k a_k with the logits a_k of `numerics`, so that
+
+    p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
-from appca.models import fixed_size_supports, given_supports
+from appca.models import fixed_size_supports, supports
 from appca.models.settings import MOST_COLUMNS
-from appca.models.supports import CollapsedModel, Seeds, SupportEstimate
+from appca.models.supports import CollapsedModel, Floats, Mask, Seeds, SupportEstimate
 from appca.models.threads import in_order
 
 if TYPE_CHECKING:
     from appca.models.support_kernels import FreeSupportRows
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROWS_A_WALK = 64  # whose sums stay in the cache
 
@@ -41,11 +41,23 @@ class Question(NamedTuple):
     G: Floats  # (K, K) W'W / sigma2
     tau2: float
     weights: Floats  # (K,) pi, inside (0, 1)
+    orthonormal: bool = False
 
     @property
     def odds(self) -> Floats:
         """Prior log odds of each column."""
         return np.asarray(np.log(self.weights) - np.log1p(-self.weights))
+
+    @property
+    def precision(self) -> Floats:
+        """Posterior precision (K,) of each score alone."""
+        return np.asarray(np.diagonal(self.G) + 1.0 / self.tau2)
+
+    @property
+    def log_odds(self) -> Floats:
+        """Posterior log odds (n, K) of each column alone."""
+        s = self.precision
+        return np.asarray(0.5 * np.square(self.c) / s - 0.5 * np.log(self.tau2 * s) + self.odds)
 
     @property
     def nothing(self) -> float:
@@ -104,6 +116,9 @@ def _walk(q: Question, streams: Seeds, part: slice, out: EverySet) -> None:
 def best(q: Question) -> Best:
     """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
     n, K = q.c.shape
+    if q.orthonormal:
+        Z = q.log_odds > 0
+        return Best(Z, q.log_odds.sum(axis=1, where=Z) + q.nothing)
     if K <= MOST_COLUMNS:
         return every_set(q).best
     from appca.models import support_kernels as kernels
@@ -119,6 +134,9 @@ def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
     The errors of estimates with different streams of random numbers are independent.
     """
     n, K = q.c.shape
+    if q.orthonormal:
+        log_sum = np.logaddexp(0.0, q.log_odds).sum(axis=1) + q.nothing
+        return SupportEstimate(log_sum, np.zeros(n), expit(q.log_odds), "exact, column by column")
     if K > MOST_COLUMNS:
         return _sampled(q, n_paths, stream)
     method = f"exact, by enumeration of {2**K} sets"
@@ -128,6 +146,8 @@ def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
 
 def scores(q: Question, Z: Mask) -> Floats:
     """Posterior means of x * z given one set a row, (n, K)."""
+    if q.orthonormal:
+        return np.where(Z, q.c / q.precision, 0.0)
     from appca.models import support_kernels as kernels
 
     H = np.empty(q.c.shape)
@@ -137,12 +157,16 @@ def scores(q: Question, Z: Mask) -> Floats:
 
 def expected(q: Question) -> Floats:
     """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
+    if q.orthonormal:
+        return np.asarray(expit(q.log_odds) * (q.c / q.precision))
     return every_set(q).H if q.c.shape[1] <= MOST_COLUMNS else scores(q, best(q).Z)
 
 
 def log_shares(q: Question, Z: Mask) -> Floats:
     """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
-    f = given_supports.log_densities(q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
+    if q.orthonormal:
+        return np.asarray(q.log_odds.sum(axis=1, where=Z) + q.nothing)
+    f = supports.log_densities(q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
     return np.asarray(f + Z @ q.odds + q.nothing)
 
 
@@ -151,11 +175,14 @@ def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
 
     Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion probabilities.
     """
+    if q.orthonormal:
+        drawn = q.c / q.precision + rng.standard_normal(q.c.shape) / np.sqrt(q.precision)
+        return np.where(rng.random(q.c.shape) < expit(q.log_odds), drawn, 0.0)
     if q.c.shape[1] > MOST_COLUMNS:
         Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
     else:
         Z = every_set(q, fixed_size_supports.draw_seeds(rng, len(q.c))).drawn
-    return given_supports.draw_scores_given(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
+    return supports.draw_scores_given(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
 
 
 def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:

@@ -1,24 +1,19 @@
 """Gibbs sampling for models with orthonormal columns: adaptive and nonparametric PPCA.
 
-Gibbs sweeps for models with orthonormal columns.
-
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I)
 
 Orthonormal columns do not compete, so x integrates out component by component and z_n depends on
-the data through the logits alone. The models differ in the prior of Z and hence in the function
-that draws Z from the logits; all else is here.
+the data through the logits alone. The models differ in the prior of Z (`PRIORS`); all else is here.
 
-Gibbs sampling for adaptive PPCA: algorithm 3 of the paper, with its mistakes mended.
+Adaptive PPCA is algorithm 3 of the paper, with its mistakes mended: the score of a component is
+divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and not by twice that, members are
+visited in a random order, and there is no alpha to draw.
 
-The score of a component is divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and
-not by twice that, members are visited in a random order, and there is no alpha to draw.
-
-Gibbs sampling for PPCA with an unknown number of components (the paper's section 4.1.1).
-
-The paper's algorithm 2 is not a valid kernel: a column that only one row uses can never be kept,
-the number proposed is capped, and r / (1 + r) is no rule of acceptance. Here Z is labelled by K_max
-columns, and its prior is the Indian buffet conditioned on at most K_max used columns, or the finite
-Beta-Bernoulli prior on K_max columns.
+For an unknown number of components (the paper's section 4.1.1), the paper's algorithm 2 is not a
+valid kernel: a column that only one row uses can never be kept, the number proposed is capped, and
+r / (1 + r) is no rule of acceptance. Here Z is labelled by K_max columns, and its prior is the
+Indian buffet conditioned on at most K_max used columns, or the finite Beta-Bernoulli prior on K_max
+columns.
 """
 
 from collections.abc import Callable
@@ -104,6 +99,18 @@ class CachedSubspaceState(NamedTuple):
 
 # (rng, state, logits (N, K)) -> Z (N, K)
 DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], NDArray[np.bool_]]
+Indicators = NDArray[np.bool_]
+
+
+class IndicatorPrior(NamedTuple):
+    """A prior of Z; without the rules for alpha, L ones in each row, all sets alike."""
+
+    draw: DrawIndicators
+    draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float] | None = None
+    expected: Callable[[Indicators, float], Array] = expected_buffet  # (Z, alpha) -> of a new row
+    log_density: Callable[[Indicators, float], float] | None = None  # (Z, alpha)
+
+
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
 # MAP-within-Gibbs, its maximum
 UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
@@ -129,19 +136,22 @@ def sweep(
     data: ChainData,
     seen: CachedSubspaceState,
     prior: SubspacePrior,
-    draw_indicators: DrawIndicators,
+    indicators: IndicatorPrior,
     update_directions: UpdateDirections = stiefel.draw,
 ) -> CachedSubspaceState:
-    """Redraw Z with x integrated out, then X, W, mu, sigma2 and tau2; alpha is left alone.
+    """Redraw Z with x integrated out, then X, W, mu, sigma2, tau2 and alpha.
 
     (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
-    with the data are all that a sweep costs.
+    with the data are all that a sweep costs. Unused columns of W have F = 0, so they wander freely.
     """
     state, P = seen.state, seen.P
-    Z = draw_indicators(rng, state, numerics.logits(P, state.sigma2, state.tau2))
+    Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
     cross = _crossed(data, X)
     moved = redraw_parameters(rng, data, cross, state._replace(X=X, Z=Z), prior, update_directions)
+    if prior.alpha is not None and indicators.draw_alpha is not None:
+        alpha = indicators.draw_alpha(rng, prior.alpha, state.alpha, Z)
+        moved = moved._replace(alpha=alpha)
     return CachedSubspaceState(moved, _projected(data, moved), cross)
 
 
@@ -282,42 +292,12 @@ def draw_swaps(
     return Z
 
 
-INDICATORS: dict[str, DrawIndicators] = {"block": draw_block, "swap": draw_swaps}
 DIRECTIONS: dict[str, UpdateDirections] = {
     "sample": stiefel.draw,
     # W at the maximum of its conditional: the paper's MAP-within-Gibbs
     "polar": lambda _rng, F, W: stiefel.polar(F, W),
     "pymanopt": lambda _rng, F, W: stiefel.maximise(F, W),
 }
-
-
-def subspace_sampler(
-    data: ChainData, prior: SubspacePrior, indicators: str, directions: str
-) -> Sampler[CachedSubspaceState]:
-    """Bundle sweep, traces and records for `chains.sample`."""
-    draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
-    return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, draw_indicators, update_directions),
-        partial(measure_subspace, data, prior),
-        partial(record_subspace, data),
-        average,
-    )
-
-
-def measure_subspace(data: ChainData, prior: SubspacePrior, seen: CachedSubspaceState) -> Measures:
-    """Give the exact log-likelihood, X and Z integrated out; W is uniform and mu flat."""
-    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
-    sums = polynomials.log_elementary(logits_of(seen), n_active)
-    total = row_background(data, seen.state) + float(sums.sum())
-    total -= N * numerics.log_binomial(K, n_active)
-    return Measures(total, total + hyper_density(seen.state, prior))
-
-
-def record_subspace(data: ChainData, seen: CachedSubspaceState) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
-    (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
-    joint = complete_density(data, seen) - N * numerics.log_binomial(K, n_active)
-    return describe(data.rows, seen.state) | {"log_joint": np.asarray(joint)}
 
 
 S = TypeVar("S")
@@ -327,8 +307,8 @@ class Plan(NamedTuple):
     """How the posterior is sampled."""
 
     schedule: Schedule
-    indicators: str  # a name in adaptive_ppca_gibbs.INDICATORS
-    directions: str  # a name in adaptive_ppca_gibbs.DIRECTIONS
+    indicators: str  # a name in PRIORS
+    directions: str  # a name in DIRECTIONS
     own_starts: bool  # whether every chain starts from an EM fit of its own
     overdispersed: bool  # whether chains after the first start from random rotations, without EM
     noise: InverseGamma  # priors, in units of the mean feature variance
@@ -378,8 +358,8 @@ def fit_by_gibbs(
         return look_at_subspace(data, rotated_state(rng, rows, settings))
 
     prior = prior_of(plan, settings, data.squares / data.size)
-    sampler = subspace_sampler(data, prior, plan.indicators, plan.directions)
-    chains = run_chains(rng, rows, plan, Beginnings(start, afar), sampler, control.callback)
+    steps = sampler(data, prior, PRIORS[plan.indicators], DIRECTIONS[plan.directions])
+    chains = run_chains(rng, rows, plan, Beginnings(start, afar), steps, control.callback)
     best = chains.best.state
     about_mean = about(rows.X, (origin_of(rows) + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
@@ -457,18 +437,6 @@ def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
 LEAST_NOISE = 0.01
 
 
-Indicators = NDArray[np.bool_]
-
-
-class FeaturePrior(NamedTuple):
-    """What a prior of Z with free row sums must be able to do."""
-
-    expected: Callable[[Indicators, float], Array]  # (Z, alpha) -> weights for a new row
-    draw_indicators: DrawIndicators
-    draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float]
-    log_density: Callable[[Indicators, float], float]  # (Z, alpha)
-
-
 def draw_truncated(
     rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
 ) -> Indicators:
@@ -493,11 +461,13 @@ def draw_beta_bernoulli(
 
 
 PRIORS = {
-    "ibp": FeaturePrior(
-        expected_buffet, draw_truncated, draw_alpha_truncated, partial(log_buffet, labelled=True)
+    "block": IndicatorPrior(draw_block),
+    "swap": IndicatorPrior(draw_swaps),
+    "ibp": IndicatorPrior(
+        draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)
     ),
-    "beta-bernoulli": FeaturePrior(
-        expected_beta_bernoulli, draw_beta_bernoulli, draw_alpha_finite, log_beta_bernoulli
+    "beta-bernoulli": IndicatorPrior(
+        draw_beta_bernoulli, draw_alpha_finite, expected_beta_bernoulli, log_beta_bernoulli
     ),
 }
 
@@ -518,60 +488,56 @@ def first_nonparametric_state(
     return SubspaceGibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent, 1.0)
 
 
-def advance(
-    rng: np.random.Generator,
+def sampler(
     data: ChainData,
-    seen: CachedSubspaceState,
     prior: SubspacePrior,
-    features: FeaturePrior,
-) -> CachedSubspaceState:
-    """Redraw everything once. Unused columns of W have F = 0, so they wander freely."""
-    seen = sweep(rng, data, seen, prior, features.draw_indicators)
-    if prior.alpha is None:
-        return seen
-    state = seen.state
-    alpha = features.draw_alpha(rng, prior.alpha, state.alpha, state.Z)
-    return seen._replace(state=state._replace(alpha=alpha))
-
-
-def nonparametric_sampler(
-    data: ChainData, prior: SubspacePrior, features: FeaturePrior
+    indicators: IndicatorPrior,
+    update_directions: UpdateDirections = stiefel.draw,
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
     return Sampler(
-        lambda rng, seen: advance(rng, data, seen, prior, features),
-        partial(measure_nonparametric, data, prior, features),
-        partial(record_nonparametric, data, features),
+        lambda rng, seen: sweep(rng, data, seen, prior, indicators, update_directions),
+        partial(measure, data, prior, indicators),
+        partial(record, data, indicators),
         average,
     )
 
 
-def measure_nonparametric(
-    data: ChainData, prior: SubspacePrior, features: FeaturePrior, seen: CachedSubspaceState
+def measure(
+    data: ChainData, prior: SubspacePrior, indicators: IndicatorPrior, seen: CachedSubspaceState
 ) -> Measures:
-    """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
-    state = seen.state
-    likelihood = row_background(data, state) + float(logits_of(seen).sum(where=state.Z))
-    return Measures(
-        likelihood,
-        likelihood + features.log_density(state.Z, state.alpha) + hyper_density(state, prior),
-    )
+    """Give the exact log-likelihood, X integrated out, and with the priors.
+
+    W is uniform and mu flat. Z is integrated out, too, where all of its sets are alike; else the
+    prior of Z counts in the posterior.
+    """
+    state, (N, K) = seen.state, seen.P.shape
+    if indicators.log_density is None:
+        L = int(state.Z[0].sum())
+        of_rows = float(polynomials.log_elementary(logits_of(seen), L).sum())
+        of_rows -= N * numerics.log_binomial(K, L)
+        of_Z = 0.0
+    else:
+        of_rows = float(logits_of(seen).sum(where=state.Z))
+        of_Z = indicators.log_density(state.Z, state.alpha)
+    likelihood = row_background(data, state) + of_rows
+    return Measures(likelihood, likelihood + of_Z + hyper_density(state, prior))
 
 
-def record_nonparametric(
-    data: ChainData, features: FeaturePrior, seen: CachedSubspaceState
-) -> Draws:
+def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
 
-    It is a density of scores in units of the root mean square of the data: their number differs
-    between draws, and in the data's own unit so would what another unit adds.
+    Where the number of scores differs between draws, it is a density of scores in units of the root
+    mean square of the data: in the data's own unit it would depend on that unit.
     """
-    state = seen.state
-    joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)
-    joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
-    return describe(data.rows, state) | {
-        "log_joint": np.asarray(joint),
-        "alpha": np.asarray(state.alpha),
-        "n_components": np.asarray(state.Z.any(axis=0).sum()),
-        "weights": of_used(features.expected(state.Z, state.alpha), state.Z),
-    }
+    state, (N, K) = seen.state, seen.P.shape
+    kept, joint = describe(data.rows, state), complete_density(data, seen)
+    if indicators.log_density is None:
+        joint -= N * numerics.log_binomial(K, int(state.Z[0].sum()))
+    else:
+        joint += indicators.log_density(state.Z, state.alpha)
+        joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
+        kept["alpha"] = np.asarray(state.alpha)
+        kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
+        kept["weights"] = of_used(indicators.expected(state.Z, state.alpha), state.Z)
+    return kept | {"log_joint": np.asarray(joint)}

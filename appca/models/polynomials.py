@@ -70,8 +70,8 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
             log_e[part] = room.log_elementary(a[part], n_active)
         return log_e
     log_e = np.empty(len(a))
-    for part in _parts(*a.shape, n_active):
-        table = Table(a[part], n_active)
+    for part in _parts(len(a), a.shape[1], n_active):
+        table = SubsetTable(a[part], n_active)
         log_e[part] = table.base + np.log(table.sums[-1, -1])
     return log_e
 
@@ -88,8 +88,8 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     if a.shape[1] > LARGEST_FOR_COLUMNS:
         return by_points(a, n_active)
     log_e, r, weights = np.empty(len(a)), np.empty(a.shape), np.eye(n_active + 1)[n_active]
-    for part in _parts(*a.shape, n_active):
-        log_e[part], r[part], _ = Table(a[part], n_active).inclusion(weights)
+    for part in _parts(len(a), a.shape[1], n_active):
+        log_e[part], r[part], _ = SubsetTable(a[part], n_active).inclusion(weights)
     return log_e, r
 
 
@@ -104,9 +104,9 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
     if a.shape[1] > LARGEST_FOR_COLUMNS:
         return _rejected(rng, a, n_active)
     uniforms, active = rng.random(a.shape), np.empty(a.shape, dtype=bool)
-    for part in _parts(*a.shape, n_active):
+    for part in _parts(len(a), a.shape[1], n_active):
         size = np.full(len(a[part]), n_active)
-        active[part] = Table(a[part], n_active).walk(size, uniforms[part])
+        active[part] = SubsetTable(a[part], n_active).walk(size, uniforms[part])
     return active
 
 
@@ -153,7 +153,7 @@ def _parts(n: int, K: int, n_active: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, n, step)]
 
 
-class Table:
+class SubsetTable:
     """Sums over subsets of at most J components of some rows, relative to a level."""
 
     def __init__(self, logits: NDArray[Any], n_active: int | None = None) -> None:
@@ -225,7 +225,7 @@ def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floa
     log_sum, r, sizes = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))
     weights = np.exp(np.log(probabilities) - log_counts(K))
     for part in _parts(n, K, K):
-        log_sum[part], r[part], sizes[part] = Table(logits[part]).inclusion(weights)
+        log_sum[part], r[part], sizes[part] = SubsetTable(logits[part]).inclusion(weights)
     return log_sum, r, sizes
 
 
@@ -235,7 +235,7 @@ def draw_sized(rng: np.random.Generator, logits: Floats, probabilities: Floats) 
     uniforms, chosen = rng.random((n, K + 1)), np.zeros((n, K), dtype=bool)
     weights = np.exp(np.log(probabilities) - log_counts(K))
     for part in _parts(n, K, K):
-        table, u = Table(logits[part]), uniforms[part]
+        table, u = SubsetTable(logits[part]), uniforms[part]
         sizes = np.cumsum(table.sums[K] * weights[:, None], axis=0)
         size = (sizes > u[:, K] * sizes[-1]).argmax(axis=0)
         chosen[part] = table.walk(size, u)
@@ -310,7 +310,7 @@ class Room:
 
     def log_elementary(self, rows: Array, n_active: int) -> Array:
         """Return log e_L (n,) of some rows."""
-        from appca.models.polynomial_kernels import characteristic
+        from appca.models.set_kernels import characteristic
 
         n, K = rows.shape
         centre = self._take(rows, n_active)
@@ -322,11 +322,11 @@ class Room:
         total = 1.0 + re.sum(axis=0)
         self._sums = cosine, sine, re, im, total
         log_e: Array = self._log_product(tilt, n_active) + np.log(total / size)
-        return log_e[:n] + n_active * centre
+        return np.asarray(log_e[:n] + n_active * centre)
 
     def inclusion(self) -> Array:
         """Return the inclusion (n, K) of the rows that `log_elementary` has summed; a view."""
-        from appca.models.polynomial_kernels import inclusion
+        from appca.models.set_kernels import inclusion
 
         cosine, sine, re, im, total = self._sums
         x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
@@ -352,7 +352,7 @@ class Room:
 
     def _tilted_to(self, n_active: int) -> tuple[Array, Array]:
         """Solve sum p = L for the tilt, roughly; return it and sum p (1 - p), and leave p."""
-        from appca.models.polynomial_kernels import tilted
+        from appca.models.set_kernels import tilted
 
         np.exp(np.clip(self._away, -FARTHEST, 0.0, out=self._up), out=self._up)
         np.exp(np.clip(-self._away, -FARTHEST, 0.0, out=self._down), out=self._down)

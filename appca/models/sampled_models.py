@@ -3,17 +3,17 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from appca.models import factor_gibbs, free_supports, independent_supports
+from appca.models import factor_gibbs, gibbs
 from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
 from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
 from appca.models.estimator import Queries, generator
-from appca.models.factor_gibbs import CachedSparseState, Kind, SparsePrior
+from appca.models.factor_gibbs import FINITE, INFINITE, CachedFactorState, FactorPrior, look
 from appca.models.factor_posterior import FreePosterior
 from appca.models.gibbs import (
     PRIORS,
@@ -21,16 +21,16 @@ from appca.models.gibbs import (
     SubspacePrior,
     first_nonparametric_state,
     look_at_subspace,
-    nonparametric_sampler,
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.products import data_of
-from appca.models.row_sums import look
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import upright
 from appca.models.threads import single_threaded_blas
+
+T = TypeVar("T")
 
 
 class Draw(NamedTuple):
@@ -43,6 +43,59 @@ class Draw(NamedTuple):
     weights: Array  # (K,) probability that a new row uses a column
     power: Array  # (K,) sums over rows of the squares of x z w
     alpha: float
+
+
+# Paragraphs that the documentation of several models has in common, by the marks that name them.
+SHARED = {
+    "sparse": """init : {"ica", "pca", "random"}
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
+        factors; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    loading_shape, loading_scale : float
+        The prior of sigma2_W, as that of sigma2.""",
+    "common": """noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    verbose : bool or int
+        Print a line an iteration.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.""",
+    "attributes": """mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.""",
+}
+
+
+def documented(model: type[T]) -> type[T]:
+    """Put the shared paragraphs into the documentation of a model."""
+    for mark, text in SHARED.items():
+        model.__doc__ = (model.__doc__ or "").replace(f"[{mark}]", text)
+    return model
 
 
 @dataclass(eq=False, repr=False)
@@ -77,7 +130,7 @@ class FreeModel(Queries):
         "alpha_",
     )
 
-    _sums_over_supports: ClassVar[Any] = free_supports
+    _orthonormal: ClassVar[bool] = False
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows
@@ -158,7 +211,7 @@ class FreeModel(Queries):
             n_paths=getattr(self, "n_paths", 0),
             stream=0,
             weights=self.weights_,
-            sums=self._sums_over_supports,
+            orthonormal=self._orthonormal,
         )
 
     @property
@@ -187,7 +240,7 @@ class FreeModel(Queries):
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
-    _infinite: ClassVar[bool]
+    _kind: ClassVar[str]
 
     _: KW_ONLY
     init: str = "ica"
@@ -196,16 +249,12 @@ class SparseFA(FreeModel):
     loading_shape: float = 1.0
     loading_scale: float = 0.01
 
-    @property
-    def _kind(self) -> Kind:
-        return Kind(self._infinite, self.max_components)
-
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows
-    ) -> tuple[list[CachedSparseState], Sampler[CachedSparseState]]:
+    ) -> tuple[list[CachedFactorState], Sampler[CachedFactorState]]:
         data = data_of(rows)
         variance = data.squares / data.size
-        prior = SparsePrior(
+        prior = FactorPrior(
             noise=self._noise_prior(variance),
             loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
             alpha=self._alpha_prior(),
@@ -216,13 +265,13 @@ class SparseFA(FreeModel):
         others = "random" if self.chain_starts == OVERDISPERSED else self.init
         inits = [self.init, *[others] * (len(rngs) - 1)]
         first = [
-            factor_gibbs.first_sparse_state(rng, rows, self._kind, alpha, init)
+            factor_gibbs.first_sparse_state(rng, rows, self._kind, self.max_components, init)
             for rng, init in zip(rngs, inits, strict=True)
         ]
-        seen = [look(data, state) for state in first]
-        return seen, factor_gibbs.sparse_sampler(data, prior, self._kind)
+        seen = [look(data, state._replace(alpha=alpha)) for state in first]
+        return seen, factor_gibbs.sampler(data, prior, self._kind)
 
-    def _drawn(self, seen: CachedSparseState) -> Draw:
+    def _drawn(self, seen: CachedFactorState) -> Draw:
         state = seen.state
         weights = factor_gibbs.expected(state, self._kind)
         power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
@@ -230,6 +279,7 @@ class SparseFA(FreeModel):
         return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
@@ -244,37 +294,8 @@ class FiniteSparseFA(SparseFA):
         Number K of factors of the model; those that no row uses are not published.
     alpha : "infer" or float
         Mass parameter; "infer" learns it.
-    init : {"ica", "pca", "random"}
-        Where chains start: independent components, principal components, or a random rotation of
-        those. Only "ica" leads to the true columns when there is little noise.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
-    n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
-        factors; the error falls with its root.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
-    chain_starts : {"overdispersed", "init"}
-        Where chains after the first start: each from its own random rotation of the principal
-        components, so that chains that agree have found the same posterior from different places;
-        or as `init` says, like the first (each with its own run of "ica").
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
-    loading_shape, loading_scale : float
-        The same for sigma2_W.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+    [sparse]
+    [common]
 
     Attributes
     ----------
@@ -283,16 +304,7 @@ class FiniteSparseFA(SparseFA):
     n_components_ : int.
     n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
-    mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) ones: W carries the scale.
-    alpha_ : float.
-    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
-    scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
-    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
-    n_iter_ : int, sweeps.
-    stop_reason_ : str.
+    [attributes]
 
     References
     ----------
@@ -308,12 +320,13 @@ class FiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _infinite = False
+    _kind = FINITE
     _model = "fsFA"
 
     max_components: int = 10
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class InfiniteSparseFA(SparseFA):
     """Infinite sparse factor analysis (isFA), by Gibbs sampling (Knowles and Ghahramani 2011).
@@ -329,37 +342,8 @@ class InfiniteSparseFA(SparseFA):
         bound does not matter if it is well above the number of factors that the fit learns.
     alpha : "infer" or float
         Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
-    init : {"ica", "pca", "random"}
-        Where chains start: independent components, principal components, or a random rotation of
-        those. Only "ica" leads to the true columns when there is little noise.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
-    n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
-        factors; the error falls with its root.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
-    chain_starts : {"overdispersed", "init"}
-        Where chains after the first start: each from its own random rotation of the principal
-        components, so that chains that agree have found the same posterior from different places;
-        or as `init` says, like the first (each with its own run of "ica").
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
-    loading_shape, loading_scale : float
-        The same for sigma2_W.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+    [sparse]
+    [common]
 
     Attributes
     ----------
@@ -370,16 +354,7 @@ class InfiniteSparseFA(SparseFA):
     n_components_ : int, the most frequent number of factors.
     n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
-    mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) ones: W carries the scale.
-    alpha_ : float.
-    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
-    scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
-    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
-    n_iter_ : int, sweeps.
-    stop_reason_ : str.
+    [attributes]
 
     References
     ----------
@@ -397,12 +372,13 @@ class InfiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _infinite = True
+    _kind = INFINITE
     _model = "isFA"
 
     max_components: int = 20
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.
@@ -427,23 +403,9 @@ class NonparametricPPCA(FreeModel):
         Chains, sweeps discarded, draws kept per chain, sweeps per draw. Chains start far from one
         another: the first from the principal directions, each other one from its own random
         rotation of them.
-    noise_shape, noise_scale : float
-        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
-        features and density proportional to s^(-shape - 1) exp(-scale v / s).
     latent_shape, latent_scale : float
-        The same for tau2, where it is not fixed by `latent_variance`.
-    alpha_shape, alpha_rate : float
-        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
-        `alpha` is "infer".
-    random_state : int, Generator, RandomState or None
-        For starts, draws and `sample`.
-    verbose : bool or int
-        Print a line an iteration.
-    callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
-    whiten : bool
-        Divide scores by their root mean square when active.
+        The prior of tau2, as that of sigma2, where it is not fixed by `latent_variance`.
+    [common]
 
     Attributes
     ----------
@@ -481,7 +443,7 @@ class NonparametricPPCA(FreeModel):
     """
 
     _model: ClassVar[str] = "NPPCA"
-    _sums_over_supports: ClassVar[Any] = independent_supports
+    _orthonormal: ClassVar[bool] = True
 
     max_components: int = 10
     _: KW_ONLY
@@ -510,9 +472,8 @@ class NonparametricPPCA(FreeModel):
             first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        return [look_at_subspace(data, state) for state in first], nonparametric_sampler(
-            data, prior, PRIORS[self.prior]
-        )
+        seen = [look_at_subspace(data, state) for state in first]
+        return seen, gibbs.sampler(data, prior, PRIORS[self.prior])
 
     def _drawn(self, seen: CachedSubspaceState) -> Draw:
         state = seen.state

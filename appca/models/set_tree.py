@@ -77,7 +77,7 @@ def unfolded(pairs: Floats, K: int) -> Floats:
     return whole
 
 
-class Problem(NamedTuple):
+class SetProblem(NamedTuple):
     """F(M, b) of n rows, and how sums over supports follow from it."""
 
     M: Floats  # (n, P) pairs, or (1, P) of all rows; (K, K) where these share Lam
@@ -88,16 +88,16 @@ class Problem(NamedTuple):
     inverse: Floats | None  # (n or 1, K, K), or (K, K), inv(Lam) where R are those left out
 
 
-def problem(pairs: Floats, c: Floats, n_active: int) -> Problem:
+def problem(pairs: Floats, c: Floats, n_active: int) -> SetProblem:
     """State the sum over supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all."""
     K = c.shape[1]
     if n_active <= K - n_active:
-        return Problem(pairs, c, n_active, np.zeros(1), 1.0, None)
+        return SetProblem(pairs, c, n_active, np.zeros(1), 1.0, None)
     Lam = unfolded(pairs, K)
     inverse: Floats = np.asarray(np.linalg.inv(Lam), dtype=np.float64)
     b = np.matvec(inverse, c)
     offset = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
-    return Problem(inverse[:, *np.triu_indices(K)], b, K - n_active, offset, -1.0, inverse)
+    return SetProblem(inverse[:, *np.triu_indices(K)], b, K - n_active, offset, -1.0, inverse)
 
 
 class SharedSystem(NamedTuple):
@@ -108,13 +108,13 @@ class SharedSystem(NamedTuple):
     offset: float
     sign: float
 
-    def of(self, c: Floats) -> Problem:
+    def of(self, c: Floats) -> SetProblem:
         """State the sum for rows c (n, K)."""
         if self.sign > 0.0:
-            return Problem(self.M, c, self.n_members, np.full(1, self.offset), 1.0, None)
+            return SetProblem(self.M, c, self.n_members, np.full(1, self.offset), 1.0, None)
         b = times(c, self.M)
         offset = self.offset + 0.5 * np.vecdot(b, c)
-        return Problem(self.M, b, self.n_members, offset, -1.0, self.M)
+        return SetProblem(self.M, b, self.n_members, offset, -1.0, self.M)
 
 
 def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
@@ -194,7 +194,7 @@ def posterior(
     return out
 
 
-class Weighed(NamedTuple):
+class WeighedSupports(NamedTuple):
     """All supports of n rows that share Lam, weighed."""
 
     members: Members  # (n, L) the most probable one
@@ -205,7 +205,7 @@ class Weighed(NamedTuple):
 
 def weighed(
     c: Floats, model: CollapsedModel, n_active: int, uniforms: Floats | None = None
-) -> Weighed:
+) -> WeighedSupports:
     """Weigh all supports of rows c (n, K), and draw one of each by numbers in [0, 1) (n,)."""
     n, K = c.shape
     system = shared_system(model, n_active)
@@ -226,7 +226,7 @@ def weighed(
     if system.sign > 0.0:  # in the order of the members
         sets = sets[::-1] if n_active > K - n_active else sets
     best, drawn = sets[which]
-    return Weighed(best, value, value + np.log(total), drawn)
+    return WeighedSupports(best, value, value + np.log(total), drawn)
 
 
 def _shares(n: int) -> list[slice]:
@@ -263,7 +263,7 @@ def steps(n_components: int, n_members: int) -> tuple[Members, Members]:
 class SetTree:
     """Some rows side by side, each with its M, and memory for their sums over sets of J members."""
 
-    def __init__(self, asked: Problem) -> None:
+    def __init__(self, asked: SetProblem) -> None:
         K, J = asked.b.shape[1], asked.n_members
         Q, n_sets = K + 1, math.comb(K, J)
         self._asked, self._how = asked, (J, asked.sign)
@@ -321,7 +321,7 @@ class SetTree:
 class SharedSetTree:
     """Some rows side by side that share M, and memory for their sums over sets of J members."""
 
-    def __init__(self, asked: Problem) -> None:
+    def __init__(self, asked: SetProblem) -> None:
         K, J, w = asked.b.shape[1], asked.n_members, LANES
         self._asked, self._how, self._n = asked, (J, asked.sign), 0
         self._S, self.slopes = np.zeros((2, J, K, K))

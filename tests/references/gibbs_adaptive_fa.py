@@ -24,7 +24,7 @@ class State(NamedTuple):
 
     W: np.ndarray  # (D, K)
     X: np.ndarray  # (N, K), zero where inactive
-    members: np.ndarray  # (N, L), the factor in each slot
+    Z: np.ndarray  # (N, K), L True in each row
     mu: np.ndarray  # (D,)
     sigma2: float
     sigma2_W: float
@@ -40,12 +40,14 @@ def slot(y, S, number, W, mu, sigma2):
 
 def sweep(rng, Y, state, prior):
     """Redraw Z and X row by row, then W, mu, sigma2 and sigma2_W."""
-    W, _, members, mu, sigma2, sigma2_W = state
-    members, X = members.copy(), np.zeros((len(Y), W.shape[1]))
-    for y, S, x in zip(Y, members, X, strict=True):  # S and x are views
+    W, _, Z, mu, sigma2, sigma2_W, *_ = state
+    Z, X = Z.copy(), np.zeros((len(Y), W.shape[1]))
+    for y, z, x in zip(Y, Z, X, strict=True):  # z and x are views
+        S = np.flatnonzero(z)
         for number in rng.permutation(len(S)):
             candidates, log_p = slot(y, S, number, W, mu, sigma2)
             S[number] = rng.choice(candidates, p=softmax(log_p))
+        z[:] = np.isin(np.arange(len(z)), S)
         x[S] = conditionals.draw_normal(rng, *low_rank.scores(y, W[:, S], mu, sigma2))
     loadings = conditionals.loadings(Y - mu, X, sigma2, sigma2_W)
     W = conditionals.draw_normal(rng, *loadings)
@@ -55,4 +57,4 @@ def sweep(rng, Y, state, prior):
     sigma2 = conditionals.draw_inverse_gamma(rng, *noise)
     loading = conditionals.loading_variance(prior.loading, W)
     sigma2_W = conditionals.draw_inverse_gamma(rng, *loading)
-    return state._replace(W=W, X=X, members=members, mu=mu, sigma2=sigma2, sigma2_W=sigma2_W)
+    return state._replace(W=W, X=X, Z=Z, mu=mu, sigma2=sigma2, sigma2_W=sigma2_W)

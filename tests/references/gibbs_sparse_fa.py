@@ -1,6 +1,6 @@
 """One Gibbs sweep of sparse factor analysis, finite (fsFA) and infinite (isFA).
 
-    y_n = W (x_n * z_n) + mu + e_n,  w_dk ~ N(0, sigma2_W),  x_nk ~ N(0, tau2),  e ~ N(0, sigma2 I)
+    y_n = W (x_n * z_n) + mu + e_n,  w_dk ~ N(0, sigma2_W),  x_nk ~ N(0, 1),  e ~ N(0, sigma2 I)
     finite: z_nk ~ Bernoulli(pi_k), pi_k ~ Beta(alpha / K, 1), pi integrated out
     infinite: Z ~ IBP(alpha) conditioned on at most K_max used columns
     mu ~ N(0, prior.mean_variance I),  1/sigma2 ~ Gamma(prior.noise)
@@ -31,23 +31,23 @@ class State(NamedTuple):
     alpha: float
 
 
-def log_density(y, W, z, state, prior):
+def log_density(y, W, z, state):
     """Log p(y | z, W), x integrated out."""
-    return low_rank.log_density(y, W[:, z], state.mu, state.sigma2, prior.tau2)
+    return low_rank.log_density(y, W[:, z], state.mu, state.sigma2)
 
 
-def probability(odds, y, W, z, k, state, prior):
+def probability(odds, y, W, z, k, state):
     """p(z_k = 1 | y, other z) of one row, given its prior odds."""
     on, off = z.copy(), z.copy()
     on[k], off[k] = True, False
-    log_ratio = log_density(y, W, on, state, prior) - log_density(y, W, off, state, prior)
+    log_ratio = log_density(y, W, on, state) - log_density(y, W, off, state)
     return 1 / (1 + np.exp(-np.log(odds) - log_ratio))
 
 
-def draw_scores(rng, y, W, z, state, prior):
+def draw_scores(rng, y, W, z, state):
     """x of one row given z."""
     x = np.zeros(len(z))
-    given = low_rank.scores(y, W[:, z], state.mu, state.sigma2, prior.tau2)
+    given = low_rank.scores(y, W[:, z], state.mu, state.sigma2)
     x[z] = conditionals.draw_normal(rng, *given)
     return x
 
@@ -73,13 +73,13 @@ def sweep_finite(rng, Y, state, prior):
         for k in range(K):
             m_k = Z[:, k].sum() - Z[n, k]
             odds = (m_k + state.alpha / K) / (N - m_k)
-            Z[n, k] = rng.random() < probability(odds, Y[n], W, Z[n], k, state, prior)
-        X[n] = draw_scores(rng, Y[n], W, Z[n], state, prior)
+            Z[n, k] = rng.random() < probability(odds, Y[n], W, Z[n], k, state)
+        X[n] = draw_scores(rng, Y[n], W, Z[n], state)
     moved = redraw_given(rng, Y, X, Z, np.ones(K, bool), state, prior)
     return moved._replace(alpha=conditionals.draw_alpha_finite(rng, prior.alpha, state.alpha, Z))
 
 
-def replace_singletons(rng, y, W, z, m, state, prior, *, kappa):
+def replace_singletons(rng, y, W, z, m, state, *, kappa):
     """Offer kappa new columns in place of the row's singletons.
 
     New ones are drawn from their prior, hence the ratio of likelihoods alone; where there is no
@@ -92,7 +92,7 @@ def replace_singletons(rng, y, W, z, m, state, prior, *, kappa):
     V[:, own] = 0
     V[:, free[:kappa]] = rng.normal(0, np.sqrt(state.sigma2_W), (len(y), kappa))
     new[free[:kappa]] = True
-    log_ratio = log_density(y, V, new, state, prior) - log_density(y, W, z, state, prior)
+    log_ratio = log_density(y, V, new, state) - log_density(y, W, z, state)
     if np.log(rng.random()) < log_ratio:
         W[:], z[:] = V, new
 
@@ -104,10 +104,10 @@ def sweep_infinite(rng, Y, state, prior):
         m = Z.sum(axis=0) - Z[n]
         for k in rng.permutation(np.flatnonzero(m > 0)):  # never the row's own singletons
             odds = m[k] / (N - m[k])
-            Z[n, k] = rng.random() < probability(odds, Y[n], W, Z[n], k, state, prior)
+            Z[n, k] = rng.random() < probability(odds, Y[n], W, Z[n], k, state)
         kappa = rng.poisson(state.alpha / N)
-        replace_singletons(rng, Y[n], W, Z[n], m, state, prior, kappa=kappa)
-        X[n] = draw_scores(rng, Y[n], W, Z[n], state, prior)
+        replace_singletons(rng, Y[n], W, Z[n], m, state, kappa=kappa)
+        X[n] = draw_scores(rng, Y[n], W, Z[n], state)
     moved = redraw_given(rng, Y, X, Z, Z.any(axis=0), state, prior)
     alpha = conditionals.draw_alpha_buffet(rng, prior.alpha, state.alpha, Z)
     return moved._replace(alpha=alpha)

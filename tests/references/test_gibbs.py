@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from appca.models import conditionals as fast
-from appca.models import factor_gibbs
 from tests.geweke import agreement_z, geweke_z, worst
 from tests.models import test_variant_gibbs
-from tests.models.factors import test_factor_gibbs, test_sparse_gibbs
+from tests.models.factors import test_factor_gibbs
 from tests.models.orthonormal import test_subspace_gibbs
 from tests.references import (
     gibbs_adaptive_fa,
@@ -25,7 +24,8 @@ from tests.references import (
 
 SUBSPACES = test_subspace_gibbs.CASES
 # CROWDED there wants so many columns that alpha moves once in hundreds of sweeps
-LESS_CROWDED = test_sparse_gibbs.CROWDED._replace(alpha=fast.Gamma(12.0, 6.0))
+FACTORS = test_factor_gibbs.PRIORS
+LESS_CROWDED = FACTORS["infinite"]._replace(alpha=fast.Gamma(12.0, 6.0))
 
 # name: the package's model, the page's sweep, and the prior of both
 PAIRS = {
@@ -46,19 +46,17 @@ PAIRS = {
         SUBSPACES["beta-bernoulli"].prior,
     ),
     "adaptive FA": (
-        test_factor_gibbs.model_of(factor_gibbs),
+        test_factor_gibbs.model_of("fixed"),
         gibbs_adaptive_fa.sweep,
-        test_factor_gibbs.PRIOR,
+        FACTORS["fixed"],
     ),
     "finite sparse FA": (
-        test_sparse_gibbs.model_of(factor_gibbs, "sweep_finite", infinite=False),
+        test_factor_gibbs.model_of("finite"),
         gibbs_sparse_fa.sweep_finite,
-        test_sparse_gibbs.PRIOR,
+        FACTORS["finite"],
     ),
     "infinite sparse FA": (
-        test_sparse_gibbs.model_of(
-            factor_gibbs, "sweep_infinite", infinite=True, prior=LESS_CROWDED
-        ),
+        test_factor_gibbs.model_of("infinite", prior=LESS_CROWDED),
         gibbs_sparse_fa.sweep_infinite,
         LESS_CROWDED,
     ),

@@ -78,12 +78,12 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
 
 def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
     """After it no fit compiles: numba has a signature for each way already."""
-    from appca.models import em_kernels, polynomial_kernels
+    from appca.models import em_kernels, set_kernels
     from appca.models.product_kernels import add_outer, project
 
     em.compile_ahead()
     own = em_kernels.weigh_components, em_kernels.share
-    points = polynomial_kernels.tilted, polynomial_kernels.inclusion
+    points = set_kernels.tilted, set_kernels.inclusion
     kernels = project, add_outer, *own, *points
     known = [len(kernel.signatures) for kernel in kernels]
     monkeypatch.setattr(em, "LEAST_COMPILED", 0)

@@ -265,7 +265,7 @@ def test_the_scan_of_shared_columns_keeps_the_posterior_of_z(seed):
     assert existing_p_value(seed, gibbs_kernels) > LEAST_P
 
 
-@pytest.mark.thorough  # tests/models/factors/test_sparse_gibbs has the whole sweep
+@pytest.mark.thorough  # tests/models/factors/test_factor_gibbs has the whole sweep
 def test_the_infinite_scan_keeps_the_prior_of_z(seed):
     assert infinite_p_value(seed, gibbs_kernels) > LEAST_P
 
