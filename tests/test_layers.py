@@ -60,8 +60,8 @@ NOWHERE = {
 ONLY_IN = {  # the one file that may
     "umap": "appca/analysis/umap.py",
     "pymanopt": "appca/models/stiefel.py",
-    "jax": "appca/studies/vae_digits.py",
-    "optax": "appca/studies/vae_digits.py",
+    "jax": "appca/studies/digits.py",
+    "optax": "appca/studies/digits.py",
 }
 # how files come into their places, and who may change them, is decided in one part alone
 WRITER = "storage"

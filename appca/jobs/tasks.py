@@ -34,7 +34,6 @@ from appca.runs.fit import (
     estimate_seconds,
     file_of,
     fit_run,
-    rows_file,
     stored,
 )
 from appca.runs.fit import project as described
@@ -267,7 +266,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     if stored(home, key) is not None:
         return {"key": key}
     context.report("reading the rows", 0.0)
-    run, rows = RunStore(home).get(spec["run"]), files.read_cached(rows_file(home, key))
+    run, rows = RunStore(home).get(spec["run"]), files.read_cached(file_of(home, key, "-rows"))
     if run is None or rows is None:
         msg = "The fit or the new rows are not there any more; open both again."
         raise InputError(msg)
@@ -280,7 +279,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     rows_described = described(run.config, run.fitted, rows["X"], report)
     file = file_of(home, key)
     files.write_cached(file, run.id, **rows_described.row_arrays())
-    rows_file(home, key).unlink(missing_ok=True)
+    file_of(home, key, "-rows").unlink(missing_ok=True)
     files.prune(file.parent, "*.npz", MOST_BYTES, keep=file)
     return {"key": key}
 

@@ -187,8 +187,14 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     sweeps than its burn-in.
     """
     figure = likelihood(np.arange(1, len(values) + 1), values, n_rows, sampled=True)
-    burned = min(burn_in, len(values))
-    limits = _limits(np.asarray(values, dtype=np.float64) / n_rows, burned)
+    burned, per_row = min(burn_in, len(values)), np.asarray(values, dtype=np.float64) / n_rows
+    # everything kept, and of a long climb before it a part that leaves the rest readable
+    kept = per_row[burned:] if burned < len(per_row) else per_row
+    span = CLIMB_SHOWN * float(np.ptp(kept))
+    low = max(float(per_row.min()), float(kept.min()) - span)
+    high = min(float(per_row.max()), float(kept.max()) + span)
+    margin = max(0.05 * (high - low), LEAST_SPAN / 2)
+    limits = [low - margin, high + margin]
     figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"}, yaxis={"range": limits})
     figure.update_traces(mode="lines", line={"width": 1.3})
     if burned:
@@ -222,16 +228,6 @@ def membership(values: np.ndarray) -> go.Figure:
     )
     figure = _finish(figure, "probability of the row's set of components", "rows")
     return figure.update_xaxes(range=[0, 1], tickformat=".1f")
-
-
-def _limits(values: np.ndarray, burned: int) -> list[float]:
-    """Show all that was kept, and of a long climb before it as much again as fits beside that."""
-    kept = values[burned:] if burned < len(values) else values
-    span = CLIMB_SHOWN * float(np.ptp(kept))
-    low = max(float(values.min()), float(kept.min()) - span)
-    high = min(float(values.max()), float(kept.max()) + span)
-    room = max(0.05 * (high - low), LEAST_SPAN / 2)
-    return [low - room, high + room]
 
 
 def _finish(figure: go.Figure, x: str, y: str) -> go.Figure:

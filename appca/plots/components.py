@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,36 +29,44 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     """Draw a line a column, in the order of the tests, and K components across.
 
     `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
+    The strength of a color is the effect; squares are paler, so that rings show.
     """
     import plotly.graph_objects as go
 
     columns = list(dict.fromkeys(tests["column"]))
-    lines_of = {column: place for place, column in enumerate(columns)}
-    x, y = tests["component"].to_numpy(), tests["column"].map(lines_of).to_numpy()
+    x = tests["component"].to_numpy()
+    y = tests["column"].map({column: place for place, column in enumerate(columns)}).to_numpy()
     use = (tests["part"] == "use").to_numpy()
-    kinds = zip(tests["direction"], tests["effect"], use.tolist(), strict=True)
-    colours = np.array([_colour(*of) for of in kinds])
-    told = np.array([_told_tests(test, components) for test in tests.to_dict("records")])
+    colours, texts = [], []
+    for test, square in zip(tests.to_dict("records"), use, strict=True):
+        red, green, blue = {"rises": RISES, "falls": FALLS}.get(test["direction"], CLASSES)
+        strength = 0.06 + 0.5 * test["effect"] if square else 0.35 + 0.65 * test["effect"]
+        colours.append(f"rgba({red}, {green}, {blue}, {strength:.2f})")
+        name = shortened(components[test["component"] - 1])
+        what = f"{shortened(test['column'])}, {'use of' if square else 'score on'} {name}"
+        effect = f"{test['direction']}, effect {test['effect']:.2f}, {test['n']:,} rows"
+        texts.append(plain(f"{what}: {effect}"))
+    coloured, hover = np.array(colours), np.array(texts)
     cells = np.full((len(columns), len(components)), np.nan)
     cells[y[use], x[use] - 1] = np.arange(use.sum())
     steps = max(int(use.sum()) - 1, 1)
-    scale = [[i / steps, colour] for i, colour in enumerate(colours[use])] or [[0, CLEAR]]
+    scale = [[i / steps, colour] for i, colour in enumerate(coloured[use])] or [[0, CLEAR]]
     scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
-    texts = np.full(cells.shape, "", dtype=object)
-    texts[y[use], x[use] - 1] = told[use]
+    in_cells = np.full(cells.shape, "", dtype=object)
+    in_cells[y[use], x[use] - 1] = hover[use]
     places = {"x": np.arange(1, len(components) + 1), "y": np.arange(len(columns))}
     colouring = {"zmin": 0, "zmax": steps, "colorscale": scale, "showscale": False}
     look = {"xgap": 2, "ygap": 2, "hoverongaps": False}
-    marker = {"symbol": "circle-open", "size": RING, "color": colours[~use], "opacity": 1}
+    marker = {"symbol": "circle-open", "size": RING, "color": coloured[~use], "opacity": 1}
     rings = {"mode": "markers", "marker": marker | {"line": {"width": 3}}}
     figure = go.Figure(
         [
-            go.Heatmap(z=cells, **places, **colouring, **look, text=texts, name="use"),
-            go.Scatter(x=x[~use], y=y[~use], **rings, text=told[~use], name="score"),
+            go.Heatmap(z=cells, **places, **colouring, **look, text=in_cells, name="use"),
+            go.Scatter(x=x[~use], y=y[~use], **rings, text=hover[~use], name="score"),
         ]
     ).update_traces(hovertemplate="%{text}<extra></extra>")
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
-    if len(heads) > MOST_NAMES:  # no room for more than numbers
+    if len(heads) > MOST_NAMES:  # only numbers fit
         heads = [str(number) for number in range(1, len(heads) + 1)]
     across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
     across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
@@ -66,22 +74,6 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
     axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
     return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
-
-
-def _colour(direction: str, effect: float, use: bool) -> str:
-    """Return a colour whose strength is the effect; squares are paler, so that rings show."""
-    red, green, blue = {"rises": RISES, "falls": FALLS}.get(direction, CLASSES)
-    strength = 0.06 + 0.5 * effect if use else 0.35 + 0.65 * effect
-    return f"rgba({red}, {green}, {blue}, {strength:.2f})"
-
-
-def _told_tests(test: "dict[Hashable, Any]", components: Sequence[str]) -> str:
-    what = "score on" if test["part"] == "score" else "use of"
-    name = shortened(components[test["component"] - 1])
-    return plain(
-        f"{shortened(test['column'])}, {what} {name}: {test['direction']}, "
-        f"effect {test['effect']:.2f}, {test['n']:,} rows"
-    )
 
 
 COURSE = (64, 96)  # height and width of a component as a line, in pixels
@@ -191,15 +183,11 @@ def ranked_loadings(
     """
     largest = np.argsort(-np.abs(component), kind="stable")[:n]
     unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
-    return [
-        Loading(
-            names[j] if names else f"feature {j + 1}",
-            float(component[j]),
-            abs(float(component[j])) / unit,
-            int(j),
-        )
-        for j in largest
-    ]
+    loadings = []
+    for j in largest:
+        name, value = names[j] if names else f"feature {j + 1}", float(component[j])
+        loadings.append(Loading(name, value, abs(value) / unit, int(j)))
+    return loadings
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
@@ -218,8 +206,6 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
 
 def png(image: np.ndarray, compress_level: int = 6) -> bytes:
     """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
-    from PIL import Image
-
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG", compress_level=compress_level)
     return buffer.getvalue()
@@ -298,12 +284,8 @@ CELL, FILLED = 76, 0.9  # pixels of a circle's cell, and the part that the large
 BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
 BAR_HEIGHT = 280
 MOST_SHARING_LETTERS = 14  # of a class's name on an axis
-TALLEST, NARROWEST, SHARING_LINE, BELOW = (
-    560,
-    14,
-    34,
-    70,
-)  # pixels of a heat map: all, a line, below it
+TALLEST, NARROWEST, SHARING_LINE = 560, 14, 34  # pixels of a heat map, and of its lines
+BELOW = 70  # pixels below a heat map
 LOWEST = 110  # pixels in which a scale of colours can be read
 
 
@@ -324,12 +306,12 @@ def circles(
     values = shared[rows, columns]
     largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
     size = CELL * FILLED / np.sqrt(max(largest, expected))
-    told = [
+    sized = [
         f"{name} ({counted(int(count), 'row')})"
-        for name, count in zip(_told(names), counts, strict=True)
+        for name, count in zip(_shortened(names), counts, strict=True)
     ]
     texts = [
-        f"{told[a]} and {told[b]}:<br>"
+        f"{sized[a]} and {sized[b]}:<br>"
         f"{value:.2f} components shared, {percent(value / largest)} of the most"
         for a, b, value in zip(rows, columns, values, strict=True)
     ]
@@ -375,7 +357,7 @@ def popularity_bars(
             y=shares[order],
             customdata=[
                 [name, percent(share, 1)]
-                for name, share in zip(_told(components)[order], shares[order], strict=True)
+                for name, share in zip(_shortened(components)[order], shares[order], strict=True)
             ],
             marker={"color": "#3f90da"},
             hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
@@ -415,7 +397,7 @@ def popularity_map(
             colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
             xgap=1 if len(numbers) <= 60 else 0,
             ygap=1,
-            customdata=np.broadcast_to(_told(components), shares.shape),
+            customdata=np.broadcast_to(_shortened(components), shares.shape),
             text=[
                 [f"{percent(share, 1)} of class {plain(name)}" for share in line]
                 for name, line in zip(names, shares, strict=True)
@@ -434,7 +416,7 @@ def popularity_map(
     )
 
 
-def _told(components: Sequence[str]) -> np.ndarray:
+def _shortened(components: Sequence[str]) -> np.ndarray:
     return np.array([plain(shortened(name)) for name in components])
 
 
@@ -482,8 +464,7 @@ def slices_of(
 ) -> list[np.ndarray]:
     """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
     facts = dataset.provenance
-    places = tuple(voxels_of(dataset).T)
-    affine = np.array(facts["affine"], dtype=float).reshape(4, 4)
+    places, affine = tuple(voxels_of(dataset).T), np.array(facts["affine"], float).reshape(4, 4)
 
     def volume(values: np.ndarray) -> np.ndarray:
         filled = np.zeros(facts["grid"], dtype=np.float64)
@@ -499,17 +480,13 @@ def slices_of(
         values = volume(column)
         height = int(np.square(values).sum(axis=(0, 1)).argmax())
         cut = painted(grey[..., height], values[..., height], inside[..., height], strong(column))
-        pictures.append(_fitted(cut[box][:, ::-1].transpose(1, 0, 2), shape, ground))
+        cut = cut[box][:, ::-1].transpose(1, 0, 2)
+        scale = min(shape[0] / cut.shape[0], shape[1] / cut.shape[1])
+        height, width = (max(1, round(side * scale)) for side in cut.shape[:2])
+        drawn = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.NEAREST))
+        picture = np.tile(np.array(ground, np.uint8), (*shape, 1))
+        top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
+        part = picture[top : top + height, left : left + width]
+        part[:] = np.where(drawn[..., 3:] > 0, drawn[..., :3], part)
+        pictures.append(picture)
     return pictures
-
-
-def _fitted(cut: np.ndarray, shape: tuple[int, int], ground: tuple[int, int, int]) -> np.ndarray:
-    """Bring a slice (h, w, 4), with its cover, into the middle of a picture."""
-    scale = min(shape[0] / cut.shape[0], shape[1] / cut.shape[1])
-    height, width = (max(1, round(side * scale)) for side in cut.shape[:2])
-    drawn = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.NEAREST))
-    picture = np.tile(np.array(ground, np.uint8), (*shape, 1))
-    top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
-    part = picture[top : top + height, left : left + width]
-    part[:] = np.where(drawn[..., 3:] > 0, drawn[..., :3], part)
-    return picture

@@ -82,7 +82,8 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -
         panel[:] = ground_of_panels
         rows = group.rows[np.random.default_rng(0).permutation(len(group.rows))[:MOST_ROWS]]
         colours = table[0 if codes is None else codes[rows] % len(table)]
-        _dots(panel, _positions(fitted, group.components, rows), colours)
+        scores = fitted.scores[rows][:, list(group.components)].astype(np.float64)
+        _dots(panel, scores, colours)
     return picture
 
 
@@ -93,18 +94,13 @@ def in_the_dark(picture: np.ndarray) -> np.ndarray:
     return np.asarray(turned, np.uint8).reshape(picture.shape)
 
 
-def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
-    """Return places in a panel, from 0 to 1, by the two components that vary most."""
-    scores = fitted.scores[rows][:, np.array(components)].astype(np.float64)
+def _dots(panel: np.ndarray, scores: np.ndarray, colours: np.ndarray) -> None:
+    """Draw round dots by the two components that vary most."""
     widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
-    positions = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
+    positions = np.column_stack([scores[:, widest], np.zeros((len(scores), 2 - len(widest)))])
     low, high = np.percentile(positions, [EDGE, 100 - EDGE], axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    return np.where(high > low, (positions - low) / spread, 0.5)
-
-
-def _dots(panel: np.ndarray, places: np.ndarray, colours: np.ndarray) -> None:
-    """Draw round dots."""
+    places = np.where(high > low, (positions - low) / spread, 0.5)
     height, width, _ = panel.shape
     x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 6).astype(int)
     y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 6).astype(int)
@@ -127,9 +123,15 @@ def likelihood(
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows
+    finite = per_row[np.isfinite(per_row)]
+    limits = None
+    if len(finite):
+        low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
+        margin = max(0.08 * (finite.max() - low), LEAST_SPAN / 2)
+        limits = [float(low - margin), float(finite.max() + margin)]
     figure = course(np.asarray(iterations, np.float32), per_row, step)
     across = {"title": step, "showgrid": False}
-    down = {"title": "log-likelihood per row", "nticks": 5, "range": _range(per_row)}
+    down = {"title": "log-likelihood per row", "nticks": 5, "range": limits}
     return framed(figure, 230, 8, 8, xaxis=across, yaxis=down, showlegend=False)
 
 
@@ -146,13 +148,3 @@ def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:
             hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
         )
     )
-
-
-def _range(values: np.ndarray) -> list[float] | None:
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return None
-    high = finite.max()
-    low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
-    room = max(0.08 * (high - low), LEAST_SPAN / 2)
-    return [float(low - room), float(high + room)]

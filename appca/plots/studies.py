@@ -1,6 +1,6 @@
 """Figures of the paper's experiments, and their thumbnails."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,9 +109,11 @@ def scatters(
 def _traces(
     panel: Scatter, names: Sequence[str], kind: type, size: float, listed: set[int]
 ) -> list[go.Scatter | go.Scattergl]:
+    symbols = np.zeros(len(panel.x), int) if panel.symbols is None else panel.symbols % len(SYMBOLS)
+    shapes = np.array(SYMBOLS)[symbols]
     if panel.rgb is not None:
         marker = {"size": size, "color": [to_hex(colour) for colour in panel.rgb]}
-        marker["symbol"] = _symbols(panel, np.arange(len(panel.x)))
+        marker["symbol"] = SYMBOLS[0] if panel.symbols is None else shapes.tolist()
         text = [plain(str(names[code])) for code in panel.codes]
         trace = kind(x=panel.x, y=panel.y, mode="markers", marker=marker, text=text)
         return [trace.update(hovertemplate="%{text}<extra></extra>", showlegend=False)]
@@ -119,7 +121,7 @@ def _traces(
     for code in np.unique(panel.codes):
         rows = np.flatnonzero(panel.codes == code)
         marker = {"size": size, "color": class_colour(int(code), len(names)), "opacity": 0.75}
-        marker["symbol"] = _symbols(panel, rows)
+        marker["symbol"] = SYMBOLS[0] if panel.symbols is None else shapes[rows].tolist()
         trace = kind(x=panel.x[rows], y=panel.y[rows], mode="markers", marker=marker)
         name = plain(str(names[code]))
         trace.update(name=name, legendgroup=name, showlegend=int(code) not in listed)
@@ -127,12 +129,6 @@ def _traces(
         traces.append(trace)
         listed.add(int(code))
     return traces
-
-
-def _symbols(panel: Scatter, rows: np.ndarray) -> "list[str] | str":
-    if panel.symbols is None:
-        return SYMBOLS[0]
-    return [SYMBOLS[int(number) % len(SYMBOLS)] for number in panel.symbols[rows]]
 
 
 def _thumbnails(
@@ -162,25 +158,23 @@ def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
 
 
 def _framed(image: np.ndarray, colour: str) -> np.ndarray:
-    grey = np.pad(image, FRAME)
-    drawn = np.stack([grey] * 3, axis=-1)
-    rim = np.ones(grey.shape, bool)
-    rim[FRAME:-FRAME, FRAME:-FRAME] = False
-    drawn[rim] = hex_to_rgb(colour)
+    h, w = image.shape
+    drawn = np.empty((h + 2 * FRAME, w + 2 * FRAME, 3), image.dtype)
+    drawn[:] = hex_to_rgb(colour)
+    drawn[FRAME:-FRAME, FRAME:-FRAME] = image[..., None]
     return drawn
-
-
-def sheet(images: np.ndarray, columns: int) -> np.ndarray:
-    """Lay images (n, h, w) out line by line; places without one stay grey."""
-    return np.pad(montage(images, columns, gap=2, ground=GREY), 1, constant_values=GREY)
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
     """Draw sheets of images (n, h, w), uint8, one below the other, each under its name.
 
-    `columns` images stand on a line; `zoom` is the number of screen pixels for one of an image.
+    `columns` images are on a line, places without one stay grey; `zoom` is the number of screen
+    pixels for one of an image.
     """
-    drawn = {name: sheet(images, columns) for name, images in named.items()}
+    drawn = {
+        name: np.pad(montage(images, columns, gap=2, ground=GREY), 1, constant_values=GREY)
+        for name, images in named.items()
+    }
     heights = [zoom * canvas.shape[0] for canvas in drawn.values()]
     head = 34
     height = sum(heights) + head * len(drawn) + 10
@@ -252,34 +246,18 @@ def space(
             for code, name in enumerate(names)
         ]
     )
-    figure.add_traces(_planes(X, components))
-    return figure.update_layout(
-        height=520,
-        margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        scene={"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}},
-        legend={"orientation": "h", "y": 0, "x": 0, "itemsizing": "constant"},
-    )
-
-
-def _planes(X: np.ndarray, components: np.ndarray) -> list[go.Mesh3d]:
-    """Draw the rectangle of every two components that holds nearly all points."""
     centre = X.mean(axis=0)
     reach = np.quantile(np.abs((X - centre) @ components.T), 0.98, axis=0)
-    sides = [reach[k] * components[k] for k in range(3)]
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
-    return [
-        go.Mesh3d(
-            **dict(zip("xyz", (centre + corners @ np.array([u, v])).T, strict=True)),
-            i=[0, 0],
-            j=[1, 2],
-            k=[2, 3],
-            color="#8a94a3",
-            opacity=0.18,
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        for u, v in ((sides[0], sides[1]), (sides[0], sides[2]), (sides[1], sides[2]))
-    ]
+    look = {"color": "#8a94a3", "opacity": 0.18, "hoverinfo": "skip", "showlegend": False}
+    for pair in ([0, 1], [0, 2], [1, 2]):  # the rectangle that holds nearly all points
+        places = (centre + corners @ (reach[pair, None] * components[pair])).T
+        triangles = {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
+        figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **triangles, **look)
+    scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
+    legend = below(0) | {"itemsizing": "constant"}
+    framed(figure, 520, 10, 0, scene=scene, legend=legend)
+    return figure.update_layout(margin={"l": 0, "r": 0})
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
@@ -458,7 +436,10 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     figure.update_traces(hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>")
     figure.update_traces(line_width=1.8, marker_size=7, error_y={"thickness": 1.2, "width": 3})
     for column, (axis, title) in enumerate(PANELS.items(), start=1):
-        shown = _ticks(there[axis])
+        shown: list[int] = []  # from the largest; crowded ones are left out
+        for place in sorted(set(there[axis]), reverse=True):
+            if not shown or shown[-1] / place > CROWDED:
+                shown.append(int(place))
         figure.update_xaxes(title=title, tickvals=shown, ticktext=shown, matches=None, col=column)
     figure.update_xaxes(tickangle=0)
     for row in rows:
@@ -468,15 +449,6 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(tickformat=".0%").update_yaxes(title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
     return framed(figure, 520, legend=below(-0.16) | {"title": None})
-
-
-def _ticks(places: Iterable[int]) -> list[int]:
-    """Return the sizes there are, from the largest; crowded ones are left out."""
-    shown: list[int] = []
-    for place in sorted(set(places), reverse=True):
-        if not shown or shown[-1] / place > CROWDED:
-            shown.append(int(place))
-    return shown
 
 
 def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
@@ -494,26 +466,21 @@ def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
     figure.update_annotations(font_size=13)
-    figure.update_layout(
-        height=len(shown) * (_ROW + _GAP) + 20,
-        margin={"l": 0, "r": 0, "t": 26, "b": 0},
-        plot_bgcolor=CLEAR,
-    )
-    return figure
-
-
-def _volume(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
-    volume = np.zeros(brain.mask.shape, dtype=np.float64)
-    volume[brain.mask] = values
-    return upright(volume, brain.affine)
+    framed(figure, len(shown) * (_ROW + _GAP) + 20, 26, 0, plot_bgcolor=CLEAR)
+    return figure.update_layout(margin={"l": 0, "r": 0})
 
 
 def _mosaic(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
     """Slices from low to high, front up, the brain's left on the left."""
+
+    def volume(values: np.ndarray) -> np.ndarray:
+        filled = np.zeros(brain.mask.shape, dtype=np.float64)
+        filled[brain.mask] = values
+        return upright(filled, brain.affine)
+
     inside = upright(brain.mask, brain.affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
-    signal = _volume(brain, brain.signal)
-    rgb = painted(signal, _volume(brain, values), inside, strong(values))[box]
+    rgb = painted(volume(brain.signal), volume(values), inside, strong(values))[box]
     heights = np.unique(np.linspace(0, rgb.shape[2] - 1, SLICES + 2).round().astype(int)[1:-1])
     return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
 
@@ -521,24 +488,22 @@ def _mosaic(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
 def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     figure = go.Figure()
-    times = brain.times
+
+    def add(course: np.ndarray, **look: Any) -> None:
+        scaled = np.round(course / (course.std() or 1.0), 3)
+        figure.add_scatter(x=brain.times, y=scaled, mode="lines", **look)
+
     if brain.stimulus is not None:
-        name, line = "Stimulus, as blood answers it", {"color": STIMULUS, "width": 1}
+        look = {"name": "Stimulus, as blood answers it", "line": {"color": STIMULUS, "width": 1}}
         area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        course = _scaled(brain.stimulus.course)
-        figure.add_scatter(x=times, y=course, mode="lines", name=name, line=line, **area)
+        add(brain.stimulus.course, **look, **area)
     for key in brain.different(titles):
         line = {"color": BRAIN_COLOURS[key], "width": 2}
         line |= {"dash": "dot" if key == "ppca_k" else "solid"}
-        course = _scaled(brain.models[key].course)
-        figure.add_scatter(x=times, y=course, mode="lines", name=titles[key], line=line)
+        add(brain.models[key].course, name=titles[key], line=line)
     figure.update_xaxes(title="seconds")
     figure.update_yaxes(title="standard deviations")
     return framed(figure, BRAIN_HEIGHT, 40, legend=above())
-
-
-def _scaled(course: np.ndarray) -> np.ndarray:
-    return np.round(course / (course.std() or 1.0), 3)
 
 
 def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
@@ -558,9 +523,10 @@ def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
 def thumbnail(figure: go.Figure) -> go.Figure:
     """Return a small copy without titles, ticks and legend; scatters become plain vectors."""
     every = [trace.to_plotly_json() for trace in figure.data]
-    total = sum(len(trace["x"]) for trace in every if _is_scatter(trace))
+    kinds = {"scatter", "scattergl"}
+    total = sum(len(trace["x"]) for trace in every if trace["type"] in kinds)
     step = max(1, -(-total // MOST_POINTS))
-    traces = [_fewer(trace, step) if _is_scatter(trace) else trace for trace in every]
+    traces = [_fewer(trace, step) if trace["type"] in kinds else trace for trace in every]
     layout = figure.layout.to_plotly_json()
     layout.pop("annotations", None)
     small = go.Figure(traces, layout)
@@ -582,10 +548,6 @@ def thumbnail(figure: go.Figure) -> go.Figure:
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         paper_bgcolor=CLEAR,
     )
-
-
-def _is_scatter(trace: dict[str, Any]) -> bool:
-    return trace["type"] in {"scatter", "scattergl"}
 
 
 def _fewer(trace: dict[str, Any], step: int) -> dict[str, Any]:

@@ -127,7 +127,24 @@ def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colou
 
 def levels(colour: Colour) -> Levels:
     """Reduce a colouring to one code per row and a table of colours."""
-    return _category_levels(colour) if colour.kind == "category" else _number_levels(colour)
+    if colour.kind == "category":
+        count, codes = len(colour.names), np.asarray(colour.values)
+        table = colour.colours or tuple(class_colour(code, count) for code in range(count))
+        every_ten = (SHAPES[code // 10 % len(SHAPES)] for code in range(count))
+        shapes = (SHAPES[0],) * count if colour.colours else tuple(every_ten)
+        dtype = np.uint8 if count < 256 else np.uint16
+        coded = np.where(codes < 0, count, codes).astype(dtype)
+        return Levels(coded, (*table, MISSING), (*shapes, SHAPES[0]), None)
+    values = np.asarray(colour.values, np.float64)
+    finite = np.isfinite(values)
+    low, high = np.percentile(values[finite], CLIP) if finite.any() else (0.0, 1.0)
+    if not high > low:  # constant, or nearly so: the full range
+        low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 1.0)
+    width = (high - low) or 1.0
+    scaled = np.clip((np.where(finite, values, low) - low) / width, 0, 1) * (LEVELS - 1)
+    codes = np.where(finite, np.rint(scaled), LEVELS).astype(np.uint8)
+    shapes = (SHAPES[0],) * (LEVELS + 1)
+    return Levels(codes, (*viridis(LEVELS), MISSING), shapes, (float(low), float(high)))
 
 
 def class_colour(code: int, count: int | None = None) -> str:
@@ -150,35 +167,6 @@ def to_hex(rgb: np.ndarray) -> str:
     """Write (3,) values 0..255 as #rrggbb."""
     red, green, blue = (round(float(value)) for value in rgb)
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def _category_levels(colour: Colour) -> Levels:
-    count = len(colour.names)
-    codes = np.asarray(colour.values)
-    dtype = np.uint8 if count < 256 else np.uint16
-    table = (*(colour.colours or (class_colour(code, count) for code in range(count))), MISSING)
-    plain = ("circle",) * (count + 1)
-    # another one for every ten classes
-    shapes = (
-        plain
-        if colour.colours
-        else (*(SHAPES[c // 10 % len(SHAPES)] for c in range(count)), "circle")
-    )
-    coded = np.where(codes < 0, count, codes).astype(dtype)
-    return Levels(coded, table, shapes, None)
-
-
-def _number_levels(colour: Colour) -> Levels:
-    values = np.asarray(colour.values, np.float64)
-    finite = np.isfinite(values)
-    low, high = np.percentile(values[finite], CLIP) if finite.any() else (0.0, 1.0)
-    if not high > low:  # constant, or nearly so: fall back to all there is
-        low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 1.0)
-    width = (high - low) or 1.0
-    scaled = np.clip((np.where(finite, values, low) - low) / width, 0, 1) * (LEVELS - 1)
-    codes = np.where(finite, np.rint(scaled), LEVELS).astype(np.uint8)
-    table = (*viridis(LEVELS), MISSING)
-    return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)))
 
 
 MOST_TRACES = 6  # named in a text
@@ -209,8 +197,8 @@ def described(figure: "go.Figure") -> str:
 
 
 def _trace(trace: "go.Scatter", figure: "go.Figure") -> str:
-    lines = "lines" in (trace.mode or "") if trace.type.startswith("scatter") else False
-    kind = "line" if lines else KINDS_OF_FIGURES.get(trace.type.removesuffix("gl"), trace.type)
+    is_line = trace.type.startswith("scatter") and "lines" in (trace.mode or "")
+    kind = "line" if is_line else KINDS_OF_FIGURES.get(trace.type.removesuffix("gl"), trace.type)
     name = f"{trace.name}, {kind}" if trace.name else kind
     return f"{name}: {facts}" if (facts := _facts(trace, figure)) else name
 
@@ -219,24 +207,19 @@ def _facts(trace: "go.Scatter", figure: "go.Figure") -> str:
     if trace.type == "heatmap":
         shape = np.shape(trace.z)
         size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
-        return size + _extent(np.ravel(trace.z), None) if trace.z is not None else ""
-    if trace.type == "image":  # colours of pixels are no numbers to tell
+        return size + _extent(np.ravel(trace.z), []) if trace.z is not None else ""
+    horizontal = trace.type == "bar" and trace.orientation == "h"
+    if trace.type == "image" or (trace.x if horizontal else trace.y) is None:
         return ""
-    lying = trace.type == "bar" and trace.orientation == "h"
-    values, places = (trace.x, trace.y) if lying else (trace.y, trace.x)
-    if values is None:
-        return ""
-    axis = figure.layout.yaxis if lying else figure.layout.xaxis
-    names = dict(zip(_list(axis.tickvals), _list(axis.ticktext), strict=False))
-    return _extent(values, None if places is None else [names.get(p, p) for p in _list(places)])
+    values, places = (trace.x, trace.y) if horizontal else (trace.y, trace.x)
+    axis = figure.layout.yaxis if horizontal else figure.layout.xaxis
+    ticks = ([] if each is None else list(each) for each in (axis.tickvals, axis.ticktext))
+    names = dict(zip(*ticks, strict=False))
+    return _extent(values, [names.get(p, p) for p in ([] if places is None else places)])
 
 
-def _list(values: Iterable[Any] | None) -> list[Any]:
-    return [] if values is None else list(values)
-
-
-def _extent(values: Iterable[Any], places: Iterable[Any] | None) -> str:
-    """Say how many numbers there are, and where the least and the greatest of them stand."""
+def _extent(values: Iterable[Any], places: list[Any]) -> str:
+    """Count the numbers, and give the least and the greatest with their places."""
     try:
         numbers = np.asarray(list(values), dtype=float)
     except (TypeError, ValueError):
@@ -244,18 +227,14 @@ def _extent(values: Iterable[Any], places: Iterable[Any] | None) -> str:
     finite = np.flatnonzero(np.isfinite(numbers))
     if not len(finite):
         return ""
-    low, high = finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]
-    places = _list(places)
-    ends = " to ".join(_number(numbers[i]) + _at(places, i, len(numbers)) for i in (low, high))
-    return f"{len(finite):,} values from {ends}"
-
-
-def _at(places: list[Any], i: int, count: int) -> str:
-    if len(places) != count:
-        return ""
-    place = places[i]
-    shown = _number(place) if isinstance(place, int | float | np.number) else str(place)
-    return f" at {shown}"
+    ends = []
+    for i in (finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]):
+        end = _number(numbers[i])
+        if len(places) == len(numbers):
+            is_number = isinstance(places[i], int | float | np.number)
+            end += f" at {_number(places[i]) if is_number else places[i]}"
+        ends.append(end)
+    return f"{len(finite):,} values from {' to '.join(ends)}"
 
 
 def _number(value: float | np.number) -> str:

@@ -75,7 +75,7 @@ def fit_run(
     X = dataset.with_gaps()
     Y = preprocessing.transform(X)
     estimator, stopped_at = fit_estimator(Y, config, callback)
-    if _follows_bits(config, preprocessing):
+    if MODELS[config.model].can.compiled and preprocessing.reduces:
         Y = prepared(config, preprocessing, X)
     description = _describe(estimator, Y, config, callback)
     model = FittedModel.from_estimator(estimator, preprocessing)
@@ -146,15 +146,19 @@ def estimate_seconds(
     """
     parameters, K, L = config.parameters, config.k, config.n_active or config.k
     seconds = 0.08 + n_rows * n_features * _PREPARING
+    describing = 0.0  # sums over sets, which are sampled where there are many
+    if not MODELS[config.model].can.is_exact(K, config.n_active):
+        slots = K * (config.n_active or K // 2)
+        describing = n_rows * slots * _PATHS * parameters.get("n_paths", 0)
     if config.is_sampled:
         sweeps = parameters["burn_in"] + parameters["n_draws"] * parameters["thin"]
         a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
         a_sweep = n_rows * a_row + n_features * K * K * _COLUMNS
-        seconds += parameters["n_chains"] * sweeps * a_sweep + _estimate_describing(n_rows, config)
+        seconds += parameters["n_chains"] * sweeps * a_sweep + describing
     elif config.model == "aFA":
         a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
         passes = parameters["n_init"] * min(_FACTOR_PASSES, parameters["max_iter"])
-        seconds += passes * a_pass + _estimate_describing(n_rows, config)
+        seconds += passes * a_pass + describing
     elif config.is_extended:
         scales = 2 if parameters["row_scale"] == "none" else 6
         a_row = K * (_SUBSETS * (L + 4) * scales + n_features * _PRODUCTS * (2 + scales))
@@ -168,11 +172,11 @@ def estimate_seconds(
         left = min(_LAST_PASSES if n_rows > _SAMPLED else likely, parameters["max_iter"]) * n_rows
         for rows, columns in ((race, few), (left, width)):
             seconds += rows * K * (_SUBSETS * (L + 4) + columns * _PRODUCTS)
-    return float(seconds + (_estimate_around(incomplete, config) if incomplete else 0.0))
+    return float(seconds + (_estimate_gaps(incomplete, config) if incomplete else 0.0))
 
 
-def _estimate_around(incomplete: int, config: RunConfig) -> float:
-    """Guess what missing cells add: PPCA and then EM over all sets of each incomplete row."""
+def _estimate_gaps(incomplete: int, config: RunConfig) -> float:
+    """Seconds that missing cells add: PPCA and then EM over all sets of each incomplete row."""
     K, L = config.k, config.n_active or config.k
     ppca = _AROUND + K * K * _PAIRS
     if L == K:
@@ -181,14 +185,6 @@ def _estimate_around(incomplete: int, config: RunConfig) -> float:
     summed = sets * _SETS if sets <= most else K * L * _SEARCHED
     passes = min(_AROUND_PASSES, config.parameters["max_iter"])
     return float(passes * incomplete * (2 * ppca + summed))
-
-
-def _estimate_describing(n_rows: int, config: RunConfig) -> float:
-    """Time of the sums over sets, which are sampled where there are many."""
-    if MODELS[config.model].can.is_exact(config.k, config.n_active):
-        return 0.0
-    L = config.n_active or config.k // 2
-    return float(n_rows * config.k * L * _PATHS * config.parameters.get("n_paths", 0))
 
 
 def project(
@@ -214,52 +210,47 @@ def project(
 
 
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
-    """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
-    if not _follows_bits(config, preprocessing):
+    """Preprocess rows (N, D) for queries, (N, D').
+
+    Where the draws about a row depend on its last bits, a row by itself gets those of all rows.
+    """
+    if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
     from appca.models.products import times
 
     return preprocessing.transform(X, times)
 
 
-def _follows_bits(config: RunConfig, preprocessing: Fitted) -> bool:
-    """Whether a row's last bits, which a reduction rounds, decide what is drawn about it."""
-    return MODELS[config.model].can.compiled and preprocessing.reduces
-
-
 def fit_estimator(
     Y: Any, config: RunConfig, callback: "Callable[[Progress], object] | None"
 ) -> tuple[Any, int | None]:
-    """Return the estimator fitted to rows Y, and after how many iterations it was stopped."""
-    kind = estimator_class(config.model)
-    counter = _Counter(callback, config.stopped_at)
-    return kind(**config.parameters, callback=counter).fit(Y), counter.stopped_at
+    """Return the estimator fitted to rows Y, and after how many iterations it was stopped.
 
+    Iterations of all stages count; the fit stops where an earlier fit was stopped.
+    """
+    passes, stopped_at = 0, None
 
-class _Counter:
-    """Callback that counts iterations of all stages, and stops where an earlier fit was stopped."""
-
-    def __init__(self, inner: Callable[..., Any] | None, stop_at: int | None) -> None:
-        self.inner, self.stop_at = inner, stop_at
-        self.passes = 0
-        self.stopped_at: int | None = None
-
-    def __call__(self, progress: "Progress") -> None:
-        self.passes += 1
+    def counting(progress: "Progress") -> None:
+        nonlocal passes, stopped_at
+        passes += 1
         try:
-            if self.inner is not None:
-                self.inner(progress)
-            if self.passes == self.stop_at:
+            if callback is not None:
+                callback(progress)
+            if passes == config.stopped_at:
                 raise StopIteration
         except StopIteration:
-            self.stopped_at = self.passes
+            stopped_at = passes
             raise
+
+    kind = estimator_class(config.model)
+    fitted_estimator = kind(**config.parameters, callback=counting).fit(Y)
+    return fitted_estimator, stopped_at
 
 
 def _describe(
     estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
 ) -> "Description":
-    """Describe the rows; where that takes long, part by part under the callback's eyes."""
+    """Describe the rows; where that takes long, in parts that are reported."""
     from appca.models.loop import Progress
 
     if not MODELS[config.model].can.compiled:
@@ -276,7 +267,7 @@ def _describe(
 
 
 def joined(parts: "list[Description]") -> "Description":
-    """Say of all rows what was said of the parts that follow each other."""
+    """Concatenate the descriptions of consecutive rows."""
     from appca.models.posterior import Description
 
     *columns, methods, scales = zip(*parts, strict=True)
@@ -328,13 +319,13 @@ def versions() -> dict[str, str]:
 ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
-_KERNELS = "appca.models.em_kernels"  # nobody waits until they are compiled
+_KERNELS = "appca.models.em_kernels"  # a preview does not wait for the compiler
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
 _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
 
 
 class Ground(NamedTuple):
-    """What previews of one data set share, whatever their K and L."""
+    """Coordinates that previews of one data set share, whatever their K and L."""
 
     preprocessing: Fitted  # learned from the sample
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
@@ -366,9 +357,8 @@ def preview(
     refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
-    limits = {"max_iter": passes, "inference": "em"}
-    if config.parameters.get("inference") == "hard":
-        del limits["inference"]
+    hard = config.parameters.get("inference") == "hard"
+    limits = {"max_iter": passes, "inference": "hard" if hard else "em"}
     limits = {key: value for key, value in limits.items() if key in config.parameters}
     short = config.to_be_fitted(parameters=config.parameters | limits)
     if on_ground(dataset, config):
@@ -447,12 +437,10 @@ def _parts(dataset: Dataset) -> Iterator[slice]:
 
 
 def _sample(dataset: Dataset, rows: int) -> np.ndarray:
-    n = dataset.n_rows
-    return np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
+    return np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(dataset.n_rows)[:rows])
 
 
 def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
-    """Learn the preprocessing from the sample."""
     options = Preprocessing.from_dict(config.preprocessing)
     missing = None if dataset.missing is None else dataset.missing[sample]
     return options.fit(dataset.X[sample], missing=missing)
@@ -483,36 +471,27 @@ def _on_ground(
 
 def _fitted(sample: "Rows", config: RunConfig, watch: Callable[[], object]) -> "SubspaceFit":
     """Climb from the start that the fit chooses, or from its first where rows are many."""
-    from appca.models.climb import EMControl, fit_by_em, fit_in_closed_form, screen
+    from appca.models.climb import fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
-    from appca.models.em import EMMap, EMSettings, floor_of, worth_compiling
+    from appca.models.em import EMMap
     from appca.models.starts import candidates
-    from appca.models.stiefel import polar
 
     refuse_constant(sample)
     parameters, K = config.parameters, config.k
-    settings = EMSettings(
-        n_components=K,
-        n_active=parameters["n_active"],
-        latent=parameters["latent_variance"],
-        learn_mean=parameters["mean"] == "learned",
-        hard=parameters["inference"] == "hard",
-        update=polar,
-        floor=floor_of(sample),
-        compiled=worth_compiling(sample.n, K, parameters["n_active"]) and _KERNELS in sys.modules,
-    )
-    limits = parameters["max_iter"], parameters["tol"], parameters["accelerate"]
-    course = EMControl(settings, lambda _: watch(), *limits, sample.n)
+    kind = estimator_class(config.model)
+    control = kind(**parameters, callback=lambda _: watch())._control(sample)
+    if _KERNELS not in sys.modules:
+        control = control._replace(settings=control.settings._replace(compiled=False))
     rng = np.random.default_rng(parameters["random_state"])
-    if parameters["n_active"] == K and isinstance(settings.latent, str):
-        return fit_in_closed_form(rng, sample, course)
+    if parameters["n_active"] == K and isinstance(control.settings.latent, str):
+        return fit_in_closed_form(rng, sample, control)
     names = candidates(parameters["init"], parameters["n_init"], K)
     if sample.n > RACE_ROWS:
         W = np.eye(sample.d, K) @ names[0].rotation(rng, sample.X[:, :K])
-        return fit_by_em(rng, sample, W, course)
-    race = course._replace(max_iter=RACE_PASSES)
-    start = screen(rng, EMMap(sample, settings), names, race)
-    return fit_by_em(rng, sample, start.run.state.W, course)
+        return fit_by_em(rng, sample, W, control)
+    race = control._replace(max_iter=RACE_PASSES)
+    start = screen(rng, EMMap(sample, control.settings), names, race)
+    return fit_by_em(rng, sample, start.run.state.W, control)
 
 
 def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:
@@ -557,12 +536,12 @@ _A_VALUE, _A_PRODUCT, _A_SET = 2.0e-9, 2.0e-10, 1.0e-6  # seconds; the last a ro
 
 
 def key_of(run_id: str, digest: str) -> str:
-    """Name what a run says of the rows of a data set."""
+    """Return the key of a run's description of the rows of a data set."""
     return digest_of([run_id, digest])
 
 
 def stored(home: Path, key: str) -> DescribedRows | None:
-    """Return what `appca.runs.fit.project` said of the rows, if it is kept."""
+    """Return the stored description of new rows, or None."""
     try:
         return DescribedRows.from_arrays(files.read_cached(file_of(home, key)) or {})
     except KeyError:
@@ -570,32 +549,22 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
-    """Put new rows where the job that lets a run describe them will find them.
+    """Store new rows for the job that describes them.
 
     Raises InputError when the disk refuses.
     """
-    file = rows_file(home, key)
+    file = file_of(home, key, "-rows")
     with storing("The new rows", file.parent):
         files.write_cached(file, run_id, X=X)
 
 
-def estimate_describing(n_rows: int, n_features: int, config: RunConfig) -> float:
-    """Guess how long describing takes, of a model that needs no compiler."""
-    values = n_rows * n_features
-    return values * _A_VALUE + n_rows * config.k * (_A_SET + _A_PRODUCT * n_features)
-
-
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
     """Whether the page may describe the rows itself: no compiler to wait for, and soon done."""
-    compiled = MODELS[config.model].can.compiled
-    return not compiled and estimate_describing(n_rows, n_features, config) <= most_seconds
+    a_component = _A_SET + _A_PRODUCT * n_features
+    seconds = n_rows * (n_features * _A_VALUE + config.k * a_component)
+    return not MODELS[config.model].can.compiled and seconds <= most_seconds
 
 
-def file_of(home: Path, key: str) -> Path:
-    """Return where the description of new rows is kept."""
-    return Path(home) / FOLDER / f"{key}.npz"
-
-
-def rows_file(home: Path, key: str) -> Path:
-    """Return where the new rows wait for the job that describes them."""
-    return Path(home) / FOLDER / f"{key}-rows.npz"
+def file_of(home: Path, key: str, part: str = "") -> Path:
+    """Return the file of a description of new rows; part "-rows" is that of the rows themselves."""
+    return Path(home) / FOLDER / f"{key}{part}.npz"

@@ -2,18 +2,18 @@
 
 from functools import cache
 
-from appca.studies import brain, coil20, digits, lab, planes, speed, table1, vae_digits, whitening
+from appca.studies import brain, coil20, digits, speed, synthetic, table1, whitening
 from appca.studies.store import ShippedResults, Stored
 from appca.studies.study import Study
 from appca.words import InputError
 
 _PLACED = (
-    ("Figure 1", planes.STUDY),
+    ("Figure 1", synthetic.PLANES),
     ("Table 1", table1.STUDY),
-    ("Figure 3", lab.STUDY),
+    ("Figure 3", synthetic.Z_PRIORS),
     ("Figure 4", table1.POPULARITY),
     ("Figure 5", digits.SHARING),
-    ("Figure 6", vae_digits.STUDY),
+    ("Figure 6", digits.STUDY),
     ("Figure 7", digits.STROKES),
     ("Figure 8", coil20.STUDY),
     ("Figure 9", coil20.UMAP),

@@ -217,9 +217,8 @@ def umap_figures(outcome: Outcome) -> Figures:
         f"{SYMBOLS[place % len(SYMBOLS)]} {name}"
         for place, name in enumerate(arrays["subspaces"].tolist())
     )
-    whole = Scatter(
-        "Coloured by object", *arrays["umap"].T[:2], arrays["codes"], "UMAP 1", "UMAP 2"
-    )
+    x, y = arrays["umap"][:, 0], arrays["umap"][:, 1]
+    whole = Scatter("Coloured by object", x, y, arrays["codes"], "UMAP 1", "UMAP 2")
     by_appca = whole._replace(
         title=f"Coloured by the aPPCA projection: {markers}",
         symbols=arrays["subspace"],

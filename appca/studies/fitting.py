@@ -88,15 +88,12 @@ def subspace_panels(
 
     panels = []
     for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        rows, ends = subspace.rows, (subspace.components[0], subspace.components[-1])
-        panel = Scatter(
-            named(title(subspace.components), len(rows)),
-            *(arrays["scores"][rows, k] for k in ends),
-            codes[rows],
-            *(f"component {k + 1}" for k in ends),
-            images=None if images is None else images[rows],
-        )
-        panels.append(panel)
+        first, last = subspace.components[0], subspace.components[-1]
+        scores, rows = arrays["scores"][subspace.rows], subspace.rows
+        name, drawn = named(title(subspace.components), len(rows)), codes[rows]
+        axes = f"component {first + 1}", f"component {last + 1}"
+        panel = Scatter(name, scores[:, first], scores[:, last], drawn, *axes)
+        panels.append(panel._replace(images=None if images is None else images[rows]))
     return panels
 
 
@@ -154,4 +151,6 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))
+    if source == "mnist":
+        return load(source, data_folder=folder, n=10_000)
+    return load(source, data_folder=folder)

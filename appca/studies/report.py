@@ -43,7 +43,7 @@ class ReportEntry(NamedTuple):
     study: Study
     options: Options
     outcome: Outcome | None
-    note: str  # when it was computed, or the sentence that says what was missing
+    note: str  # date of the computation, or the reason why there is none
 
 
 def paper(
@@ -93,7 +93,7 @@ def _computed(
 ) -> ReportEntry:
     """Compute, store, print and write one experiment; missing data become a sentence."""
     say(heading(study))
-    say("; ".join(f"{name} {_option(value)}" for name, value in options.items()))
+    say(_listed(options))
     began = time.perf_counter()
     try:
         outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
@@ -161,8 +161,12 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _option(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _listed(options: Options) -> str:
+    texts = {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in options.items()
+    }
+    return "; ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def page(results: Sequence[ReportEntry]) -> str:
@@ -217,28 +221,26 @@ def document(results: Mapping[str, Stored], file: Path) -> str:
     command = f"python -m appca paper --document {file.parent.name}/{file.name}"
     lines, sections = [], []
     for study in STUDIES.values():
-        if study.name in results:
-            lines.append(_document_line(study, results[study.name]))
-            sections.append(_document_section(study, results[study.name]))
-        else:
+        if study.name not in results:
             lines.append([heading(study), f"`{study.name}`", "not computed", "", "", ""])
+            continue
+        result = results[study.name]
+        size = study.size_of(result.options)
+        size += "" if is_current(result) else ", before a change of the experiment"
+        date = datetime.fromtimestamp(result.created, UTC).date().isoformat()
+        counts = Counter(claim.holds for claim in result.outcome.claims)
+        others = [f"{n} {holds}" for holds, n in counts.items() if holds != "yes"]
+        verdict = f"{counts['yes']} of {len(result.outcome.claims)}"
+        verdict += f" ({', '.join(others)})" if others else ""
+        link, took = f"[{heading(study)}](#{study.name})", duration(result.seconds)
+        lines.append([link, f"`{study.name}`", verdict, size, took, date])
+        sections.append(_document_section(study, result, f"{date}; size {size}"))
     titles = ("Result", "NAME", "Claims that hold", "Size", "Took", "Date")
     parts = [HEAD.format(command=command), markdown_table(titles, lines), *sections]
     return "\n".join(f"{part.rstrip()}\n" for part in parts)
 
 
-def _document_line(study: Study, result: Stored) -> list[str]:
-    counts = Counter(claim.holds for claim in result.outcome.claims)
-    others = [f"{n} {holds}" for holds, n in counts.items() if holds != "yes"]
-    verdict = f"{counts['yes']} of {len(result.outcome.claims)}"
-    if others:
-        verdict += f" ({', '.join(others)})"
-    link = f"[{heading(study)}](#{study.name})"
-    took = duration(result.seconds)
-    return [link, f"`{study.name}`", verdict, _size(study, result), took, _date(result)]
-
-
-def _document_section(study: Study, result: Stored) -> str:
+def _document_section(study: Study, result: Stored, stamp: str) -> str:
     parts = [f'## <a id="{study.name}"></a>{heading(study)}', study.paper]
     titles = headings(result.outcome.claims)
     if titles:
@@ -252,18 +254,8 @@ def _document_section(study: Study, result: Stored) -> str:
         parts.append(f"<details><summary>Table of {len(numbers)} rows</summary>")
         columns = [name.replace("_", " ") for name in names]
         parts += [markdown_table(columns, numbers), "</details>"]
-    named = {name: value for name, value in result.options.items() if value != ""}
-    options = "; ".join(f"{name} {_option(value)}" for name, value in named.items())
+    options = _listed({name: value for name, value in result.options.items() if value != ""})
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
     parts.append(f"    {study.command(result.options)}")
-    parts.append(f"{_date(result)}; size {_size(study, result)}: {options}. {versions}.")
+    parts.append(f"{stamp}: {options}. {versions}.")
     return "\n" + "\n\n".join(parts)
-
-
-def _size(study: Study, result: Stored) -> str:
-    size = study.size_of(result.options)
-    return size if is_current(result) else f"{size}, before a change of the experiment"
-
-
-def _date(result: Stored) -> str:
-    return datetime.fromtimestamp(result.created, UTC).date().isoformat()

@@ -35,12 +35,12 @@ from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # of all shipped results together
-TIMED = "seconds"  # prefix of columns that say as much about the machine as about the model
+TIMED = "seconds"  # prefix of columns that depend on the machine
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 class Stored(NamedTuple):
-    """A result as it lies on disk."""
+    """A result on disk."""
 
     id: str
     study: str
@@ -52,11 +52,10 @@ class Stored(NamedTuple):
 
 
 class StudyStore:
-    """Results below ``<home>/studies/<id>/``.
+    """Results below ``<home>/studies/<id>/``, built beside their place and moved there whole.
 
     A folder holds ``config.json``, one CSV for each table and ``arrays.npz``; the first has the
-    digests of the others. It is built beside its place and moved there whole; see
-    `atomic.replace_folder`.
+    digests of the others.
     """
 
     def __init__(self, home: Path) -> None:
@@ -85,7 +84,14 @@ class StudyStore:
         }
         with storing("The result", self.folder), draft_folder(self.folder) as draft:
             keep_other_format(self.folder / name / "config.json", f"Result {name}")
-            _write(draft, facts, outcome)
+            for key, rows in outcome.tables.items():
+                with solid(draft / f"{key}.csv") as file:
+                    file.write(csv_text(rows).encode())
+            with solid(draft / "arrays.npz") as file:
+                arrays: dict[str, Any] = outcome.arrays  # NumPy's types reserve some names
+                np.savez_compressed(file, **arrays)
+            files = digests_of(draft, sorted(file.name for file in draft.iterdir()))
+            write_json(draft / "config.json", {**facts, FILES: files}, f"Result {name}")
             replace_folder(draft, self.folder / name)
         return name
 
@@ -143,7 +149,7 @@ def lean(outcome: Outcome, private: tuple[str, ...] = ()) -> Outcome:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
+    """Versions of the packages that the numbers depend on."""
     versions_here = {"appca": __version__}  # also where it runs without being installed
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -161,27 +167,27 @@ def csv_text(rows: list[Row]) -> str:
 
 
 def _kind(values: Sequence[object]) -> str:
-    """Say what a column holds: "text", "whole" or "number"; None may be among all of them."""
-    there = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in there) or not there:
+    """Return the kind of a column: "text", "whole" or "number"; each may hold None."""
+    present = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in present) or not present:
         return "text"
-    return "whole" if all(isinstance(value, int) for value in there) else "number"
-
-
-def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
-    for name, rows in outcome.tables.items():
-        with solid(folder / f"{name}.csv") as file:
-            file.write(csv_text(rows).encode())
-    with solid(folder / "arrays.npz") as file:
-        arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
-        np.savez_compressed(file, **arrays)
-    files = digests_of(folder, sorted(file.name for file in folder.iterdir()))
-    write_json(folder / "config.json", {**facts, FILES: files}, f"Result {folder.name}")
+    return "whole" if all(isinstance(value, int) for value in present) else "number"
 
 
 def _read(folder: Path, name: str) -> Stored:
     facts = read_json(folder / "config.json", f"Result {name}")
-    tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
+    parse = {"text": str, "whole": int, "number": float}
+    tables = {}
+    for key, kinds in facts["tables"].items():
+        with (folder / f"{key}.csv").open(encoding="utf-8", newline="") as lines:
+            reader = csv.DictReader(lines)
+            if reader.fieldnames != list(kinds):
+                msg = f"{key}.csv has other columns than its description."
+                raise ValueError(msg)
+            tables[key] = [
+                {name: parse[kinds[name]](text) if text else None for name, text in line.items()}
+                for line in reader
+            ]
     arrays = read_arrays(folder / "arrays.npz")
     if read_json(folder / "config.json", f"Result {name}") != facts:
         msg = "Another result took its place while it was read."
@@ -191,16 +197,3 @@ def _read(folder: Path, name: str) -> Stored:
     times = float(facts["created"]), float(facts["seconds"])
     facts_of_run = (str(facts["study"]), dict(facts["options"]), *times)
     return Stored(name, *facts_of_run, dict(facts["versions"]), outcome)
-
-
-def _table(file: Path, kinds: dict[str, str]) -> list[Row]:
-    parse = {"text": str, "whole": int, "number": float}
-    with file.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        if reader.fieldnames != list(kinds):
-            msg = f"{file.name} has other columns than its description."
-            raise ValueError(msg)
-        return [
-            {name: parse[kinds[name]](text) if text else None for name, text in line.items()}
-            for line in reader
-        ]

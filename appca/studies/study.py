@@ -148,14 +148,15 @@ def one_size(options: Options, seconds: float) -> dict[str, Any]:
 def _check(name: str, value: object, usual: object) -> None:
     """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     if isinstance(usual, (list, tuple)):
-        fits, kind = isinstance(value, (list, tuple)) and value, f"a list such as {list(usual)}"
+        fits = isinstance(value, (list, tuple)) and bool(value)
+        kind = f"a list such as {list(usual)}"
     elif isinstance(usual, str):
         fits, kind = isinstance(value, str), f"a text such as “{usual}”"
     else:
         whole, from_zero = isinstance(usual, int), name in {"seed", "burn_in"}
         least = 0 if from_zero else 1 if whole else math.ulp(0.0)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        fits = is_number and least <= value < math.inf and (isinstance(value, int) or not whole)
+        fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+        fits = fits and isinstance(value, (int, float)) and least <= value < math.inf
         kind = f"{'a whole number' if whole else 'a number'} {'from' if from_zero else 'above'} 0"
     if not fits:
         msg = f"{name} must be {kind}; got {value!r}."

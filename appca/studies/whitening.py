@@ -66,7 +66,7 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     """
     path = Path(source).expanduser()
     if source in SOURCES:
-        dataset = load(source, **({"n": n_rows} if source == "mnist" else {}))
+        dataset = load(source, n=n_rows) if source == "mnist" else load(source)
     elif path.is_dir():
         dataset = DatasetStore(path.parent.parent).get(path.name)
     elif path.is_file():
@@ -233,7 +233,8 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     if n_done < 2:
         msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
         raise InputError(msg)
-    shared, seen = [], set()  # each K, largest first, and the sizes of PCA to compare, each once
+    seen: set[int] = set()
+    shared: list[Options] = []  # each K, largest first, and the sizes of PCA to compare, each once
     for K in sorted(set(options["components"]), reverse=True):
         sizes = [size for size in (K, K - 1) if size not in seen]
         seen.update(sizes)

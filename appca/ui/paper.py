@@ -19,9 +19,9 @@ from appca.runs.home import home
 from appca.studies import report
 from appca.studies.brain import STUDY, titles_of
 from appca.studies.catalogue import STUDIES, shipped
-from appca.studies.lab import LIMITS, dataset_of, described, drawn
 from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Figures, Holds, Options, Outcome, Study, headings, verdict
+from appca.studies.synthetic import LIMITS, dataset_of, described, drawn
 from appca.studies.table1 import active_for
 from appca.studies.whitening import STUDY as WHITENING
 from appca.ui import kit, services, state

@@ -1,36 +1,46 @@
-"""Results on disk: back as they were, never half, never in the way when damaged."""
+"""Stored and shipped results, the report and docs/paper.md that are made of them."""
 
+import csv
 import math
 import shutil
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from appca import __version__
 from appca.storage.files import aside
+from appca.studies import report
 from appca.studies import store as store_module
-from appca.studies.catalogue import STUDIES, study_of
-from appca.studies.store import StudyStore
+from appca.studies.catalogue import PLACES, STUDIES, shipped, study_of
+from appca.studies.report import aligned, document, write
+from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, Stored, StudyStore, lean
 from appca.studies.study import CheckedClaim, Outcome
 from appca.words import InputError
 
-STUDY = STUDIES["z-priors"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
+PIXELS = {784, 1024}  # of an image of MNIST, of COIL-20
+STUDY, POPULARITY = STUDIES["z-priors"], STUDIES["popularity"]
 OPTIONS = STUDY.options("quick")
+CLAIMS = [CheckedClaim("A <b> | c", "0.<5", "6 & 7", "partly"), CheckedClaim("a", "", "b", "yes")]
 OUTCOME = Outcome(
     {
         "mixed": [
-            {"name": "a,b\n“c”", "count": 3, "value": 0.1, "none": None},
+            {"name": "a,b\n“c”", "count": 3, "value": 0.123456, "none": None},
             {"name": "=1+1", "count": None, "value": 1 / 3, "none": None},
             {"name": None, "count": -2, "value": math.pi * 1e-300, "none": None},
         ],
         "empty": [],
     },
-    {"Z": np.eye(3, dtype=bool), "x": np.arange(4.0)},
-    [
-        CheckedClaim("3 < 4 | 5", "0.85", "“yes”, 7%", "partly"),
-        CheckedClaim("a", "", "b", "not tested"),
-    ],
-    "What came out, 3 < 4.",
+    {name: np.eye(3, dtype=bool) for name in ("sparse", "dense")} | {"x": np.arange(4.0)},
+    CLAIMS,
+    "B <i>\n\nC.",
 )
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
 
 
 @pytest.fixture
@@ -38,28 +48,23 @@ def store(tmp_path) -> StudyStore:
     return StudyStore(tmp_path)
 
 
-def test_a_result_comes_back_as_it_was(store):
+def test_a_result_comes_back_as_it_was_and_other_options_make_another(store):
     name = store.save(STUDY, OPTIONS, OUTCOME, 12.34)
-    kept = store.get(name)
-    assert name == STUDY.id(OPTIONS) == kept.id
-    assert kept.outcome.tables == OUTCOME.tables
-    assert (kept.outcome.claims, kept.outcome.text) == (OUTCOME.claims, OUTCOME.text)
-    assert [type(row["count"]) for row in kept.outcome.tables["mixed"]] == [int, type(None), int]
+    stored = store.get(name)
+    assert name == STUDY.id(OPTIONS) == stored.id
+    assert stored.outcome[::2] == OUTCOME[::2]
+    assert stored.outcome.text == OUTCOME.text
+    assert [type(row["count"]) for row in stored.outcome.tables["mixed"]] == [int, type(None), int]
     for key, array in OUTCOME.arrays.items():
-        np.testing.assert_array_equal(kept.outcome.arrays[key], array)
-    assert (kept.study, kept.options, kept.seconds) == ("z-priors", OPTIONS, 12.3)
-    assert kept.versions["numpy"] == np.__version__
-    assert [stored.id for stored in store.list()] == [name]
+        np.testing.assert_array_equal(stored.outcome.arrays[key], array)
+    assert (stored.study, stored.options, stored.seconds) == ("z-priors", OPTIONS, 12.3)
+    assert stored.versions["numpy"] == np.__version__
+    assert [each.id for each in store.list()] == [name]
     assert store.list("table1") == []
-
-
-def test_the_same_options_are_the_same_result_and_others_another(store):
-    first = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    assert store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0) == first
-    assert store.get(first).outcome.text == "anew"
-    other = STUDY.options("quick", seed=1)
-    assert store.save(STUDY, other, OUTCOME, 1.0) != first
-    assert STUDY._replace(revision=99).id(OPTIONS) != first
+    assert store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0) == name
+    assert store.get(name).outcome.text == "new"
+    assert store.save(STUDY, STUDY.options("quick", seed=1), OUTCOME, 1.0) != name
+    assert STUDY._replace(revision=99).id(OPTIONS) != name
     assert len(store.list()) == 2
     assert not list(store.folder.glob(".*"))
 
@@ -70,18 +75,18 @@ def test_a_damaged_result_is_skipped_and_can_be_made_again(store, file, how):
     name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
     other = store.save(STUDY, STUDY.options("quick", seed=1), OUTCOME, 1.0)
     path = store.folder / name / file
-    if how == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:7] if how == "cut" else b"\xff\x00 no")
+    content = path.read_bytes()
+    path.unlink()
+    if how != "gone":
+        path.write_bytes(content[:7] if how == "cut" else b"\xff\x00 no")
     assert store.get(name) is None
-    assert [kept.id for kept in store.list()] == [other]
+    assert [stored.id for stored in store.list()] == [other]
     store.save(STUDY, OPTIONS, OUTCOME, 1.0)
     assert store.get(name).outcome.tables == OUTCOME.tables
 
 
 @pytest.mark.parametrize("name", ["", "../jobs", "a" * 12, "A" * 12, "../" * 4])
-def test_what_is_not_a_stored_name_is_nothing(store, name):
+def test_a_name_that_is_not_stored_is_nothing(store, name):
     assert store.get(name) is None
 
 
@@ -93,35 +98,159 @@ def test_a_full_disk_leaves_the_old_result_and_no_half_one(store, monkeypatch):
 
     monkeypatch.setattr(store_module.np, "savez_compressed", full)
     with pytest.raises(InputError, match=r"could not be stored.*No space left.*APPCA_HOME"):
-        store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
+        store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0)
     assert store.get(name).outcome.text == OUTCOME.text
     assert [path.name for path in store.folder.iterdir()] == [name]
 
 
-def test_a_result_that_stands_aside_is_found_once_and_by_its_name(store):
+def test_a_result_that_is_being_replaced_is_read_once(store, monkeypatch):
     name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
     place = store.folder / name
     place.rename(aside(place))
     assert (store.get(name).id, store.get(name).outcome.text) == (name, OUTCOME.text)
-    assert [kept.id for kept in store.list()] == [name]
-    store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
+    assert [stored.id for stored in store.list()] == [name]
+    store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0)
     shutil.copytree(place, aside(place))
-    assert [kept.outcome.text for kept in store.list()] == ["anew"]
-
-
-def test_a_result_that_is_replaced_while_it_is_read_is_read_again(store, monkeypatch):
-    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
+    assert [stored.outcome.text for stored in store.list()] == ["new"]
     load = np.load
 
-    def late(*given, **more):
+    def late(*arguments, **more):
         monkeypatch.setattr(store_module.np, "load", load)
-        store.save(STUDY, OPTIONS, OUTCOME._replace(text="anew"), 1.0)
-        return load(*given, **more)
+        store.save(STUDY, OPTIONS, OUTCOME._replace(text="newer"), 1.0)
+        return load(*arguments, **more)
 
     monkeypatch.setattr(store_module.np, "load", late)
-    assert store.get(name).outcome.text == "anew"
+    assert store.get(name).outcome.text == "newer"
 
 
-def test_an_unknown_experiment_is_refused_with_the_names_there_are():
+def test_shipped_results_are_small_readable_and_of_an_experiment():
+    files = [file for file in FOLDER.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) <= MOST_BYTES
+    assert {file.suffix for file in files} <= {".json", ".csv", ".npz"}
+    assert len(list(FOLDER.iterdir())) == len(shipped())
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_shipped_result_has_its_stamp_and_figures_and_no_row_of_data(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))  # nobody's copy
+    study, stored = STUDIES[name], shipped()[name]
+    assert study.size_of(stored.options) in study.sizes
+    assert {"appca", "numpy"} <= set(stored.versions)
+    assert datetime.fromtimestamp(stored.created, UTC).year >= 2025
+    assert study.command(stored.options).startswith(f"python -m appca paper {name}")
+    assert any(claim.value for claim in stored.outcome.claims)
+    assert all(len(c.value) < 12 and len(c.caption) < 36 for c in stored.outcome.claims)
+    assert study.figures(stored.outcome)
+    arrays = stored.outcome.arrays
+    for key, array in arrays.items():
+        assert key not in study.private
+        assert array.dtype != np.uint8 or key.endswith("_rgb"), key  # what images are made of
+        if name not in {"fmri", "planes", "z-priors"}:  # drawn here, or maps of components
+            assert array.ndim <= 2, key
+            assert not PIXELS & set(array.shape[1:]), key
+    if name == "fmri":
+        rows = [array for array in arrays.values() if arrays["mask"].sum() in array.shape]
+        assert all(array.ndim == 1 for array in rows)  # one number a voxel, never its course
+
+
+def test_a_result_ships_in_the_place_of_an_older_one_and_within_the_limit(tmp_path, monkeypatch):
+    store = ShippedResults(tmp_path)
+    store.save(STUDY, STUDY.options(seed=1), OUTCOME, 1.0)
+    name = store.save(STUDY, STUDY.options(seed=2), OUTCOME, 1.0)
+    (stored,) = store.list()
+    assert (stored.id, stored.outcome.arrays["x"].dtype) == (name, np.float32)
+    assert list(lean(OUTCOME, ("sparse", "x")).arrays) == ["dense"]
+    monkeypatch.setattr(store_module, "MOST_BYTES", 10)
+    with pytest.raises(InputError, match="may have 10 bytes together; these have"):
+        store.save(STUDY, STUDY.options(seed=2), OUTCOME, 1.0)
+
+
+def test_experiments_are_in_the_papers_order_and_named_by_their_place_there():
+    assert list(STUDIES) == list(PLACES)
+    assert report.heading(STUDIES["table1"]) == STUDIES["table1"].title  # it begins so
+    assert report.heading(STUDIES["planes"]) == f"Figure 1: {STUDIES['planes'].title}"
+    assert STUDIES["planes"].size_of(STUDIES["planes"].options("quick")) == "default"
+    assert POPULARITY.size_of(POPULARITY.options("quick")) == "quick"
+    assert POPULARITY.size_of(POPULARITY.options("quick", seed=9)) == "other options"
     with pytest.raises(InputError, match="no experiment “table9”; choose among planes, table1"):
         study_of("table9")
+
+
+def test_the_page_holds_every_figure_and_shows_texts_literally():
+    outcome = STUDY.run(OPTIONS, silent, 1)._replace(claims=CLAIMS, text=OUTCOME.text)
+    missing = report.ReportEntry(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
+    html = report.page([missing, report.ReportEntry(STUDY, OPTIONS, outcome, "Now.")])
+    assert html.count('class="plotly-graph-div"') == 1
+    assert "<td>A &lt;b&gt; | c</td><td>0.&lt;5</td><td>6 &amp; 7</td><td>partly</td>" in html
+    assert "<p>B &lt;i&gt;</p><p>C.</p>" in html
+    assert "No &lt;file&gt;." in html
+    assert html.index('id="table1"') < html.index('id="z-priors"')
+    assert "src=" not in html.split("</script>")[-1]
+
+
+def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monkeypatch):
+    def refuse(*_arguments) -> Outcome:
+        msg = "The file x is missing."
+        raise InputError(msg)
+
+    monkeypatch.setitem(STUDIES, "popularity", POPULARITY._replace(run=refuse))
+    monkeypatch.setattr(report, "write", lambda *_arguments: [])
+    lines: list[str] = []
+    store, out = StudyStore(tmp_path), tmp_path / "out"
+    names = ["popularity", "z-priors"]
+    with pytest.raises(InputError, match=r"1 of 2 results .* popularity: The file x is missing"):
+        report.paper(names, "quick", {}, store, out, lines.append, silent)
+    assert "The file x is missing." in (out / "report.html").read_text("utf-8")
+    assert any("stored as" in line for line in lines)
+    with pytest.raises(InputError, match=r"^The file x is missing\.$"):
+        report.paper(["popularity"], "quick", {}, store, None, lines.append, silent)
+
+
+def test_tables_and_figures_are_written_for_anybody_to_open(tmp_path):
+    written = write(STUDY, OUTCOME._replace(arrays={"Z": np.eye(3)}), tmp_path / "a" / "b")
+    assert [path.suffix for path in written] == [".csv", ".csv", ".txt", ".html"]
+    lines = list(csv.DictReader(written[0].read_text("utf-8").splitlines(keepends=True)))
+    assert [line["name"] for line in lines] == ["a,b\n“c”", "=1+1", ""]
+    assert "partly  A <b> | c" in written[2].read_text("utf-8")
+    html = written[3].read_text("utf-8")
+    assert "plotly.js v" in html
+    assert "<script src=" not in html  # standalone
+    with pytest.raises(InputError, match="could not be written"):
+        write(STUDY, OUTCOME._replace(arrays={"Z": np.eye(3)}), written[0] / "folder")
+    assert aligned([{"a": 1, "b": None}, {"a": 100, "b": 0.5}]) == ["a    b", "1    -", "100  0.5"]
+    assert aligned([]) == []
+
+
+def test_the_page_of_the_paper_is_made_of_the_shipped_results():
+    """After new results, or a changed sentence: python -m appca paper --document docs/paper.md."""
+    assert PAGE.read_text(encoding="utf-8") == document(shipped(), PAGE)
+    planes = shipped()["planes"]
+    rows = planes.outcome.tables["planes"]
+    tables = {"planes": [{**rows[0], "angle": 12.5}, *rows[1:]]}
+    changed = {**shipped(), "planes": planes._replace(outcome=Outcome(tables, {}, []))}
+    assert document(changed, PAGE) != document(shipped(), PAGE)
+
+
+def test_the_page_says_what_holds_how_it_was_made_and_what_is_missing():
+    options = POPULARITY.options("quick")
+    row = {"design": "sparse", "title": "aFA", "factors": 3, "true_factors": 3}
+    outcome = Outcome({"distance": [row | {"distance": 0.123456}]}, {}, CLAIMS, "One text.")
+    facts = (POPULARITY.id(options), "popularity", options, 86_400.0, 1.0, {"appca": __version__})
+    text = document({"popularity": Stored(*facts, outcome)}, Path("docs/paper.md"))
+    assert (
+        "| [Figure 4: Popularity of the factors](#popularity) | `popularity` | 1 of 2 (1 partly) "
+        "| quick | 1 s | 1970-01-02 |"
+    ) in text
+    assert "| `planes` | not computed |" in text
+    assert "| A <b> \\| c | 0.<5 | 6 & 7 | partly |" in text
+    assert "One text." in text
+    assert "| sparse | aFA | 3 | 3 | 0.1235 |" in text
+    assert "    python -m appca paper popularity --quick\n" in text
+    assert f"appca {__version__}." in text
+    assert "`python -m appca paper --document docs/paper.md`" in text
+    names = [text.index(f"`{name}`") for name in ("planes", "table1", "popularity", "whitening")]
+    assert names == sorted(names)
+    outdated = document({"popularity": Stored("0" * 12, *facts[1:], outcome)}, PAGE)
+    assert "| quick, before a change of the experiment |" in outdated

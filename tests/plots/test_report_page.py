@@ -69,3 +69,9 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
     assert "<td>0.1235</td>" in html
     assert "<td>–</td>" in html
     assert html.count("plotly.js v") == 1
+
+
+def test_a_markdown_table_has_a_line_a_row_and_no_cell_ends_it():
+    assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
+        "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"
+    )

@@ -1,0 +1,275 @@
+"""The experiments that show pictures: on planted data, and on the paper's files."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+from scipy.stats import bernoulli, norm
+
+from appca.analysis.rows import SimilarRows
+from appca.data.sources import load
+from appca.studies import coil20, digits, synthetic
+from appca.studies.digits import Digits, Networks
+from appca.studies.fitting import PanelFit, codes_of
+from appca.words import InputError, MissingExtraError
+
+
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+def test_the_three_planes_are_recovered_and_pca_loses_more():
+    study = synthetic.PLANES
+    outcome = study.run(study.options(), silent)
+    rows = outcome.tables["planes"]
+    assert sorted(row["plane"] for row in rows) == ["1 and 2", "1 and 3", "2 and 3"]
+    assert all(row["angle"] < 2 for row in rows)
+    assert sum(row["of_the_plane"] for row in rows) > 0.85 * 900
+    assert [claim.holds for claim in outcome.claims] == ["yes", "yes"]
+    figures = study.figures(outcome)
+    assert len(figures["projections"].layout.annotations) == 4
+    points, planes = figures["space"].data[:3], figures["space"].data[3:]
+    assert [trace.type for trace in points] == ["scatter3d"] * 3
+    assert len(planes) == 3
+    for plane in planes:  # spanned by two components each
+        corners = np.array([plane.x, plane.y, plane.z]).T
+        spread = np.linalg.svd(corners - corners.mean(axis=0), compute_uv=False)
+        assert spread[2] < 1e-6 * spread[0]
+
+
+def test_projections_lose_nothing_of_rows_in_their_subspaces():
+    Y = np.array([[2.0, 0, 0], [-2.0, 0, 0], [0, 3.0, 0], [0, -3.0, 0]])
+    active = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool)
+    for order, lost in ((active, 0), (active[::-1], 1)):
+        fitted = PanelFit(Y[:, :2], order, np.eye(3)[:2])
+        assert synthetic.residual(Y, fitted) == pytest.approx(lost)
+
+
+def test_classes_that_are_numbers_are_sorted_as_numbers():
+    names, codes = codes_of(np.array(["10", "2", "2", "1"]))
+    assert (names, codes.tolist()) == (["1", "2", "10"], [2, 1, 1, 0])
+
+
+def test_width_is_compared_over_images_and_over_objects(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(6), 20)
+    score = codes + 0.1 * rng.standard_normal(120)
+    fitted = PanelFit(np.stack([score, -score], 1), np.stack([codes < 6, codes < 2], 1), np.eye(2))
+    first, second = coil20.widths(fitted, 0.1 * codes + 0.3, codes)
+    assert first["correlation_of_objects"] > 0.99
+    assert (first["rows"], first["objects"]) == (120, 6)
+    assert second["correlation"] < -0.9
+    assert second["correlation_of_objects"] is None  # two objects are too few
+    assert first["width_low_half"] < first["width_high_half"]
+
+
+def test_images_of_a_group_are_taken_from_its_objects_in_turn():
+    codes = np.array([0, 0, 0, 1, 1, 2])
+    group = SimilarRows((0, 1), np.array([2, 0, 3, 1, 5, 4]), 0.5)
+    assert coil20.spread(group, codes, 4).tolist() == [2, 0, 3, 5]
+    assert coil20.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
+
+
+def test_nearest_other_class_of_a_plain_picture_is_by_distance():
+    E = np.array([[0.0, 0], [1, 0], [5, 0], [5.5, 0]])
+    nearest = coil20.nearest_in(E, np.array([0, 0, 1, 2]), ["a", "b", "c"])
+    assert [each.other for each in nearest] == ["b", "c", "b"]
+
+
+def test_without_the_images_a_sentence_names_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+    monkeypatch.setattr("appca.data.downloads.URLS", ("http://127.0.0.1:9/coil-20-proc.zip",))
+    with pytest.raises(InputError, match=r"coil-20-proc\.zip"):
+        coil20.STUDY.run(coil20.STUDY.options(), silent)
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_coil20_is_less_crowded_in_subspaces_and_one_component_is_the_width():
+    outcome = coil20.STUDY.run(coil20.STUDY.options(), silent)
+    panel = np.mean([row["panel_accuracy"] for row in outcome.tables["panels"]])
+    assert panel > np.mean([row["pca_same_rows"] for row in outcome.tables["panels"]])
+    assert max(abs(row["correlation"]) for row in outcome.tables["width"]) > 0.8
+    assert 50 < len(coil20.STUDY.figures(outcome)["pca"].layout.images) < 300
+    outcome = coil20.SIMILAR.run(coil20.SIMILAR.options(), silent)
+    assert [claim.holds for claim in outcome.claims] == ["yes", "yes", "yes"]
+    assert len(coil20.SIMILAR.figures(outcome)["groups"].layout.images) == 12
+    outcome = coil20.UMAP.run(coil20.UMAP.options(), silent)
+    assert sum(row["appca"] != row["umap"] for row in outcome.tables["neighbours"]) > 5
+    assert len(coil20.UMAP.figures(outcome)) == 2
+
+
+@pytest.fixture
+def planted() -> tuple[Digits, PanelFit]:
+    """Forty thick strokes in one subspace, forty thin and leaning ones in the other."""
+    images = np.zeros((80, 20, 20), np.uint8)
+    for row in range(80):
+        for y in range(4, 16):
+            x = 9 + row % 2 + (0 if row < 40 else round((10 - y) * 0.6))
+            images[row, y, x : x + (5 if row < 40 else 2)] = 255
+    active = np.zeros((80, 3), bool)
+    active[:40, :2] = active[40:, 1:] = True
+    scores = np.random.default_rng(0).normal(size=(80, 3)) * active
+    drawn = Digits(images, ["0", "1"], np.arange(80) // 2 % 2, scores)
+    return drawn, PanelFit(scores, active, np.eye(3))
+
+
+def test_ink_slant_and_classes_are_measured_in_the_subspaces_they_were_put_in(planted):
+    rows = {(row["measure"], row["subspace"]): row for row in digits.effects(*planted)}
+    thick, thin = rows["ink, pixels", "{1,2}"], rows["ink, pixels", "{2,3}"]
+    assert (thick["mean"], thin["mean"], thick["rows"]) == (60, 24, 40)
+    assert thick["effect"] == -thin["effect"] > 5
+    assert thick["above_median"] == 1
+    leaning = rows["slant, degrees", "{2,3}"]
+    assert leaning["mean"] == pytest.approx(np.degrees(np.arctan(0.6)), abs=2)
+    assert leaning["effect_within_classes"] > 5
+    halves = planted[0]._replace(codes=(np.arange(80) < 40) * 1)
+    shares = [[*row.values()] for row in digits.class_shares(halves, planted[1])]
+    assert shares == [["0", 0.5, 0, 1], ["1", 0.5, 1, 0]]
+
+
+def test_both_experiments_share_one_autoencoder_and_draw_their_results(planted, monkeypatch):
+    drawn, fitted = planted
+    trained = []
+
+    def train(X, dimensions, epochs, seed, _report):
+        assert (X.max(), dimensions, epochs, seed) == (1, 10, 30, 0)
+        trained.append(1)
+
+    class Opened:
+        n_rows, X, labels = 80, drawn.images.reshape(80, -1), {"digit": drawn.codes}
+
+        def images(self, rows):
+            return drawn.images[rows]
+
+    changes = {"_LAST": {}, "fit": lambda *_arguments: fitted, "train": train}
+    changes |= {"encode": lambda _networks, _X: drawn.Y, "load": lambda *_names, **_more: Opened()}
+    changes["images_of"] = lambda _name, rows: drawn.images[rows]
+    for name, value in changes.items():
+        monkeypatch.setattr(digits, name, value)
+    options = digits.STUDY.options("quick")
+    first, second = (study.run(options, silent) for study in (digits.STUDY, digits.STROKES))
+    assert len(trained) == 1
+    assert len(digits.STUDY.figures(first)["digits"].layout.annotations) == 3
+    figures = digits.STROKES.figures(second)
+    assert len(figures["members"].layout.images) == 2
+    assert len(figures["spread"].data) == 6
+    assert [claim.holds for claim in second.claims] == ["yes", "yes"]
+
+
+def test_digits_that_share_differ_from_chance(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(5), 60)
+    active = np.zeros((300, 20), bool)
+    for row, code in enumerate(codes):
+        kin = 3 if code == 0 else code  # 1 and 7 use the same factors
+        active[row, [4 * kin, 4 * kin + 1]] = True
+        active[row, rng.choice(20, 3, replace=False)] = True
+    outcome = digits.shared_factors(active, codes, digits.ODD)
+    rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
+    assert rows["1", "7"]["deviation"] > 10
+    assert rows["5", "9"]["deviation"] < 3
+    assert [claim.holds for claim in outcome.claims[1:]] == ["yes", "no"]
+    assert "number 1 of 10 pairs" in outcome.claims[1].measured
+    shares = [row["share"] for row in outcome.tables["popularity"]]
+    assert shares == sorted(shares, reverse=True)
+    assert set(digits.SHARING.figures(outcome)) == {"grid", "popularity"}
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_digits_share_with_their_kind_and_are_less_crowded_in_the_subspaces():
+    study = digits.SHARING
+    small = {"per_class": 60, "n_components": 30, "n_active": 10, "dimensions": 40}
+    outcome = study.run(study.options("quick", **small), silent)
+    rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
+    assert rows["1", "1"]["deviation"] > 3
+    assert len(outcome.tables["popularity"]) == 30
+    panels = digits.STUDY.run(digits.STUDY.options("quick", epochs=20), silent).tables["panels"]
+    assert sum(row["panel_accuracy"] - row["pca_all_rows"] for row in panels) > 0
+
+
+@pytest.fixture(scope="module")
+def small_digits() -> np.ndarray:
+    return (load("digits").X[:900] / 16).astype(np.float32)
+
+
+@pytest.mark.thorough
+def test_training_lowers_the_bound_and_the_seed_decides_it(small_digits):
+    noise = np.random.default_rng(0).standard_normal((900, 4))
+    before, after, again, other = (
+        digits.train(small_digits, 4, epochs, seed)
+        for epochs, seed in ((1, 0), (25, 0), (25, 0), (25, 1))
+    )
+    first, last = (digits.negative_bound(np, n, small_digits, noise) for n in (before, after))
+    assert last < 0.9 * first
+    assert digits.encode(after, small_digits).shape == (900, 4)
+    for name in Networks._fields:
+        assert getattr(after, name).tobytes() == getattr(again, name).tobytes(), name
+    assert not np.allclose(after.code, other.code)
+
+
+def test_the_loss_is_the_evidence_lower_bound_and_jax_knows_its_slope(monkeypatch):
+    import jax
+    from jax.flatten_util import ravel_pytree
+
+    monkeypatch.setattr(digits, "HIDDEN", 7)
+    rng = np.random.default_rng(3)
+    X, noise = rng.random((4, 5)), rng.standard_normal((4, 2))
+    nets = Networks(*(v + 0.05 * rng.standard_normal(v.shape) for v in digits.start(rng, X, 2)))
+    value = digits.negative_bound(np, nets, X, noise)
+    assert value == pytest.approx(bound(nets, X, noise), rel=1e-9)
+
+    flat, shaped = ravel_pytree(nets)
+    flat = np.asarray(flat, np.float64)
+    sizes = np.cumsum([np.size(part) for part in nets])[:-1]
+
+    def loss(theta: np.ndarray) -> float:
+        pieces = zip(np.split(theta, sizes), nets, strict=True)
+        moved = Networks(*(piece.reshape(part.shape) for piece, part in pieces))
+        return float(digits.negative_bound(np, moved, X, noise))
+
+    gradient = jax.jit(jax.grad(lambda w: digits.negative_bound(jax.numpy, w, X, noise)))
+
+    def slope(theta: np.ndarray) -> np.ndarray:
+        parts = gradient(shaped(theta.astype(np.float32)))
+        return np.asarray(ravel_pytree(parts)[0], np.float64)
+
+    assert check_grad(loss, slope, flat) < 1e-3 * np.linalg.norm(slope(flat))
+
+
+def bound(nets: Networks, X: np.ndarray, noise: np.ndarray) -> float:
+    """Minus log p(x | c) - log p(c) + log q(c | x), integrated over q where that is exact."""
+    hidden = np.maximum((X - nets.shift) @ nets.inward + nets.inward_bias, 0)
+    mean = hidden @ nets.code + nets.code_bias
+    sd = np.exp((hidden @ nets.spread + nets.spread_bias) / 2)
+    hidden = np.maximum((mean + sd * noise) @ nets.outward + nets.outward_bias, 0)
+    p = 1 / (1 + np.exp(-(hidden @ nets.picture + nets.picture_bias)))
+    fit = X * bernoulli.logpmf(1, p) + (1 - X) * bernoulli.logpmf(0, p)
+    nodes, masses = np.polynomial.hermite_e.hermegauss(30)  # E over q of log q - log p(c)
+    draws = mean[..., None] + sd[..., None] * nodes
+    gap = norm.logpdf(draws, mean[..., None], sd[..., None]) - norm.logpdf(draws)
+    divergence = gap @ masses / masses.sum()
+    return float((divergence.sum(axis=1) - fit.sum(axis=1)).mean())
+
+
+def test_a_report_can_end_the_training(small_digits):
+    shares = []
+
+    def report(stage: str, share: float) -> None:
+        shares.append(share)
+        if share > 0.4:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        digits.train(small_digits[:100], 2, 25, 0, report)
+    assert shares == sorted(shares)
+    assert max(shares) < 0.6
+
+
+def test_without_jax_one_sentence_says_what_to_install(small_digits, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optax", None)
+    words = r"needs the package (jax|optax).*pip install .appca\[vae\]"
+    with pytest.raises(MissingExtraError, match=words):
+        digits.train(small_digits, 4, 1, 0)
