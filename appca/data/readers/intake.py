@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
-    ("", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—")
-    + (".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!")
-)
+    ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
+) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
     dict.fromkeys("\u2212\u2012\u2013\ufe63\uff0d", "-")
     | dict.fromkeys("\u00a0\u202f\u2009\u2007", " ")
@@ -49,6 +48,7 @@ PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE, _LONGEST_WHOLE = re.compile(r"[+-]?\d+"), 20
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
 MIXED = "numbers and words"  # a column of text that holds both
+LIMITS = "numbers and limits such as <1"
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
 _LOOKED_AT = 400  # distinct cells by which a column of words is known
@@ -153,7 +153,9 @@ def _numbers(
     hit = np.array([match is not None for match in found]) & ~gaps
     n_numbers, n_cells = int(counts[hit].sum()), int(counts[~gaps].sum())
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * n_cells:
-        return None, MIXED if n_numbers >= _MANY_NUMBERS * n_cells else ""
+        others = [texts[i] for i in np.flatnonzero(~hit & ~gaps).tolist()]
+        note = LIMITS if all(text[0] in "<>≤≥~" for text in others) else MIXED
+        return None, note if n_numbers >= _MANY_NUMBERS * n_cells else ""
     matches = [(i, match) for i, match in enumerate(found) if match is not None and hit[i]]
     if not is_chosen and _are_codes([texts[i] for i, _ in matches]):
         return None, ""
@@ -172,8 +174,8 @@ def _numbers(
     if values is None:
         return None, "whole numbers of more than 15 digits"
     odd = {texts[i]: int(counts[i]) for i in np.flatnonzero(~hit).tolist() if texts[i]}
-    is_usual = all(is_plain(texts[i], ".") for i, _ in matches)
-    return Converted(values, odd, unit, "" if is_usual else mark), ""
+    has_mark = any(mark in texts[i] for i, _ in matches)
+    return Converted(values, odd, unit, mark if has_mark else ""), ""
 
 
 def _value(match: re.Match[str], mark: str) -> float:
@@ -204,16 +206,16 @@ def _typed(
     """Return the values of the rows; None where reals would lose digits of whole numbers."""
     reals[np.isin(reals, plain_numbers(none))] = np.nan
     numbers = [text for text, is_hit in zip(texts, hit, strict=True) if is_hit]
+    complete = bool(hit.all()) and not (codes < 0).any()
     large = not may_round and bool((np.abs(reals[hit]) >= _EXACT).any())
-    if not large or not all(map(_WHOLE.fullmatch, numbers)):
+    if not (complete or large) or not all(map(_WHOLE.fullmatch, numbers)):
         return np.append(reals, np.nan)[codes]
-    if not hit.all() or (codes < 0).any():
-        return None
-    whole = [int(text) for text in texts if len(text) <= _LONGEST_WHOLE]
-    for kind in (np.int64, np.uint64):
-        bounds = np.iinfo(kind)
-        if len(whole) == len(texts) and bounds.min <= min(whole) and max(whole) <= bounds.max:
+    whole = [int(text) for text in numbers if len(text) <= _LONGEST_WHOLE]
+    for kind in (np.int64, np.uint64) if complete and len(whole) == len(texts) else ():
+        if np.iinfo(kind).min <= min(whole) and max(whole) <= np.iinfo(kind).max:
             return np.array(whole, kind)[codes]
+    if not large:
+        return np.append(reals, np.nan)[codes]
     return None
 
 

@@ -267,7 +267,7 @@ def _read(name: str, stream: BinaryIO, limits: ReadLimits) -> "tuple[pa.Table, l
 
 
 def _categories(names: list[str], metadata: dict[bytes, bytes]) -> list[int]:
-    """Return the places of numbers that were written as categories, which Parquet itself forgets."""
+    """Return the places of numbers that were written as categories; Parquet itself forgets it."""
     import pyarrow as pa
 
     if b"ARROW:schema" not in metadata:

@@ -33,13 +33,16 @@ _MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one wi
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
-_FOREIGN = ("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256") + (
+_STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
+_WORD = re.compile(rb"[^\s\d,;|\"]*[\x80-\xff][^\s\d,;|\"]*")
+_ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
+_SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
+_FOREIGN = [
+    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-)
-_OLD = ("mac_roman", "cp437", "cp850")  # whose letters stand where others have no letters
-_HIGH, _RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
-_ODD_SIGN = re.compile(rb"(?<=[A-Za-z])[\x80-\x91\x93-\x9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of such signs
+]
+_OLD = ["mac_roman", "cp437", "cp850"]
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
@@ -170,7 +173,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
 
 
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table that names `n_rows` rows, which tells whether it has a header."""
+    """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
     tables = [table_of(name, file, CsvOptions(), limits)]
     if len(tables[0].frame) != n_rows:
         other = not tables[0].report["header"]
@@ -185,20 +188,19 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
             f"“{name}” is a packed or spreadsheet file, not text; give it the ending .xlsx or .zip."
         )
         raise InputError(msg)
-    found = encoding or _encoding_of(data)
-    report["encoding"] = found
+    report["encoding"] = found = encoding or _encoding_of(data)
     text = data.removeprefix(codecs.BOM_UTF8)
     try:
-        plain = codecs.lookup(found).name in ("utf-8", "utf-8-sig")
-        if not plain:
+        if codecs.lookup(found).name not in ("utf-8", "utf-8-sig"):
             text = data.decode(found).encode()
-        elif not text.isascii():
-            is_binary = _BINARY.search(data[:_SAMPLE_BYTES]) is not None
-            text = _utf8(text, report, is_certain=is_binary or encoding is not None)
+        elif (stray := _first_stray(text)) is not None:
+            if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
+                raise stray
+            text = _repaired(text, report)
     except UnicodeDecodeError as error:
         msg = (
-            f"“{name}” is not {found} text (byte {data[error.start]:#04x} at position "
-            f"{error.start:,}); save it as UTF-8 or name its encoding, such as cp1252."
+            f"“{name}” is not {found} text (byte {error.object[error.start]:#04x}); save it as "
+            "UTF-8 or name its encoding, such as cp1252."
         )
         raise InputError(msg) from error
     except LookupError as error:
@@ -213,32 +215,27 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
-def _utf8(text: bytes, report: FileReport, *, is_certain: bool) -> bytes:
-    """Return text as UTF-8; few bytes that are not are taken for Western European ones and named.
-
-    It is checked by the piece: one `str` takes four bytes a sign as soon as one is an emoji.
-    """
-    start, strays = 0, False
-    while start < len(text) and not strays:
+def _first_stray(text: bytes) -> UnicodeDecodeError | None:
+    """Return why text is not UTF-8, if so; by the piece, for one emoji makes a `str` four times."""
+    start = len(text) if text.isascii() else 0
+    while start < len(text):
         end = text.rfind(b"\n", start, start + 4 * _PIECE) + 1 or text.find(b"\n", start) + 1
         try:
             text[start : end or len(text)].decode()
-        except UnicodeDecodeError:
-            if is_certain:
-                raise
-            strays = True
+        except UnicodeDecodeError as error:
+            return error
         start = end or len(text)
-    if not strays:
-        return text
-    signs = text.decode(errors="surrogateescape")
-    lines = [i + 1 for i, line in enumerate(signs.split("\n")) if not line.isprintable()]
-    spoilt = [i for i in lines if re.search("[\udc80-\udcff]", signs.split("\n", i)[i - 1])][:20]
-    report["repaired"] = spoilt
-    return re.sub(
-        "[\udc80-\udcff]",
-        lambda match: bytes([ord(match[0]) - 0xDC00]).decode("cp1252", "replace"),
-        signs,
-    ).encode()
+    return None
+
+
+def _repaired(text: bytes, report: FileReport) -> bytes:
+    """Return text of which bytes that are no UTF-8 are read as Western European, and named."""
+    lines = text.decode(errors="surrogateescape").split("\n")
+    spoilt = [i for i, line in enumerate(lines) if _STRAY.search(line)]
+    report["repaired"] = [i + 1 for i in spoilt[:20]]
+    for i in spoilt:
+        lines[i] = _STRAY.sub(lambda match: chr(ord(match[0]) - 0xDC00), lines[i])
+    return "\n".join(lines).encode()
 
 
 def _encoding_of(data: bytes) -> str:
@@ -251,25 +248,23 @@ def _encoding_of(data: bytes) -> str:
     even, odd = ((sample[first::2] == 0).mean() if len(sample) else 0.0 for first in (0, 1))
     if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
         return "utf-16-le" if odd > even else "utf-16-be"
-    if data.isascii() or _BINARY.search(data[:_SAMPLE_BYTES]):
+    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
         return "utf-8"
-    some = b"\n".join(itertools.islice(filter(_HIGH.search, data.split(b"\n")), 2000))
-    signs = some.decode(errors="surrogateescape")
-    n_stray = len(re.findall("[\udc80-\udcff]", signs))
-    if n_stray <= sum(sign > "\x7f" for sign in signs) - n_stray:
+    words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
+    signs = b" ".join(words).decode(errors="surrogateescape")
+    n_strays = len(_STRAY.findall(signs))
+    if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
         return "utf-8"
-    high, runs = len(_HIGH.findall(some)), sum(map(len, _RUN.findall(some)))
-    likely: tuple[str, ...] = ()
-    if runs > high / 2:
-        likely = _FOREIGN
-    elif len(_ODD_SIGN.findall(some)) > _SOME_ODD * high:
-        likely = _OLD
+    runs = sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs)))
+    likely = _FOREIGN if 2 * runs > n_strays else []
+    if len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
+        likely = likely or _OLD
     if likely:
         from charset_normalizer import from_bytes
 
-        best = from_bytes(some, cp_isolation=list(likely)).best()
-        if best is not None:
-            return str(best.encoding)
+        found = from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS)
+        if found:
+            return str(max(found, key=lambda match: (match.coherence, -match.chaos)).encoding)
     try:
         data.decode("cp1252")
     except UnicodeDecodeError:
@@ -404,7 +399,7 @@ def _titles(some: Sequence[Record], width: int) -> int:
         if place and full and not any(map(intake.is_number, names)):
             above, below = some[:place], [row.cells for row in some[place + 1 :]]
             short = all(len(each.cells) < width or each.n_filled <= width / 2 for each in above)
-            if short and any(map(_is_numeric, _columns(below, 0))):
+            if short and any(_is_numeric(cells, 0.5) for cells in _columns(below, 0)):
                 return place
     for place, row in enumerate(some[:_TOP]):
         n_filled = row.n_filled
@@ -431,15 +426,15 @@ def _filled(names: list[str]) -> list[str]:
 
 def _columns(rows: list[list[str]], first: int) -> list[list[str]]:
     """Return the cells of each column below the first rows, without blanks and gaps."""
-    width = max(map(len, rows), default=0)
+    width = Counter(map(len, rows[first:] or [[]])).most_common(1)[0][0]
     body = [row for row in rows[first:] if len(row) == width and not _is_rule(row)]
     found = [[bare(row[j]) for row in body] for j in range(width)]
     return [[cell for cell in cells if cell.lower() not in intake.GAPS] for cells in found]
 
 
-def _is_numeric(cells: list[str]) -> bool:
+def _is_numeric(cells: list[str], share: float = _MOSTLY) -> bool:
     numbers = sum(intake.is_number(cell) or intake.is_number(cell, ",") for cell in cells)
-    return bool(cells) and numbers >= _MOSTLY * len(cells)
+    return bool(cells) and numbers >= share * len(cells)
 
 
 def _header_votes(rows: list[list[str]]) -> tuple[float, bool]:
@@ -449,7 +444,7 @@ def _header_votes(rows: list[list[str]]) -> tuple[float, bool]:
         return float(words and len(rows[0]) > 1), False
     columns = _columns(rows, 1)
     head = [bare(cell) for cell in rows[0]]
-    head = [""] * (len(columns) - len(head)) + head
+    head = [""] * (len(columns) - len(head)) + head[: len(columns)]
     votes, numbers, n_numeric = 0.0, [], 0
     for cell, below in zip(head, columns, strict=False):
         if _is_numeric(below):
@@ -540,9 +535,11 @@ def _scan(name: str, text: bytes, separator: str, width: int, start: int) -> Sca
     """Count the cells of all lines; leave out those that are no data, refuse others."""
     line = text.count(b"\n", 0, start)
     quoted = text.find(b'"', start) >= 0 or not separator.isascii() or separator == BLANK
-    has_zeros = True
     if quoted:
         odd = [row for row in records(text, separator, start, line) if len(row.cells) != width]
+        has_zeros = (
+            re.search(rb"(?:^|[\n\" ]|%b)0\d" % re.escape(separator.encode()), text) is not None
+        )
     else:
         odd, has_zeros = _odd_lines(text, separator, width, start, line)
     left_out: Counter[str] = Counter()
@@ -603,9 +600,9 @@ def _odd_lines(
         starts = np.concatenate([[0], ends + 1])
         starts = starts[starts < len(piece)]
         marks = np.add.reduceat(is_mark.view(np.uint8), starts, dtype=np.int32)
-        zeros = (is_mark | is_end)[:-2] & (piece[1:-1] == ord("0"))
-        digits = piece[2:] - np.uint8(ord("0")) < 10
-        has_zeros = has_zeros or bool((zeros & digits).any())
+        zeros = piece[:-1] == ord("0")
+        zeros[1:] &= (is_mark | is_end)[:-2]
+        has_zeros = has_zeros or bool((zeros & (piece[1:] - np.uint8(ord("0")) < 10)).any())
         for i in np.flatnonzero((marks != width - 1) & (piece[starts] != ord("\n"))).tolist():
             begin = start + int(starts[i])
             stop = text.find(b"\n", begin) + 1 or len(text)

@@ -65,7 +65,7 @@ def test_whole_numbers_that_may_be_labels_are_said_and_become_labels_by_one_clic
     rng = np.random.default_rng(1)
     lines = [f"{i % 11 + 1},{a},{b}" for i, (a, b) in enumerate(rng.normal(size=(44, 2)))]
     app = give(start("data/open"), ("t.csv", "\n".join(["population,a,b", *lines]).encode()))
-    assert any("“population” may be a label" in one.value for one in healthy(app).markdown)
+    assert any("may be labels: population" in one.value for one in healthy(app).markdown)
     go(app, "data/this")
     assert chosen(app, "Role of population") == "Feature"
     press(app, "read_as", "suggested")
