@@ -539,7 +539,7 @@ def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
 # Formats whose readers may find gaps
-WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
+WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
 HEAD_ROWS = 9  # of a table, as they are written
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 

@@ -526,7 +526,9 @@ REFUSALS = {
         options={"limits": ReadLimits(n_bytes=2_000_000)},
         refusal="unpacks to more than 2 MB",
     ),
-    "no known kind": Case("x", name="letter.docx", refusal="“letter.docx” is of no known kind"),
+    "no known kind": Case(
+        "x", name="letter.docx", refusal="“letter.docx” .* copy its table into a spreadsheet"
+    ),
 }
 _BOOK = {
     "About": [["Made by", "us"], ["on", Day(45000)]],
@@ -767,7 +769,7 @@ def test_options_of_the_command_line_change_how_a_table_is_read(tmp_path, capsys
     path.write_text("id,a,b,c\n" + rows("{i},{h},{i}.5,2.{i}", 9) + "\n9,-999,1,-999\n")
     main(["data", str(path), "--out", "-", "-q", "--na-values", "-999", "--feature", "id"])
     table = pd.read_csv(io.StringIO(capsys.readouterr().out))
-    assert list(table.columns[1:]) == ["id", "a", "b", "c"] or "label_id" not in table.columns
+    assert list(table.columns) == ["row", "id", "a", "b", "c"]
     assert table["a"].isna().tolist() == [False] * 9 + [True]
     assert main(["data", str(path)]) == 0
     assert "--na-values=-999 makes them gaps" in capsys.readouterr().out
@@ -890,7 +892,7 @@ def test_lines_of_another_width_are_found_across_pieces_with_and_without_quotes(
     for head in ("a,b", '"a",b'):
         with pytest.raises(InputError, match="Line 102 "):
             opened(Case("\n".join([head, *lines[1:]])))
-    assert opened(Case("a,b\n" + "1" * 200 + ".5,2\n3,4\n" + "5,6\n" * 40)).n_rows == 42
+    assert opened(Case("a,b\n" + "1" * 100 + ".5,2\n3,4\n" + "5,6\n" * 40)).n_rows == 42
 
 
 def test_long_runs_of_digits_are_looked_at_once():
