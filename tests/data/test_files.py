@@ -82,6 +82,12 @@ def rows(line: str, n: int, start: int = 0) -> str:
 
 
 HEADERS = {
+    "two years above whole numbers": Case(
+        "region,2019,2020\nA,12,13\nB,25,24\nC,7,9", [[12, 13]], ("2019", "2020"), ["A", "B", "C"]
+    ),
+    "pandas above counts": Case(
+        "0,1,2,3\n" + rows("{i},3,0,2", 5) + "\n7,1,2,0", names=("0", "1", "2", "3"), n=6
+    ),
     "years above reals": Case(
         "country,1990,1991,1992\nNorland,1.5,2.5,3.5\nSudland,4.25,5.5,0.5\nOstland,1,2.5,2",
         [[1.5, 2.5, 3.5]],

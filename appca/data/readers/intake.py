@@ -69,6 +69,14 @@ def is_number(cell: str, decimal: str = ".") -> bool:
     return _NUMBER[decimal].fullmatch(bare(cell).translate(_SIGNS)) is not None
 
 
+def real(cell: str) -> float:
+    """Return the number in a cell, with the first decimal sign that makes it one, or NaN."""
+    for mark in ".,":
+        if match := _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS)):
+            return _value(match, mark)
+    return np.nan
+
+
 def is_plain(cell: str, decimal: str) -> bool:
     """Whether pandas reads a cell as the same number, or gap, as `convert` does."""
     return cell in PLAIN_GAPS or _PLAIN[decimal].fullmatch(cell) is not None

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ _MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
 _PIECE = 1 << 20  # bytes whose separators are counted at a time
 _MOST_ODD = 10_000  # lines of another width
 _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
+_MANY = 10  # real numbers that rise and may be names
 _MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
@@ -93,7 +95,7 @@ class Record(NamedTuple):
         return sum(map(bool, map(bare, self.cells)))
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Where the rows begin, and what the columns are called."""
 
     first: int  # place of the first row of data among the records
@@ -338,7 +340,7 @@ def _sample(text: bytes, separator: str, start: int, line: int) -> list[Record]:
 def _width(some: Sequence[Record]) -> int:
     """Return the number of cells that most rows have."""
     widths = Counter(len(row.cells) for row in some)
-    return max(widths, key=lambda width: (widths[width], width))
+    return max(widths, key=lambda width: (widths[width], width), default=1)
 
 
 def _guess_separator(text: bytes, start: int) -> str:
@@ -349,10 +351,10 @@ def _guess_separator(text: bytes, start: int) -> str:
             some = _sample(text, separator, start, 0)
         except InputError:  # such as a line that would be one cell, longer than any may be
             continue
-        width = _width(some) if some else 1
+        width = _width(some)
         even = sum(len(row.cells) in (width, width - 1) for row in some) >= _MOSTLY * len(some) - 3
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
-        numbers = sum(intake.is_number(cell) or intake.is_number(cell, ",") for cell in cells)
+        numbers = sum(not math.isnan(intake.real(cell)) for cell in cells)
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score[:2] > merit[:2] if separator == BLANK and merit[0] else score > merit
         if width > 1 and beaten:
@@ -360,166 +362,149 @@ def _guess_separator(text: bytes, start: int) -> str:
     return best
 
 
-def lay_out(name: str, some: Sequence[Record], header: bool | int | None, width: int) -> Layout:
+class Grid(NamedTuple):
+    """Cells of some rows, without the blanks at their ends."""
+
+    texts: np.ndarray  # (n, width)
+    values: np.ndarray  # as numbers; NaN where there is none
+    gaps: np.ndarray
+
+    @classmethod
+    def of(cls, some: Sequence[Record], width: int) -> "Grid":
+        """Make a grid of rows that have no more than `width` cells."""
+        rows = [[bare(cell) for cell in row.cells[:width]] for row in some]
+        texts = np.array([row + [""] * (width - len(row)) for row in rows], object)
+        texts = texts.reshape(-1, width)
+        values = [[intake.real(cell) for cell in row] for row in texts.tolist()]
+        gaps = [[cell.lower() in intake.GAPS or _is_drawn(cell) for cell in row] for row in texts]
+        shape = texts.shape
+        return cls(
+            texts, np.array(values, float).reshape(shape), np.array(gaps, bool).reshape(shape)
+        )
+
+    def numeric(self, first: int, share: float = _MOSTLY) -> np.ndarray:
+        """Tell which columns hold numbers from a row on."""
+        n_cells = (~self.gaps[first:]).sum(axis=0)
+        n_numbers = (~np.isnan(self.values[first:])).sum(axis=0)
+        return np.asarray((n_numbers >= share * n_cells) & (n_numbers > 0))
+
+
+def lay_out(
+    name: str, some: Sequence[Record], header: bool | int | None, width: int
+) -> TableLayout:
     """Find the header and the first row of data among the first records."""
-    numbered = not isinstance(header, bool) and header is not None
+    numbered = header is not None and not isinstance(header, bool)
     if numbered:
-        place = next((i for i, row in enumerate(some) if row.line >= int(header or 0)), None)
-        if place is None or int(header or 0) < 1:
+        top = next((i for i, row in enumerate(some) if row.line == header), -1)
+        if top < 0:
             msg = f"Line {header} of “{name}” cannot be the header; name a line at its start."
             raise InputError(msg)
-        top = place
     else:
         top = _titles(some, width)
-    rows = [row.cells[:_MOST_CELLS] for row in some[top:]]
-    votes = _header_votes(rows) if header is None else (1.0, False)
-    has_header = header if isinstance(header, bool) else votes[0] > 0
+    grid = Grid.of(some[top:], min(width, _MOST_CELLS))
+    shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
+    if shorter:  # R's header, which has no name for the rows'
+        padded = Record(some[top].line, 0, 0, ["", *some[top].cells])
+        grid = Grid.of([padded, *some[top + 1 :]], grid.texts.shape[1])
+    has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
     if not has_header:
-        return Layout(top, [""] * width, None, top, votes[1])
+        return TableLayout(top, [""] * width, None, top, in_doubt)
     if len(some) < top + 2:
         msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
         raise InputError(msg)
-    n_lines = 1 if numbered else _header_lines(rows)
-    has_end = not any(len(row) == width and bare(row[-1]) for row in rows[1:])  # no last cells
-    parts = [_spread(row.cells, width, has_end) for row in some[top : top + n_lines]]
+    n_lines = 1 if numbered else _header_lines(grid)
+    parts = [_titled(row.cells, width, shorter) for row in some[top : top + n_lines]]
     n_titles = top
-    below = parts[-1]
-    if top and n_lines == 1 and some[top - 1].n_filled > 1 and len(set(below)) < len(below):
-        parts, n_titles = [_spread(some[top - 1].cells, width, has_end), below], top - 1
-    parts[:-1] = [_filled(part) for part in parts[:-1]]
-    names = [" ".join(dict.fromkeys(filter(None, cells))) for cells in zip(*parts, strict=True)]
-    return Layout(top + n_lines, names, some[top + n_lines - 1].line, n_titles, votes[1])
+    above = some[top - 1] if top and n_lines == 1 else None
+    if above is not None and above.n_filled > 1 and len(set(parts[0])) < len(parts[0]):
+        parts, n_titles = [_titled(above.cells, width, shorter), *parts], top - 1
+    for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
+        part[:] = itertools.accumulate(part, lambda before, title: title or before)
+    names = [" ".join(dict.fromkeys(filter(None, titles))) for titles in zip(*parts, strict=True)]
+    return TableLayout(top + n_lines, names, some[top + n_lines - 1].line, n_titles, in_doubt)
+
+
+def _titled(cells: list[str], width: int, shorter: bool) -> list[str]:
+    """Return the names in a line for all columns."""
+    names = [""] * shorter + [bare(" ".join(cell.split())) for cell in cells]
+    return (names + [""] * width)[:width]
 
 
 def _titles(some: Sequence[Record], width: int) -> int:
     """Return how many lines stand above the table: titles, notes, lines of empty cells."""
-    for place, row in enumerate(some[:_TOP]):
-        names = [bare(cell) for cell in row.cells]
-        full = len(names) == width > 1 and all(names[1:]) and not _is_rule(names)
-        if place and full and not any(map(intake.is_number, names)):
-            above, below = some[:place], [row.cells for row in some[place + 1 :]]
-            short = all(len(each.cells) < width or each.n_filled <= width / 2 for each in above)
-            if short and any(_is_numeric(cells, 0.5) for cells in _columns(below, 0)):
-                return place
-    for place, row in enumerate(some[:_TOP]):
-        n_filled = row.n_filled
-        least = 2 if width > 2 else 1
-        if width == 1 or (len(row.cells) >= max(2, width - 1) and n_filled >= least):
+    grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
+    words = np.isnan(grid.values) & ~grid.gaps
+    short = [len(row.cells) < width or 2 * row.n_filled <= width for row in some[:_TOP]]
+    for place in range(1, len(grid.texts)):
+        is_header = width > 1 and words[place, 1:].all() and not short[place]
+        if is_header and all(short[:place]) and grid.numeric(place + 1, 0.5).any():
             return place
-    return 0
-
-
-def _spread(cells: list[str], width: int, has_end: bool) -> list[str]:
-    """Return names of all columns; of one less, as R writes them, the first has none.
-
-    It is the last that has none where lines end with separators.
-    """
-    names = [bare(" ".join(cell.split())) for cell in cells][:width]
-    none = [""] * (width - len(names))
-    return names + none if has_end else none + names
-
-
-def _filled(names: list[str]) -> list[str]:
-    """Let a name hold for the columns without one to its right, as merged cells do."""
-    return list(itertools.accumulate(names, lambda before, name: name or before))
-
-
-def _columns(rows: list[list[str]], first: int) -> list[list[str]]:
-    """Return the cells of each column below the first rows, without blanks and gaps."""
-    width = Counter(map(len, rows[first:] or [[]])).most_common(1)[0][0]
-    body = [row for row in rows[first:] if len(row) == width and not _is_rule(row)]
-    found = [[bare(row[j]) for row in body] for j in range(width)]
-    return [[cell for cell in cells if cell.lower() not in intake.GAPS] for cells in found]
-
-
-def _is_numeric(cells: list[str], share: float = _MOSTLY) -> bool:
-    numbers = sum(intake.is_number(cell) or intake.is_number(cell, ",") for cell in cells)
-    return bool(cells) and numbers >= share * len(cells)
-
-
-def _header_votes(rows: list[list[str]]) -> tuple[float, bool]:
-    """Tell a header by votes above 0: words above numbers, numbers that rise; and doubts of it."""
-    if len(rows) < 2:
-        words = bool(rows) and not any(map(intake.is_number, rows[0]))
-        return float(words and len(rows[0]) > 1), False
-    columns = _columns(rows, 1)
-    head = [bare(cell) for cell in rows[0]]
-    head = [""] * (len(columns) - len(head)) + head[: len(columns)]
-    votes, numbers, n_numeric = 0.0, [], 0
-    for cell, below in zip(head, columns, strict=False):
-        if _is_numeric(below):
-            n_numeric += 1
-            if intake.is_number(cell) or intake.is_number(cell, ","):
-                numbers.append((cell, below))
-            else:
-                votes += cell.lower() not in intake.GAPS
-        elif below and cell:
-            shared = len(set(below)) <= len(below) / 2
-            votes += -0.5 if cell in below else 0.25 * shared
-    if not numbers:
-        return (votes if n_numeric else float(not any(map(intake.is_number, head)))), False
-    above = [_real(cell) for cell, _ in numbers]
-    if not (_rises(above) and all(value.is_integer() for value in above)):
-        steady = len(above) >= 2 * _FEWEST_ROWS and _rises(above)
-        return (votes - len(numbers) + 2 * len(numbers) * steady), steady
-    rising = [
-        _rises([_real(row[j]) for j in range(len(row)) if _is_numeric(columns[j])])
-        for row in rows[1:]
-        if len(row) == len(columns)
+    least = 2 if width > 2 else 1
+    usual = [
+        width == 1 or (len(row.cells) >= max(2, width - 1) and row.n_filled >= least)
+        for row in some[:_TOP]
     ]
-    alike = sum(rising) > len(rising) / 2 and len(above) > 1
-    far = _unlike(numbers)
-    is_named = votes > 0 or not head[0]
-    if alike or not (far or is_named):
-        return -float(len(numbers)), bool(far or is_named) and len(above) > 1
-    return votes + len(numbers), not far and not is_named
+    return usual.index(True) if any(usual) else 0
 
 
-def _unlike(numbers: list[tuple[str, list[str]]]) -> bool:
-    """Whether whole numbers are of another kind than most columns below: real, or far away."""
-    unlike = 0
-    for cell, below in numbers:
-        values = [_real(text) for text in below]
-        spread = max(values) - min(values)
-        value = _real(cell)
-        is_far = value > max(values) + 3 * spread or value < min(values) - 3 * spread
-        unlike += not all(map(float.is_integer, values)) or is_far
-    return len(numbers) > 1 and unlike > len(numbers) / 2
+def _header(grid: Grid) -> tuple[bool, bool]:
+    """Whether the first row names the columns, by words or rising numbers; and whether in doubt."""
+    is_number = ~np.isnan(grid.values[0])
+    words = ~is_number & ~grid.gaps[0]
+    numeric = grid.numeric(1)
+    above = grid.values[0][numeric & is_number]
+    first = grid.values[1:, 0]
+    is_index = not (numeric[0] and ((first % 1).any() or len(set(first)) < len(first)))
+    unnamed = not grid.texts[0, 0] and is_index  # above an index, or names of the rows
+    if not len(above):
+        named = unnamed or (words & numeric).any() if numeric.any() else not is_number.any()
+        return bool(named) and (len(grid.texts) > 1 or len(numeric) > 1), False
+    n_words = int((words & numeric).sum())
+    if not _rises(above) or (above % 1).any():
+        steady = len(above) >= _MANY and _rises(above)
+        return n_words > len(above) or steady, steady
+    body = grid.values[1:][:, numeric & is_number]
+    alike = len(above) > 3 and np.mean([_rises(row) for row in body]) > 0.5
+    low, high = np.nanmin(body, axis=0), np.nanmax(body, axis=0)
+    reach = 3 * (high - low)
+    outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
+    far = bool(np.mean(outside) > 0.5)
+    counted_up = len(above) > 3 and bool((above == np.arange(len(above))).all())
+    worded = n_words > 0 or unnamed
+    for j in np.flatnonzero(words & ~numeric):
+        worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
+    certain = (far or counted_up) and not alike and (worded or len(above) > 2)
+    is_header = certain or (worded and not alike)
+    return is_header, not certain and (is_header or far)
 
 
-def _rises(values: list[float]) -> bool:
+def _rises(values: np.ndarray) -> bool:
     """Whether numbers rise or fall from each to the next."""
     steps = np.diff(values)
     return bool((steps > 0).all() or (steps < 0).all())
 
 
-def _real(cell: str) -> float:
-    """Return a number roughly: that of its digits."""
-    try:
-        return float(bare(cell).replace(",", "."))
-    except ValueError:
-        return float("nan")
-
-
-def _header_lines(rows: list[list[str]]) -> int:
+def _header_lines(grid: Grid) -> int:
     """Return how many lines of names, or units, stand above the numbers."""
     n_lines = 1
-    while n_lines < min(_HEADER_LINES, len(rows) - 2):
-        columns = _columns(rows, n_lines + 1)
-        numeric = [j for j, below in enumerate(columns) if len(below) > 1 and _is_numeric(below)]
-        cells = [bare(rows[n_lines][j]) for j in numeric if j < len(rows[n_lines])]
-        words = [cell for cell in cells if cell.lower() not in intake.GAPS]
-        numbers = any(intake.is_number(cell) or intake.is_number(cell, ",") for cell in words)
-        if numbers or 2 * len(words) < len(numeric) + 1 or _is_rule(rows[n_lines]):
-            return n_lines
+    while n_lines < min(_HEADER_LINES, len(grid.texts) - 2):
+        numeric = grid.numeric(n_lines + 1)
+        cells, gaps = grid.values[n_lines, numeric], grid.gaps[n_lines, numeric]
+        n_words = int((np.isnan(cells) & ~gaps).sum())
+        if not np.isnan(cells).all() or 2 * n_words <= numeric.sum():
+            break
         n_lines += 1
     return n_lines
+
+
+def _is_drawn(cell: str) -> bool:
+    return _RULE.fullmatch(cell) is not None
 
 
 def _is_rule(cells: Iterable[str]) -> bool:
     """Whether cells are only drawn: ---- or ====."""
     filled = [cell for cell in map(bare, cells) if cell]
-    return bool(filled) and all(map(_RULE.fullmatch, filled))
+    return bool(filled) and all(map(_is_drawn, filled))
 
 
 class Scan(NamedTuple):
@@ -689,7 +674,7 @@ def _read_csv(
 def _table(
     name: str,
     frame: "pd.DataFrame",
-    layout: Layout,
+    layout: TableLayout,
     none: list[str],
     lines: Counter[str],
     report: FileReport,
