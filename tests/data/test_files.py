@@ -235,7 +235,7 @@ NUMBERS = {
     "too many of them": Case(
         "x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8),
         names=("y", "z"),
-        facts={"Left out": "x (numbers and limits such as <1)"},
+        facts={"Left out": "x (numbers and limits such as “<1”)"},
     ),
     "powers of ten": Case("x,y\n1e-3,2E+5\n2.5e2,1e5", [[0.001, 2e5], [250, 1e5]]),
     "numbers of many digits": Case(

@@ -47,12 +47,10 @@ _PLAIN = {
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE, _LONGEST_WHOLE = re.compile(r"[+-]?\d+"), 20
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
-MIXED = "numbers and words"  # a column of text that holds both
-LIMITS = "numbers and limits such as <1"
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
 _LOOKED_AT = 400  # distinct cells by which a column of words is known
-_EXACT = 2**53  # whole numbers up to it are exact as reals
+EXACT = 2**53  # whole numbers up to it are exact as reals
 _LARGEST = 1e150  # number whose squares can be summed up
 _FAR = 3.0  # times the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
@@ -138,7 +136,7 @@ def convert(
     numbers: Converted | None = None
     note = ""
     if filled and hits[mark] >= _MANY_NUMBERS * filled:
-        numbers, note = _numbers(texts, counts, codes, mark, none, is_chosen)
+        numbers, note = _numbers(_Distinct(texts, counts, codes), mark, none, is_chosen)
     if numbers is not None:
         return numbers
     if not any(texts):
@@ -147,24 +145,28 @@ def convert(
     return Converted(pd.Series(words[codes], index=column.index, dtype=object), note=note)
 
 
+class _Distinct(NamedTuple):
+    """The distinct cells of a column."""
+
+    texts: list[str]
+    counts: np.ndarray  # how often each occurs
+    codes: np.ndarray  # (N,) place of each row's cell; -1 where there is none
+
+
 def _numbers(
-    texts: list[str],
-    counts: np.ndarray,
-    codes: np.ndarray,
-    mark: str,
-    none: set[str],
-    is_chosen: bool,
+    cells: _Distinct, mark: str, none: set[str], is_chosen: bool
 ) -> tuple[Converted | None, str]:
     """Return the column as numbers; None, and why, where it is text."""
-    found = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
+    texts, counts, codes = cells
+    parsed = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
     gaps = np.array([text.lower() in GAPS for text in texts])
-    hit = np.array([match is not None for match in found]) & ~gaps
+    hit = np.array([match is not None for match in parsed]) & ~gaps
     n_numbers, n_cells = int(counts[hit].sum()), int(counts[~gaps].sum())
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * n_cells:
         others = [texts[i] for i in np.flatnonzero(~hit & ~gaps).tolist()]
-        note = LIMITS if all(text[0] in "<>≤≥~" for text in others) else MIXED
-        return None, note if n_numbers >= _MANY_NUMBERS * n_cells else ""
-    matches = [(i, match) for i, match in enumerate(found) if match is not None and hit[i]]
+        what = "limits" if all(text[0] in "<>≤≥~" for text in others) else "words"
+        return None, f"numbers and {what} such as “{shortened(others[0], 20)}”"
+    matches = [(i, match) for i, match in enumerate(parsed) if match is not None and hit[i]]
     if not is_chosen and _are_codes([texts[i] for i, _ in matches]):
         return None, ""
     units: dict[str, int] = {}
@@ -172,13 +174,19 @@ def _numbers(
         unit = (match["unit"] or match["money"] or "").strip(" .")
         units[unit] = units.get(unit, 0) + int(counts[i])
     unit = max(units, key=lambda unit: (units[unit], unit))
-    if units[unit] < _MOSTLY * n_numbers or len(units.keys() - {"", unit}) > 0:
+    if units[unit] < _MOSTLY * n_numbers or units.keys() - {"", unit}:
         named = [name or "none" for name in units][:3]
         return None, f"numbers of different units: {', '.join(named)}"
     reals = np.full(len(texts), np.nan)
     for i, match in matches:
         reals[i] = _value(match, mark)
-    values = _typed(texts, reals, hit, codes, none, may_round=is_chosen)
+    reals[np.isin(reals, plain_numbers(none))] = np.nan
+    values: np.ndarray | None = np.append(reals, np.nan)[codes]
+    complete = bool(hit.all()) and not (codes < 0).any()
+    large = not is_chosen and bool((np.abs(reals[hit]) >= EXACT).any())
+    if (complete or large) and all(_WHOLE.fullmatch(texts[i]) for i, _ in matches):
+        whole = _whole(texts, codes) if complete else None
+        values = whole if large or whole is not None else values
     if values is None:
         return None, "whole numbers of more than 15 digits"
     odd = {texts[i]: int(counts[i]) for i in np.flatnonzero(~hit).tolist() if texts[i]}
@@ -202,28 +210,15 @@ def _are_codes(texts: list[str]) -> bool:
     return any(text[0] == "0" for text in coded) or len(set(map(len, texts))) == 1
 
 
-def _typed(
-    texts: list[str],
-    reals: np.ndarray,
-    hit: np.ndarray,
-    codes: np.ndarray,
-    none: set[str],
-    *,
-    may_round: bool,
-) -> np.ndarray | None:
-    """Return the values of the rows; None where reals would lose digits of whole numbers."""
-    reals[np.isin(reals, plain_numbers(none))] = np.nan
-    numbers = [text for text, is_hit in zip(texts, hit, strict=True) if is_hit]
-    complete = bool(hit.all()) and not (codes < 0).any()
-    large = not may_round and bool((np.abs(reals[hit]) >= _EXACT).any())
-    if not (complete or large) or not all(map(_WHOLE.fullmatch, numbers)):
-        return np.append(reals, np.nan)[codes]
-    whole = [int(text) for text in numbers if len(text) <= _LONGEST_WHOLE]
-    for kind in (np.int64, np.uint64) if complete and len(whole) == len(texts) else ():
+def _whole(texts: list[str], codes: np.ndarray) -> np.ndarray | None:
+    """Return whole numbers in full; None where they have too many digits."""
+    if max(map(len, texts)) > _LONGEST_WHOLE:
+        return None
+    whole = [int(text) for text in texts]
+    for kind in (np.int64, np.uint64):
         if np.iinfo(kind).min <= min(whole) and max(whole) <= np.iinfo(kind).max:
-            return np.array(whole, kind)[codes]
-    if not large:
-        return np.append(reals, np.nan)[codes]
+            values: np.ndarray = np.array(whole, kind)[codes]
+            return values
     return None
 
 
@@ -244,9 +239,9 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
     They are the least or the greatest of their column, far off from all others, and repeated or
     written with nines alone, such as -999.
     """
-    found: dict[int, dict[float, int]] = {}
+    far: dict[int, dict[float, int]] = {}
     if X.dtype.kind != "f" or not X.size:
-        return found
+        return far
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -262,9 +257,9 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
             lonely = max(gaps) > _FAR * (rest[-1] - rest[0]) or (value < 0 <= rest[0])
             if not lonely or not (count > 1 or _NINES.fullmatch(f"{value:g}")):
                 break
-            found.setdefault(j, {})[value] = count
+            far.setdefault(j, {})[value] = count
             values, counts = rest, counts[1:] if end == 0 else counts[:-1]
-    return found
+    return far
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")

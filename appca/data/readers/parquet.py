@@ -317,11 +317,11 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
                     is_words = table.column_names[titles.index(title)] in parts.texts
                     values, kinds[title] = _cells(column), _kind(column.type)
                     if is_words:
-                        found = convert(values, ".", none)
-                        values, notes[title] = found.values, found.note
+                        read = convert(values, ".", none)
+                        values, notes[title] = pd.Series(read.values, dtype=None), read.note
                         kinds.pop(title)
-                        if found.odd:
-                            report.setdefault("not_numbers", {})[title] = found.odd
+                        if read.odd:
+                            report.setdefault("not_numbers", {})[title] = read.odd
                     block = pd.DataFrame({title: values}, copy=False)
                 frames.append(block)
             check_columns(name, sum(len(frame.columns) for frame in frames), limits)

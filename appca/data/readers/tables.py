@@ -52,7 +52,6 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _MOST_TOTALS = 3  # rows at the end
-_EXACT = 2**53
 
 
 class CsvOptions(NamedTuple):
@@ -79,6 +78,14 @@ class SheetOptions(NamedTuple):
     image_shape: ImageShape = "auto"
     na_values: Any = ()
     transpose: bool = False
+
+
+class Dialect(NamedTuple):
+    """How the cells of a text are written."""
+
+    separator: str
+    decimal: str
+    width: int  # cells of a line
 
 
 class Record(NamedTuple):
@@ -168,7 +175,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     scan = _scan(name, text, separator, width, start)
     lines.update(scan.left_out)
     none = as_list(options.na_values)
-    frame = _parsed(name, scan, separator, decimal, width, body)
+    frame = _parsed(name, scan, Dialect(separator, decimal, width), body)
     if in_doubt:
         report["doubt"] = {"option": "decimal", "now": decimal, "other": ","}
     return _table(name, frame, layout, none, lines, report)
@@ -190,23 +197,23 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
             f"“{name}” is a packed or spreadsheet file, not text; give it the ending .xlsx or .zip."
         )
         raise InputError(msg)
-    report["encoding"] = found = encoding or _encoding_of(data)
+    report["encoding"] = code = encoding or _encoding_of(data)
     text = data.removeprefix(codecs.BOM_UTF8)
     try:
-        if codecs.lookup(found).name not in ("utf-8", "utf-8-sig"):
-            text = data.decode(found).encode()
+        if codecs.lookup(code).name not in ("utf-8", "utf-8-sig"):
+            text = data.decode(code).encode()
         elif (stray := _first_stray(text)) is not None:
             if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
                 raise stray
             text = _repaired(text, report)
     except UnicodeDecodeError as error:
         msg = (
-            f"“{name}” is not {found} text (byte {error.object[error.start]:#04x}); save it as "
+            f"“{name}” is not {code} text (byte {error.object[error.start]:#04x}); save it as "
             "UTF-8 or name its encoding, such as cp1252."
         )
         raise InputError(msg) from error
     except LookupError as error:
-        msg = f"There is no encoding {found!r}; name one such as utf-8, cp1252 or utf-16."
+        msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
         raise InputError(msg) from error
     if b"\0" in text:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
@@ -242,16 +249,19 @@ def _repaired(text: bytes, report: FileReport) -> bytes:
 
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    if data[:3] == codecs.BOM_UTF8:
-        return "utf-8-sig"
+    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", codecs.BOM_UTF8[:2]: "utf-8-sig"}
+    if data[:2] in marks:
+        return marks[data[:2]]
     sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2)
     even, odd = ((sample[first::2] == 0).mean() if len(sample) else 0.0 for first in (0, 1))
     if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
         return "utf-16-le" if odd > even else "utf-16-be"
-    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
-        return "utf-8"
+    is_utf8 = _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None
+    return "utf-8" if is_utf8 else _detected(data)
+
+
+def _detected(data: bytes) -> str:
+    """Return the encoding of text that is not UTF-8 by what its bytes are as letters."""
     words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
     signs = b" ".join(words).decode(errors="surrogateescape")
     n_strays = len(_STRAY.findall(signs))
@@ -264,9 +274,9 @@ def _encoding_of(data: bytes) -> str:
     if likely:
         from charset_normalizer import from_bytes
 
-        found = from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS)
-        if found:
-            return str(max(found, key=lambda match: (match.coherence, -match.chaos)).encoding)
+        matches = from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS)
+        if matches:
+            return str(max(matches, key=lambda match: (match.coherence, -match.chaos)).encoding)
     try:
         data.decode("cp1252")
     except UnicodeDecodeError:
@@ -276,7 +286,7 @@ def _encoding_of(data: bytes) -> str:
 
 def _comments(text: bytes, begin: int) -> tuple[list[bytes], int]:
     """Return the comment lines at the start, and where the lines after them begin."""
-    comments = []
+    comments: list[bytes] = []
     start = begin
     while start < len(text):
         end = text.find(b"\n", start) + 1 or len(text)
@@ -419,9 +429,13 @@ def lay_out(
     if above is not None and above.n_filled > 1 and len(set(parts[0])) < len(parts[0]):
         parts, n_titles = [_titled(above.cells, width, shorter), *parts], top - 1
     for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
-        part[:] = itertools.accumulate(part, lambda before, title: title or before)
+        part[:] = itertools.accumulate(part, _last_name)
     names = [" ".join(dict.fromkeys(filter(None, titles))) for titles in zip(*parts, strict=True)]
     return TableLayout(top + n_lines, names, some[top + n_lines - 1].line, n_titles, in_doubt)
+
+
+def _last_name(before: str, title: str) -> str:
+    return title or before
 
 
 def _titled(cells: list[str], width: int, shorter: bool) -> list[str]:
@@ -599,42 +613,26 @@ def _odd_lines(
     return odd, has_zeros
 
 
-def _parsed(
-    name: str,
-    scan: Scan,
-    separator: str,
-    decimal: str,
-    width: int,
-    body: Sequence[Record],
-) -> "pd.DataFrame":
+def _parsed(name: str, scan: Scan, dialect: Dialect, body: Sequence[Record]) -> "pd.DataFrame":
     """Let pandas read the cells: columns of plain numbers as such, others as texts."""
-    cells = [row.cells for row in body if len(row.cells) == width]
+    width, mark = dialect.width, dialect.decimal
+    rows = [row.cells for row in body if len(row.cells) == width]
     texts = [
-        j
-        for j in range(width)
-        if not all(intake.is_plain(row[j].strip(), decimal) for row in cells)
+        j for j in range(width) if not all(intake.is_plain(row[j].strip(), mark) for row in rows)
     ]
-    frame = _read_csv(name, scan, separator, decimal, width, texts)
+    frame = _read_csv(name, scan, dialect, texts)
     again = []
     for j in sorted({*range(width)} - {*texts}):
         kind = frame[j].dtype.kind
         codes = scan.has_zeros and kind in "iu"
-        large = kind in "iuf" and not codes and frame[j].abs().max() >= _EXACT
-        if codes or large or kind not in "iuf":
+        if codes or kind not in "iuf" or frame[j].abs().max() >= intake.EXACT:
             again.append(j)
     if again:
-        frame[again] = _read_csv(name, scan, separator, decimal, width, None)[again]
+        frame[again] = _read_csv(name, scan, dialect, None)[again]
     return frame
 
 
-def _read_csv(
-    name: str,
-    scan: Scan,
-    separator: str,
-    decimal: str,
-    width: int,
-    texts: list[int] | None,
-) -> "pd.DataFrame":
+def _read_csv(name: str, scan: Scan, dialect: Dialect, texts: list[int] | None) -> "pd.DataFrame":
     """Read the lines of data; columns that are `texts`, all if None, as they are written."""
     import pandas as pd
 
@@ -647,17 +645,17 @@ def _read_csv(
         gaps = [*intake.PLAIN_GAPS]
         more["dtype"] = dict.fromkeys(texts, object)
         is_text = set(texts)
-        numbers = {j: gaps for j in range(width) if j not in is_text}
+        numbers = {j: gaps for j in range(dialect.width) if j not in is_text}
         more["na_values"] = numbers if texts else gaps
     stream = io.BytesIO(scan.text)
     stream.seek(scan.start)
     try:
         frame: pd.DataFrame = pd.read_csv(
             stream,
-            sep=r"\s+" if separator == BLANK else separator,
-            decimal=decimal,
+            sep=r"\s+" if dialect.separator == BLANK else dialect.separator,
+            decimal=dialect.decimal,
             header=None,
-            names=range(width),
+            names=range(dialect.width),
             index_col=False,
             skipinitialspace=True,
             keep_default_na=False,
@@ -695,14 +693,15 @@ def _table(
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
     notes, decimal = {}, report.get("decimal", ".")
     for j in np.flatnonzero(is_text).tolist():
-        found = intake.convert(frame[j], decimal, none)
-        frame[j] = found.values
-        other = "" if found.decimal == decimal else found.decimal
-        for key, value in (("not_numbers", found.odd), ("units", found.unit), ("decimals", other)):
+        column = intake.convert(frame[j], decimal, none)
+        frame[j] = column.values
+        other = "" if column.decimal == decimal else column.decimal
+        facts = {"not_numbers": column.odd, "units": column.unit, "decimals": other}
+        for key, value in facts.items():
             if value:
                 report.setdefault(key, {})[names[j]] = value
-        if found.note:
-            notes[names[j]] = found.note
+        if column.note:
+            notes[names[j]] = column.note
     frame.columns = names
     return Table(frame, [bool(title) for title in layout.names], report, notes)
 
@@ -737,9 +736,9 @@ def _rows_of_data(
         totals[row] = bool(_TOTAL.fullmatch(first.strip(": ")))
         if not (totals[row] or empty[row] or drawn[row]):
             break
-    found = {"empty": empty & ~drawn, "repeated header": repeated, "drawn": drawn, "total": totals}
+    kinds = {"empty": empty & ~drawn, "repeated header": repeated, "drawn": drawn, "total": totals}
     keep = ~(empty | repeated | drawn | totals)
-    return keep, {kind: int(rows.sum()) for kind, rows in found.items()}
+    return keep, {kind: int(rows.sum()) for kind, rows in kinds.items()}
 
 
 def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -> Table:

@@ -181,7 +181,7 @@ def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
 def test_columns_of_numbers_and_words_are_left_out_and_said(start):
     rows = "\n".join(f"{i % 4},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
     app = give(start("data/open"), ("t.csv", f"a,b,c\n{rows}\n".encode()))
-    assert "Left out: c (numbers and words)" in assumed(healthy(app))
+    assert "Left out: c (numbers and words such as “odd”)" in assumed(healthy(app))
     assert "9 rows × 2" in html(app)
 
 
