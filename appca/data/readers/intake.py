@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import NumberedNames, distinct
+from appca.data.files import few
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -143,6 +144,28 @@ def convert(
         return Converted(np.full(len(column), np.nan))
     words = np.array([*(text or None for text in texts), None], object)
     return Converted(pd.Series(words[codes], index=column.index, dtype=object), note=note)
+
+
+def converted(
+    column: "pd.Series[Any]",
+    name: str,
+    na_values: Sequence[str],
+    report: FileReport,
+    notes: dict[str, str],
+) -> "pd.Series[Any]":
+    """Read a column of texts as `convert`; what is to be said of it goes to the report and notes."""
+    import pandas as pd
+
+    decimal = report.get("decimal", ".")
+    read = convert(column, decimal, na_values)
+    other = "" if read.decimal == decimal else read.decimal
+    facts = {"not_numbers": read.odd, "units": read.unit, "decimals": other}
+    for key, value in facts.items():
+        if value:
+            report.setdefault(key, {})[name] = value
+    if read.note:
+        notes[name] = read.note
+    return pd.Series(read.values, index=column.index)
 
 
 class _Distinct(NamedTuple):
@@ -292,17 +315,21 @@ def settle_missing(
     if not columns:
         return X, rows
     empty = counts == len(X)
-    if least_rows > 1 or how not in ("refuse", "model"):
-        _check_no_empty_column(empty, names, report)
+    if empty.any() and (least_rows > 1 or how not in ("refuse", "model")):
+        shown = few([f"“{shortened(names[j])}”" for j in np.flatnonzero(empty).tolist()])
+        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
+        raise InputError(msg, report)
     if how == "refuse":
+        listed = few([f"“{shortened(name)}” ({n})" for name, n in columns.items()])
         msg = (
-            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
+            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {listed}; "
             "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
             "or correct the file."
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
-        means = _means(np.where(empty, 0, X) if empty.any() else X, names, report)
+        _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
+        means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
         report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
@@ -314,20 +341,6 @@ def settle_missing(
         )
         raise InputError(msg, report)
     return X[keep], rows[keep]
-
-
-def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarray:
-    """Average the columns without their gaps; refuse those whose sum is no number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-        fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
-    if not fits.all():
-        msg = (
-            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; "
-            "give it in a smaller unit, or correct or ignore it."
-        )
-        raise InputError(msg, report)
-    return means
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
@@ -405,18 +418,3 @@ def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
     """Return the places of the columns that a report lists."""
     places: list[int] = np.flatnonzero(mask).tolist()
     return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
-
-
-def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
-    places = np.flatnonzero(empty)
-    if len(places):
-        shown = ", ".join(f"“{shortened(names[j])}”" for j in places[:3].tolist())
-        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-        msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
-        raise InputError(msg, report)
-
-
-def _listed(columns: dict[str, int]) -> str:
-    parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
-    more = [f"{len(columns) - 3:,} more columns"] if len(columns) > 3 else []
-    return ", ".join(parts + more)

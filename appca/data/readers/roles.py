@@ -66,6 +66,12 @@ class TableOptions(NamedTuple):
     transpose: bool = False
     na_values: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, options: Any) -> "TableOptions":
+        """Take the common fields of a reader's options."""
+        none = intake.as_list(options.na_values)
+        return cls(*(getattr(options, key) for key in cls._fields[:-1]), none)
+
 
 class Column(NamedTuple):
     """What the guess needs to know of a column."""

@@ -48,7 +48,7 @@ _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detec
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
-    r"|mittelwert|durchschnitt|moyenne|media",
+    r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
 _MOST_TOTALS = 3  # rows at the end
@@ -118,21 +118,14 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
     Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
     after some were dropped.
     """
-    return build(name, table_of(name, file, options, limits), _common(options), limits)
+    return build(name, table_of(name, file, options, limits), TableOptions.of(options), limits)
 
 
 def read_sheet(
     name: str, file: File, options: SheetOptions, limits: ReadLimits = LIMITS
 ) -> Dataset:
     """Read a sheet of an Excel or OpenDocument file as the same cells in a text table."""
-    return build(name, sheet_of(name, file, options, limits), _common(options), limits)
-
-
-def _common(options: CsvOptions | SheetOptions) -> TableOptions:
-    none = as_list(options.na_values)
-    return TableOptions(
-        options.roles, options.missing, options.image_shape, options.transpose, none
-    )
+    return build(name, sheet_of(name, file, options, limits), TableOptions.of(options), limits)
 
 
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
@@ -243,8 +236,12 @@ def _repaired(text: bytes, report: FileReport) -> bytes:
     spoilt = [i for i, line in enumerate(lines) if _STRAY.search(line)]
     report["repaired"] = [i + 1 for i in spoilt[:20]]
     for i in spoilt:
-        lines[i] = _STRAY.sub(lambda match: chr(ord(match[0]) - 0xDC00), lines[i])
+        lines[i] = _STRAY.sub(_as_western, lines[i])
     return "\n".join(lines).encode()
+
+
+def _as_western(stray: re.Match[str]) -> str:
+    return bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace")
 
 
 def _encoding_of(data: bytes) -> str:
@@ -691,17 +688,9 @@ def _table(
     titles = [title or f"column {j + 1}" for j, title in enumerate(layout.names)]
     names = unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
-    notes, decimal = {}, report.get("decimal", ".")
+    notes: dict[str, str] = {}
     for j in np.flatnonzero(is_text).tolist():
-        column = intake.convert(frame[j], decimal, none)
-        frame[j] = column.values
-        other = "" if column.decimal == decimal else column.decimal
-        facts = {"not_numbers": column.odd, "units": column.unit, "decimals": other}
-        for key, value in facts.items():
-            if value:
-                report.setdefault(key, {})[names[j]] = value
-        if column.note:
-            notes[names[j]] = column.note
+        frame[j] = intake.converted(frame[j], names[j], none, report, notes)
     frame.columns = names
     return Table(frame, [bool(title) for title in layout.names], report, notes)
 
