@@ -116,7 +116,8 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
     labels = {
         f"label_{key}" if key in names else key: dataset.labels[key] for key in dataset.labels
     }
-    front = pd.DataFrame({"id": dataset.ids.astype(object)} | labels)
+    name = "row" if "id" in {*names, *labels} else "id"
+    front = pd.DataFrame({name: dataset.ids.astype(object)} | labels)
     values = pd.DataFrame(dataset.with_gaps(), columns=list(names))
     return pd.concat([front, values], axis=1)
 

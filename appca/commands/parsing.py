@@ -15,8 +15,8 @@ from appca.words import InputError, shortened
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
-    "a built-in data set (see `data`), a file (CSV, TSV, XLSX, Parquet, NPY, NPZ, MAT, HDF5, H5AD, Zarr, "
-    "MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from "
+    "a built-in data set (see `data`), a file (CSV, TSV, XLSX, Parquet, NPY, NPZ, MAT, HDF5, H5AD, "
+    "Zarr, MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file of "
     "standard input"
 )
 _FLAGS = {  # what the models and readers call it, and what it is here
@@ -110,7 +110,7 @@ def add_reading(
         action="append",
         default=[],
         metavar="VALUE",
-        help="a further value that stands for a missing cell, such as -999 (default: NA, null, -, …)",
+        help="a further value of missing cells, such as -999 (default: NA, null, -, …)",
     )
     for flag, text in (
         ("--label", "a column of classes (default: columns of words, or named class, target …)"),

@@ -326,8 +326,8 @@ def note(report: dict[str, Any], about: str, words: str) -> None:
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
     """Return how files were read: until they were refused, or as the data set they became.
 
-    From a reader's report; of each line, what it is about and what there is to say. The page, `appca
-    data` and `appca fit` show the same.
+    From a reader's report; of each line, what it is about and what there is to say. The page and
+    the commands `data` and `fit` show the same.
     """
     lines = {"Read as": _written(report), "Files": f"{report.get('files') or ''}"}
     if report.get("rows"):
@@ -431,7 +431,7 @@ def _doubt(doubt: Mapping[str, Any]) -> str:
     """Say which of two readings was taken, and how to take the other."""
     option, now, other = doubt["option"], doubt["now"], doubt["other"]
     if option == "decimal":
-        return f"1.234 is read as {'1.234' if now == '.' else '1,234'}; decimal={other} reads it otherwise"
+        return f"1.234 is read as 1{now}234; decimal={other} reads it otherwise"
     taken = "the names of the columns" if now else "data"
     return f"the first line is read as {taken}; header={str(other).lower()} reads it otherwise"
 

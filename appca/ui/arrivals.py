@@ -684,18 +684,9 @@ def _take_events(arrival: DroppedFiles) -> None:
 
 
 def guessed(opened: Opened) -> Reading:
-    """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
+    """Read files as a person would: gaps are left to the model."""
     opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
-    plain = opened.read(opened.options)
-    unclear = plain.report.get("unclear")
-    if plain.dataset is not None or not unclear:
-        return plain
-    without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
-    reading = opened.read(without)
-    if reading.dataset is None:
-        return plain  # its sentence says what is wrong
-    opened.options = without
-    return reading
+    return opened.read(opened.options)
 
 
 def use(opened: Opened, dataset: Dataset) -> None:

@@ -188,7 +188,8 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[]
         for column in columns_of(reading)
         if column.role == "feature" and column.n_missing > MOSTLY_MISSING * n_rows
     ]
-    if "roles" in reading.report and sparse and reading.dataset is not None:
+    data = reading.dataset
+    if "roles" in reading.report and sparse and data and len(sparse) <= data.n_features - 2:
         label = f"Ignore {counted(len(sparse), 'column')}"
         act = partial(set_roles, opened, sparse, "ignored")
         return f"Over {MOSTLY_MISSING:.0%} missing:", label, act

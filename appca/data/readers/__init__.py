@@ -5,6 +5,7 @@ import zlib
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,15 @@ _TITLES = {
     "nifti": "NIfTI",
 }
 # read by C code that a broken file can crash: see `process`
-BY_LIBRARIES = {"mat", "hdf5", "h5ad", "mtx", "zarr"}
+BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
+_REMEDIES = {  # for endings that people try, beside the general one
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
+    **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
+    **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
+    **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
+    **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".zst"), "unpack it, and give what is in it"),
+}
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -229,9 +238,11 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     """Return the reader for all files together, or say why there is none."""
     if len(names) == 1:
         if kinds[0] is None:
-            name = shortened(names[0], LONGEST_NAME)
-            suffixes = ", ".join(sorted(SUFFIXES))
-            msg = f"“{name}” is of no known kind; give a file that ends in {suffixes}."
+            name, ending = shortened(names[0], LONGEST_NAME), Path(names[0]).suffix.lower()
+            remedy = _REMEDIES.get(
+                ending, "save its table as CSV, XLSX or Parquet, or its array as NPY"
+            )
+            msg = f"“{name}” is of no known kind; {remedy}."
             raise InputError(msg)
         return kinds[0]
     if any(name.lower().endswith(ENDINGS) for name in names):

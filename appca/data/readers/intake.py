@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import NumberedNames, distinct
+from appca.data.files import few
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
-    ("", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—")
-    + (".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!")
-)
+    ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
+) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
     dict.fromkeys("\u2212\u2012\u2013\ufe63\uff0d", "-")
     | dict.fromkeys("\u00a0\u202f\u2009\u2007", " ")
@@ -48,11 +48,10 @@ _PLAIN = {
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE, _LONGEST_WHOLE = re.compile(r"[+-]?\d+"), 20
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
-MIXED = "numbers and words"  # a column of text that holds both
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
 _LOOKED_AT = 400  # distinct cells by which a column of words is known
-_EXACT = 2**53  # whole numbers up to it are exact as reals
+EXACT = 2**53  # whole numbers up to it are exact as reals
 _LARGEST = 1e150  # number whose squares can be summed up
 _FAR = 3.0  # times the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
@@ -67,6 +66,14 @@ def bare(cell: str) -> str:
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Whether a cell is a number, with whatever sign, grouping or unit."""
     return _NUMBER[decimal].fullmatch(bare(cell).translate(_SIGNS)) is not None
+
+
+def real(cell: str) -> float:
+    """Return the number in a cell, with the first decimal sign that makes it one, or NaN."""
+    for mark in ".,":
+        if match := _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS)):
+            return _value(match, mark)
+    return np.nan
 
 
 def is_plain(cell: str, decimal: str) -> bool:
@@ -130,7 +137,7 @@ def convert(
     numbers: Converted | None = None
     note = ""
     if filled and hits[mark] >= _MANY_NUMBERS * filled:
-        numbers, note = _numbers(texts, counts, codes, mark, none, is_chosen)
+        numbers, note = _numbers(_Distinct(texts, counts, codes), mark, none, is_chosen)
     if numbers is not None:
         return numbers
     if not any(texts):
@@ -139,22 +146,50 @@ def convert(
     return Converted(pd.Series(words[codes], index=column.index, dtype=object), note=note)
 
 
+def converted(
+    column: "pd.Series[Any]",
+    name: str,
+    na_values: Sequence[str],
+    report: FileReport,
+    notes: dict[str, str],
+) -> "pd.Series[Any]":
+    """Read a column of texts as `convert`; what is to be said of it goes to the report and notes."""
+    import pandas as pd
+
+    decimal = report.get("decimal", ".")
+    read = convert(column, decimal, na_values)
+    other = "" if read.decimal == decimal else read.decimal
+    facts = {"not_numbers": read.odd, "units": read.unit, "decimals": other}
+    for key, value in facts.items():
+        if value:
+            report.setdefault(key, {})[name] = value
+    if read.note:
+        notes[name] = read.note
+    return pd.Series(read.values, index=column.index)
+
+
+class _Distinct(NamedTuple):
+    """The distinct cells of a column."""
+
+    texts: list[str]
+    counts: np.ndarray  # how often each occurs
+    codes: np.ndarray  # (N,) place of each row's cell; -1 where there is none
+
+
 def _numbers(
-    texts: list[str],
-    counts: np.ndarray,
-    codes: np.ndarray,
-    mark: str,
-    none: set[str],
-    is_chosen: bool,
+    cells: _Distinct, mark: str, none: set[str], is_chosen: bool
 ) -> tuple[Converted | None, str]:
     """Return the column as numbers; None, and why, where it is text."""
-    found = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
+    texts, counts, codes = cells
+    parsed = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
     gaps = np.array([text.lower() in GAPS for text in texts])
-    hit = np.array([match is not None for match in found]) & ~gaps
+    hit = np.array([match is not None for match in parsed]) & ~gaps
     n_numbers, n_cells = int(counts[hit].sum()), int(counts[~gaps].sum())
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * n_cells:
-        return None, MIXED if n_numbers >= _MANY_NUMBERS * n_cells else ""
-    matches = [(i, match) for i, match in enumerate(found) if match is not None and hit[i]]
+        others = [texts[i] for i in np.flatnonzero(~hit & ~gaps).tolist()]
+        what = "limits" if all(text[0] in "<>≤≥~" for text in others) else "words"
+        return None, f"numbers and {what} such as “{shortened(others[0], 20)}”"
+    matches = [(i, match) for i, match in enumerate(parsed) if match is not None and hit[i]]
     if not is_chosen and _are_codes([texts[i] for i, _ in matches]):
         return None, ""
     units: dict[str, int] = {}
@@ -162,18 +197,24 @@ def _numbers(
         unit = (match["unit"] or match["money"] or "").strip(" .")
         units[unit] = units.get(unit, 0) + int(counts[i])
     unit = max(units, key=lambda unit: (units[unit], unit))
-    if units[unit] < _MOSTLY * n_numbers or len(units.keys() - {"", unit}) > 0:
+    if units[unit] < _MOSTLY * n_numbers or units.keys() - {"", unit}:
         named = [name or "none" for name in units][:3]
         return None, f"numbers of different units: {', '.join(named)}"
     reals = np.full(len(texts), np.nan)
     for i, match in matches:
         reals[i] = _value(match, mark)
-    values = _typed(texts, reals, hit, codes, none, may_round=is_chosen)
+    reals[np.isin(reals, plain_numbers(none))] = np.nan
+    values: np.ndarray | None = np.append(reals, np.nan)[codes]
+    complete = bool(hit.all()) and not (codes < 0).any()
+    large = not is_chosen and bool((np.abs(reals[hit]) >= EXACT).any())
+    if (complete or large) and all(_WHOLE.fullmatch(texts[i]) for i, _ in matches):
+        whole = _whole(texts, codes) if complete else None
+        values = whole if large or whole is not None else values
     if values is None:
         return None, "whole numbers of more than 15 digits"
     odd = {texts[i]: int(counts[i]) for i in np.flatnonzero(~hit).tolist() if texts[i]}
-    is_usual = all(is_plain(texts[i], ".") for i, _ in matches)
-    return Converted(values, odd, unit, "" if is_usual else mark), ""
+    has_mark = any(mark in texts[i] for i, _ in matches)
+    return Converted(values, odd, unit, mark if has_mark else ""), ""
 
 
 def _value(match: re.Match[str], mark: str) -> float:
@@ -192,28 +233,15 @@ def _are_codes(texts: list[str]) -> bool:
     return any(text[0] == "0" for text in coded) or len(set(map(len, texts))) == 1
 
 
-def _typed(
-    texts: list[str],
-    reals: np.ndarray,
-    hit: np.ndarray,
-    codes: np.ndarray,
-    none: set[str],
-    *,
-    may_round: bool,
-) -> np.ndarray | None:
-    """Return the values of the rows; None where reals would lose digits of whole numbers."""
-    reals[np.isin(reals, plain_numbers(none))] = np.nan
-    numbers = [text for text, is_hit in zip(texts, hit, strict=True) if is_hit]
-    large = not may_round and bool((np.abs(reals[hit]) >= _EXACT).any())
-    if not large or not all(map(_WHOLE.fullmatch, numbers)):
-        return np.append(reals, np.nan)[codes]
-    if not hit.all() or (codes < 0).any():
+def _whole(texts: list[str], codes: np.ndarray) -> np.ndarray | None:
+    """Return whole numbers in full; None where they have too many digits."""
+    if max(map(len, texts)) > _LONGEST_WHOLE:
         return None
-    whole = [int(text) for text in texts if len(text) <= _LONGEST_WHOLE]
+    whole = [int(text) for text in texts]
     for kind in (np.int64, np.uint64):
-        bounds = np.iinfo(kind)
-        if len(whole) == len(texts) and bounds.min <= min(whole) and max(whole) <= bounds.max:
-            return np.array(whole, kind)[codes]
+        if np.iinfo(kind).min <= min(whole) and max(whole) <= np.iinfo(kind).max:
+            values: np.ndarray = np.array(whole, kind)[codes]
+            return values
     return None
 
 
@@ -234,9 +262,9 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
     They are the least or the greatest of their column, far off from all others, and repeated or
     written with nines alone, such as -999.
     """
-    found: dict[int, dict[float, int]] = {}
+    far: dict[int, dict[float, int]] = {}
     if X.dtype.kind != "f" or not X.size:
-        return found
+        return far
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -252,9 +280,9 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
             lonely = max(gaps) > _FAR * (rest[-1] - rest[0]) or (value < 0 <= rest[0])
             if not lonely or not (count > 1 or _NINES.fullmatch(f"{value:g}")):
                 break
-            found.setdefault(j, {})[value] = count
+            far.setdefault(j, {})[value] = count
             values, counts = rest, counts[1:] if end == 0 else counts[:-1]
-    return found
+    return far
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
@@ -287,17 +315,21 @@ def settle_missing(
     if not columns:
         return X, rows
     empty = counts == len(X)
-    if least_rows > 1 or how not in ("refuse", "model"):
-        _check_no_empty_column(empty, names, report)
+    if empty.any() and (least_rows > 1 or how not in ("refuse", "model")):
+        shown = few([f"“{shortened(names[j])}”" for j in np.flatnonzero(empty).tolist()])
+        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
+        raise InputError(msg, report)
     if how == "refuse":
+        listed = few([f"“{shortened(name)}” ({n})" for name, n in columns.items()])
         msg = (
-            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
+            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {listed}; "
             "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
             "or correct the file."
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
-        means = _means(np.where(empty, 0, X) if empty.any() else X, names, report)
+        _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
+        means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
         report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
@@ -309,20 +341,6 @@ def settle_missing(
         )
         raise InputError(msg, report)
     return X[keep], rows[keep]
-
-
-def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarray:
-    """Average the columns without their gaps; refuse those whose sum is no number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-        fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
-    if not fits.all():
-        msg = (
-            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; "
-            "give it in a smaller unit, or correct or ignore it."
-        )
-        raise InputError(msg, report)
-    return means
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
@@ -400,18 +418,3 @@ def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
     """Return the places of the columns that a report lists."""
     places: list[int] = np.flatnonzero(mask).tolist()
     return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
-
-
-def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
-    places = np.flatnonzero(empty)
-    if len(places):
-        shown = ", ".join(f"“{shortened(names[j])}”" for j in places[:3].tolist())
-        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-        msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
-        raise InputError(msg, report)
-
-
-def _listed(columns: dict[str, int]) -> str:
-    parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
-    more = [f"{len(columns) - 3:,} more columns"] if len(columns) > 3 else []
-    return ", ".join(parts + more)

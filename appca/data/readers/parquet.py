@@ -27,7 +27,7 @@ from appca.data.files import (
     plain_file,
 )
 from appca.data.readers.images import Entry, ImageOptions, dataset_of
-from appca.data.readers.intake import FileReport, as_list, convert
+from appca.data.readers.intake import EXACT, FileReport, converted
 from appca.data.readers.roles import (
     FEW,
     ImageShape,
@@ -148,6 +148,8 @@ _MOST_PARTS = 1_000_000  # columns times row groups
 _MOST_NESTED = 3  # structs in structs
 _MOSTLY = 0.9  # share of lists of one length from which the others are gaps
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
+_LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -184,11 +186,8 @@ def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS
     if pictured is not None and not options.roles:
         images = ImageOptions(options.size, options.colour)
         return read_pictures(name, parts.table, pictured, images, limits, _cells)
-    none = as_list(options.na_values)
-    common = TableOptions(
-        options.roles, options.missing, options.image_shape, options.transpose, none
-    )
-    dataset = build(name, _table(name, parts, none, limits), common, limits)
+    common = TableOptions.of(options)
+    dataset = build(name, _table(name, parts, common.na_values, limits), common, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -246,9 +245,9 @@ def _read(name: str, stream: BinaryIO, limits: ReadLimits) -> "tuple[pa.Table, l
 
     try:
         file = parquet.ParquetFile(stream)
-        words = [field.name for field in file.schema_arrow if _is_text(field.type)]
+        words = [field.name for field in file.schema_arrow if _is(field.type, _TEXT)]
         categories = _categories(file.schema_arrow.names, file.metadata.metadata or {})
-        nested = any(map(_is_nested, file.schema_arrow.types))
+        nested = any(_is(kind, _NESTED) for kind in file.schema_arrow.types)
         _check_size(name, file.metadata, limits, nested=nested)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         # No threads, to read ahead either: one left over from a broken file can abort at exit.
@@ -267,7 +266,7 @@ def _read(name: str, stream: BinaryIO, limits: ReadLimits) -> "tuple[pa.Table, l
 
 
 def _categories(names: list[str], metadata: dict[bytes, bytes]) -> list[int]:
-    """Return the places of numbers that were written as categories, which Parquet itself forgets."""
+    """Return the places of numbers that were written as categories; Parquet itself forgets it."""
     import pyarrow as pa
 
     if b"ARROW:schema" not in metadata:
@@ -279,7 +278,7 @@ def _categories(names: list[str], metadata: dict[bytes, bytes]) -> list[int]:
             return [
                 j
                 for j, is_category in enumerate(dictionaries)
-                if is_category and _is_number(schema.types[j].value_type)
+                if is_category and _is(schema.types[j].value_type, _NUMBER)
             ]
     return []
 
@@ -300,7 +299,10 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
     }
     kinds: dict[str, str] = {}
     notes: dict[str, str] = {}
-    plain = [_is_number(kind) for kind in table.schema.types]
+    plain = [
+        _is(kind, _NUMBER) and not _is_exact(table.column(j))
+        for j, kind in enumerate(table.schema.types)
+    ]
     frames: list[pd.DataFrame] = []
     start = 0
     try:
@@ -309,19 +311,15 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
             part = table.select(range(start, stop)).rename_columns(titles[start:stop])
             if is_plain:
                 frames.append(part.to_pandas())
-            for title, column in zip(
-                part.column_names, () if is_plain else part.columns, strict=False
-            ):
+            for j in range(start, start if is_plain else stop):
+                title, column = titles[j], table.column(j)
                 block = _places(name, title, column, report, limits)
                 if block is None:
-                    is_words = table.column_names[titles.index(title)] in parts.texts
-                    values, kinds[title] = _cells(column), _kind(column.type)
-                    if is_words:
-                        found = convert(values, ".", none)
-                        values, notes[title] = found.values, found.note
-                        kinds.pop(title)
-                        if found.odd:
-                            report.setdefault("not_numbers", {})[title] = found.odd
+                    values, kind = _cells(column), _kind(column.type)
+                    if table.column_names[j] in parts.texts:
+                        values = converted(values, title, none, report, notes)
+                    elif kind:
+                        kinds[title] = kind
                     block = pd.DataFrame({title: values}, copy=False)
                 frames.append(block)
             check_columns(name, sum(len(frame.columns) for frame in frames), limits)
@@ -332,8 +330,17 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
         raise InputError(msg) from error
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
     frame.columns = unique(list(frame.columns))
-    kinds = {key: kind for key, kind in kinds.items() if kind}
     return Table(frame, [True] * len(frame.columns), report, notes, kinds)
+
+
+def _is_exact(values: "pa.ChunkedArray") -> bool:
+    """Whether whole numbers with gaps would lose digits as reals."""
+    from pyarrow import compute
+
+    if not (values.null_count and _is(values.type, "integer")):
+        return False
+    ends = compute.min_max(values).as_py()
+    return max(abs(end or 0) for end in ends.values()) >= EXACT
 
 
 def _kind(kind: "pa.DataType") -> str:
@@ -342,7 +349,7 @@ def _kind(kind: "pa.DataType") -> str:
 
     if pa.types.is_temporal(kind):
         return "date"
-    return "list" if _is_nested(kind) else ""
+    return "list" if _is(kind, _NESTED) else ""
 
 
 def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -> None:
@@ -364,30 +371,13 @@ def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -
         raise InputError(msg, {TOO_LARGE: True})
 
 
-def _is_text(kind: "pa.DataType") -> bool:
+def _is(kind: "pa.DataType", names: str) -> bool:
+    """Whether a type is one of some, each named as in `pyarrow.types.is_NAME`."""
     import pyarrow as pa
 
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
-
-
-def _is_nested(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
-
-
-def _is_list(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    if isinstance(kind, pa.BaseExtensionType):
+        return names == _NESTED
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in names.split())
 
 
 def _cells(values: "pa.ChunkedArray") -> "pd.Series":
@@ -395,7 +385,7 @@ def _cells(values: "pa.ChunkedArray") -> "pd.Series":
     import pyarrow as pa
 
     types, kind = pa.types, values.type
-    if _is_nested(kind) or types.is_null(kind):
+    if _is(kind, _NESTED) or types.is_null(kind):
         return pd.Series([None if types.is_null(kind) else []] * len(values), dtype=object)
     if types.is_fixed_size_binary(kind):
         return _texts(values.cast(pa.binary()).dictionary_encode())
@@ -405,8 +395,9 @@ def _cells(values: "pa.ChunkedArray") -> "pd.Series":
         texts = values.cast(pa.string()).to_pylist()
         short = [text if text is None else _NO_TIME.sub("", text) for text in texts]
         return pd.Series(short, dtype=object)
-    if types.is_boolean(kind):
-        return pd.Series(values.to_pylist(), dtype=object)
+    if _is(kind, "integer boolean"):
+        exact = values.cast(pa.string()) if types.is_integer(kind) else values
+        return pd.Series(exact.to_pylist(), dtype=object)
     plain = values.cast(pa.float64()) if types.is_decimal(kind) else values
     series: pd.Series = plain.to_pandas()
     return series
@@ -441,7 +432,7 @@ def _places(
     shape: list[int] = []
     rows = np.ones(len(column), bool)
     values = column
-    while _is_list(values.type) or isinstance(values.type, pa.BaseExtensionType):
+    while _is(values.type, _LIST) or isinstance(values.type, pa.BaseExtensionType):
         if isinstance(values.type, pa.BaseExtensionType):
             values = pa.chunked_array([chunk.storage for chunk in values.chunks])
             continue
@@ -456,7 +447,7 @@ def _places(
         check_columns(name, math.prod(shape), limits)
         check_matrix(name, len(column), math.prod(shape), 8, limits)
         values = compute.list_flatten(values if fits.all() else values.filter(pa.array(fits)))
-    if not shape or not _is_number(values.type):
+    if not shape or not _is(values.type, _NUMBER):
         return None
     block = np.full((len(column), math.prod(shape)), np.nan)
     block[rows] = values.to_numpy().reshape(-1, math.prod(shape))

@@ -11,7 +11,7 @@ import numpy as np
 from appca.data.dataset import Dataset, are_bytes
 from appca.data.files import ReadLimits, check_matrix
 from appca.data.readers import intake
-from appca.data.readers.intake import MIXED, FileReport
+from appca.data.readers.intake import FileReport
 from appca.words import InputError, counted, shortened, unknown
 
 if TYPE_CHECKING:
@@ -65,6 +65,12 @@ class TableOptions(NamedTuple):
     image_shape: ImageShape = "auto"
     transpose: bool = False
     na_values: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, options: Any) -> "TableOptions":
+        """Take the common fields of a reader's options."""
+        none = intake.as_list(options.na_values)
+        return cls(*(getattr(options, key) for key in cls._fields[:-1]), none)
 
 
 class Column(NamedTuple):
@@ -121,8 +127,8 @@ def build(name: str, table: Table, options: TableOptions, limits: ReadLimits) ->
         why = [f"“{shortened(key)}”: {why}" for key, why in report["left_out"].items() if why]
         left_out = f" (left out: {'; '.join(why[:3])})" if why else ""
         msg = (
-            f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{left_out}; at "
-            f"least 2 are needed, so {remedy} the columns' roles."
+            f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{left_out}; "
+            f"at least 2 are needed, so {remedy} the columns' roles."
         )
         raise InputError(msg, report)
     check_matrix(name, n, len(features), 8, limits)
@@ -202,15 +208,16 @@ def describe(table: Table) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
     frame = table.frame
     names = [str(label) for label in frame.columns]
-    plain = np.array([kind.kind in "iuf" for kind in frame.dtypes], bool)
+    kinds = np.array([str(kind) if kind.kind in "iuf" else "" for kind in frame.dtypes])
     described: dict[int, Column] = {}
     step = _at_once(frame)
-    numbers = np.flatnonzero(plain)
-    for start in range(0, len(numbers), step):
-        part = numbers[start : start + step]
-        block = frame.iloc[:, part].to_numpy()  # numbers of one kind stay what they are
-        described |= zip(part.tolist(), _numbers(block, part, names, table.named), strict=True)
-    for j in np.flatnonzero(~plain).tolist():
+    for kind in set(kinds) - {""}:  # numbers of one kind stay what they are
+        numbers = np.flatnonzero(kinds == kind)
+        for start in range(0, len(numbers), step):
+            part = numbers[start : start + step]
+            block = frame.iloc[:, part].to_numpy()
+            described |= zip(part.tolist(), _numbers(block, part, names, table.named), strict=True)
+    for j in np.flatnonzero(kinds == "").tolist():
         column = _words(frame.iloc[:, j], names[j], table.named[j])
         kind = table.kinds.get(names[j], column.kind)
         described[j] = column._replace(kind=kind, note=table.notes.get(names[j], ""))
@@ -351,22 +358,21 @@ def _ids_among(columns: list[Column], n_rows: int, counters: set[str]) -> list[s
     has_names = any(column.named for column in columns)
 
     def rank(place: int, column: Column) -> int | None:
-        is_text = column.kind == "text" and n_rows > 1
-        if not column.complete or not (is_text or column.whole or column.kind == "date"):
-            return None
-        is_unique = column.distinct == n_rows
-        if is_unique and _ID_NAME.fullmatch(column.name.strip()):
-            return 0
-        if is_unique and column.whole and place == 0 and has_names and not column.named:
-            return 1 if n_rows > 1 else None
-        if is_unique and is_text and column.note in ("", MIXED):
-            return 3 if is_label_name(column.name) or column.note else 2
-        if column.name in counters:
-            return 4
-        if column.is_large and is_unique:
-            return 5
-        mostly = is_text and not column.note and n_rows >= _FEWEST_COUNTED
-        return 6 if mostly and column.distinct > n_rows / 2 else None
+        is_unique, is_text = column.distinct == n_rows, column.kind == "text" and n_rows > 1
+        is_word = is_text and not column.note
+        is_index = column.whole and place == 0 and has_names and not column.named and n_rows > 1
+        mostly = n_rows >= _FEWEST_COUNTED and column.distinct > n_rows / 2
+        named = _ID_NAME.fullmatch(column.name.strip())
+        able = (
+            is_unique and bool(named) and (is_text or column.whole or column.kind == "date"),
+            is_unique and is_index,
+            is_unique and is_word and not is_label_name(column.name),
+            is_unique and is_word,
+            column.name in counters,
+            is_unique and column.is_large,
+            mostly and is_word,
+        )
+        return able.index(True) if column.complete and any(able) else None
 
     ranked = [(rank(j, column), j) for j, column in enumerate(columns)]
     return [columns[j].name for _, j in sorted(entry for entry in ranked if entry[0] is not None)]
@@ -387,7 +393,7 @@ def _is_constant(column: Column, n_rows: int) -> bool:
 def _plain_role(column: Column, n_rows: int) -> str:
     if column.kind == "empty" and column.named and n_rows == 1:  # of new rows; a gap of this one
         return "feature"
-    if column.kind == "text" and column.note in ("", MIXED):
+    if column.kind == "text" and not column.note:
         return "label" if column.is_label_like(n_rows) else "ignored"
     if column.kind != "number" or column.is_large:
         return "ignored"

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,25 +30,28 @@ _MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
 _PIECE = 1 << 20  # bytes whose separators are counted at a time
 _MOST_ODD = 10_000  # lines of another width
 _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
+_MANY = 10  # real numbers that rise and may be names
 _MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
-_FOREIGN = ("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256") + (
+_STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
+_WORD = re.compile(rb"[^\s\d,;|\"]*[\x80-\xff][^\s\d,;|\"]*")
+_ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
+_SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
+_FOREIGN = [
+    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-)
-_OLD = ("mac_roman", "cp437", "cp850")  # whose letters stand where others have no letters
-_HIGH, _RUN = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]{3,}")
-_ODD_SIGN = re.compile(rb"(?<=[A-Za-z])[\x80-\x91\x93-\x9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of such signs
+]
+_OLD = ["mac_roman", "cp437", "cp850"]
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
-    r"|mittelwert|durchschnitt|moyenne|media",
+    r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
 _MOST_TOTALS = 3  # rows at the end
-_EXACT = 2**53
 
 
 class CsvOptions(NamedTuple):
@@ -76,6 +80,14 @@ class SheetOptions(NamedTuple):
     transpose: bool = False
 
 
+class Dialect(NamedTuple):
+    """How the cells of a text are written."""
+
+    separator: str
+    decimal: str
+    width: int  # cells of a line
+
+
 class Record(NamedTuple):
     """A row of cells, and where it is written."""
 
@@ -90,7 +102,7 @@ class Record(NamedTuple):
         return sum(map(bool, map(bare, self.cells)))
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Where the rows begin, and what the columns are called."""
 
     first: int  # place of the first row of data among the records
@@ -106,21 +118,14 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
     Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
     after some were dropped.
     """
-    return build(name, table_of(name, file, options, limits), _common(options), limits)
+    return build(name, table_of(name, file, options, limits), TableOptions.of(options), limits)
 
 
 def read_sheet(
     name: str, file: File, options: SheetOptions, limits: ReadLimits = LIMITS
 ) -> Dataset:
     """Read a sheet of an Excel or OpenDocument file as the same cells in a text table."""
-    return build(name, sheet_of(name, file, options, limits), _common(options), limits)
-
-
-def _common(options: CsvOptions | SheetOptions) -> TableOptions:
-    none = as_list(options.na_values)
-    return TableOptions(
-        options.roles, options.missing, options.image_shape, options.transpose, none
-    )
+    return build(name, sheet_of(name, file, options, limits), TableOptions.of(options), limits)
 
 
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
@@ -163,14 +168,14 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     scan = _scan(name, text, separator, width, start)
     lines.update(scan.left_out)
     none = as_list(options.na_values)
-    frame = _parsed(name, scan, separator, decimal, width, body)
+    frame = _parsed(name, scan, Dialect(separator, decimal, width), body)
     if in_doubt:
         report["doubt"] = {"option": "decimal", "now": decimal, "other": ","}
     return _table(name, frame, layout, none, lines, report)
 
 
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table that names `n_rows` rows, which tells whether it has a header."""
+    """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
     tables = [table_of(name, file, CsvOptions(), limits)]
     if len(tables[0].frame) != n_rows:
         other = not tables[0].report["header"]
@@ -185,24 +190,23 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
             f"“{name}” is a packed or spreadsheet file, not text; give it the ending .xlsx or .zip."
         )
         raise InputError(msg)
-    found = encoding or _encoding_of(data)
-    report["encoding"] = found
+    report["encoding"] = code = encoding or _encoding_of(data)
     text = data.removeprefix(codecs.BOM_UTF8)
     try:
-        plain = codecs.lookup(found).name in ("utf-8", "utf-8-sig")
-        if not plain:
-            text = data.decode(found).encode()
-        elif not text.isascii():
-            is_binary = _BINARY.search(data[:_SAMPLE_BYTES]) is not None
-            text = _utf8(text, report, is_certain=is_binary or encoding is not None)
+        if codecs.lookup(code).name not in ("utf-8", "utf-8-sig"):
+            text = data.decode(code).encode()
+        elif (stray := _first_stray(text)) is not None:
+            if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
+                raise stray
+            text = _repaired(text, report)
     except UnicodeDecodeError as error:
         msg = (
-            f"“{name}” is not {found} text (byte {data[error.start]:#04x} at position "
-            f"{error.start:,}); save it as UTF-8 or name its encoding, such as cp1252."
+            f"“{name}” is not {code} text (byte {error.object[error.start]:#04x}); save it as "
+            "UTF-8 or name its encoding, such as cp1252."
         )
         raise InputError(msg) from error
     except LookupError as error:
-        msg = f"There is no encoding {found!r}; name one such as utf-8, cp1252 or utf-16."
+        msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
         raise InputError(msg) from error
     if b"\0" in text:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
@@ -213,63 +217,63 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
-def _utf8(text: bytes, report: FileReport, *, is_certain: bool) -> bytes:
-    """Return text as UTF-8; few bytes that are not are taken for Western European ones and named.
-
-    It is checked by the piece: one `str` takes four bytes a sign as soon as one is an emoji.
-    """
-    start, strays = 0, False
-    while start < len(text) and not strays:
+def _first_stray(text: bytes) -> UnicodeDecodeError | None:
+    """Return why text is not UTF-8, if so; by the piece, for one emoji makes a `str` four times."""
+    start = len(text) if text.isascii() else 0
+    while start < len(text):
         end = text.rfind(b"\n", start, start + 4 * _PIECE) + 1 or text.find(b"\n", start) + 1
         try:
             text[start : end or len(text)].decode()
-        except UnicodeDecodeError:
-            if is_certain:
-                raise
-            strays = True
+        except UnicodeDecodeError as error:
+            return error
         start = end or len(text)
-    if not strays:
-        return text
-    signs = text.decode(errors="surrogateescape")
-    lines = [i + 1 for i, line in enumerate(signs.split("\n")) if not line.isprintable()]
-    spoilt = [i for i in lines if re.search("[\udc80-\udcff]", signs.split("\n", i)[i - 1])][:20]
-    report["repaired"] = spoilt
-    return re.sub(
-        "[\udc80-\udcff]",
-        lambda match: bytes([ord(match[0]) - 0xDC00]).decode("cp1252", "replace"),
-        signs,
-    ).encode()
+    return None
+
+
+def _repaired(text: bytes, report: FileReport) -> bytes:
+    """Return text of which bytes that are no UTF-8 are read as Western European, and named."""
+    lines = text.decode(errors="surrogateescape").split("\n")
+    spoilt = [i for i, line in enumerate(lines) if _STRAY.search(line)]
+    report["repaired"] = [i + 1 for i in spoilt[:20]]
+    for i in spoilt:
+        lines[i] = _STRAY.sub(_as_western, lines[i])
+    return "\n".join(lines).encode()
+
+
+def _as_western(stray: re.Match[str]) -> str:
+    return bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace")
 
 
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    if data[:3] == codecs.BOM_UTF8:
-        return "utf-8-sig"
+    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", codecs.BOM_UTF8[:2]: "utf-8-sig"}
+    if data[:2] in marks:
+        return marks[data[:2]]
     sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2)
     even, odd = ((sample[first::2] == 0).mean() if len(sample) else 0.0 for first in (0, 1))
     if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
         return "utf-16-le" if odd > even else "utf-16-be"
-    if data.isascii() or _BINARY.search(data[:_SAMPLE_BYTES]):
+    is_utf8 = _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None
+    return "utf-8" if is_utf8 else _detected(data)
+
+
+def _detected(data: bytes) -> str:
+    """Return the encoding of text that is not UTF-8 by what its bytes are as letters."""
+    words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
+    signs = b" ".join(words).decode(errors="surrogateescape")
+    n_strays = len(_STRAY.findall(signs))
+    if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
         return "utf-8"
-    some = b"\n".join(itertools.islice(filter(_HIGH.search, data.split(b"\n")), 2000))
-    signs = some.decode(errors="surrogateescape")
-    n_stray = len(re.findall("[\udc80-\udcff]", signs))
-    if n_stray <= sum(sign > "\x7f" for sign in signs) - n_stray:
-        return "utf-8"
-    high, runs = len(_HIGH.findall(some)), sum(map(len, _RUN.findall(some)))
-    likely: tuple[str, ...] = ()
-    if runs > high / 2:
-        likely = _FOREIGN
-    elif len(_ODD_SIGN.findall(some)) > _SOME_ODD * high:
-        likely = _OLD
+    runs = sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs)))
+    likely = _FOREIGN if 2 * runs > n_strays else []
+    if len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
+        likely = likely or _OLD
     if likely:
         from charset_normalizer import from_bytes
 
-        best = from_bytes(some, cp_isolation=list(likely)).best()
-        if best is not None:
-            return str(best.encoding)
+        matches = from_bytes(b" ".join(words), cp_isolation=likely, threshold=_MOST_CHAOS)
+        if matches:
+            return str(max(matches, key=lambda match: (match.coherence, -match.chaos)).encoding)
     try:
         data.decode("cp1252")
     except UnicodeDecodeError:
@@ -279,7 +283,7 @@ def _encoding_of(data: bytes) -> str:
 
 def _comments(text: bytes, begin: int) -> tuple[list[bytes], int]:
     """Return the comment lines at the start, and where the lines after them begin."""
-    comments = []
+    comments: list[bytes] = []
     start = begin
     while start < len(text):
         end = text.find(b"\n", start) + 1 or len(text)
@@ -343,7 +347,7 @@ def _sample(text: bytes, separator: str, start: int, line: int) -> list[Record]:
 def _width(some: Sequence[Record]) -> int:
     """Return the number of cells that most rows have."""
     widths = Counter(len(row.cells) for row in some)
-    return max(widths, key=lambda width: (widths[width], width))
+    return max(widths, key=lambda width: (widths[width], width), default=1)
 
 
 def _guess_separator(text: bytes, start: int) -> str:
@@ -354,10 +358,10 @@ def _guess_separator(text: bytes, start: int) -> str:
             some = _sample(text, separator, start, 0)
         except InputError:  # such as a line that would be one cell, longer than any may be
             continue
-        width = _width(some) if some else 1
+        width = _width(some)
         even = sum(len(row.cells) in (width, width - 1) for row in some) >= _MOSTLY * len(some) - 3
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
-        numbers = sum(intake.is_number(cell) or intake.is_number(cell, ",") for cell in cells)
+        numbers = sum(not math.isnan(intake.real(cell)) for cell in cells)
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score[:2] > merit[:2] if separator == BLANK and merit[0] else score > merit
         if width > 1 and beaten:
@@ -365,166 +369,153 @@ def _guess_separator(text: bytes, start: int) -> str:
     return best
 
 
-def lay_out(name: str, some: Sequence[Record], header: bool | int | None, width: int) -> Layout:
+class Grid(NamedTuple):
+    """Cells of some rows, without the blanks at their ends."""
+
+    texts: np.ndarray  # (n, width)
+    values: np.ndarray  # as numbers; NaN where there is none
+    gaps: np.ndarray
+
+    @classmethod
+    def of(cls, some: Sequence[Record], width: int) -> "Grid":
+        """Make a grid of rows that have no more than `width` cells."""
+        rows = [[bare(cell) for cell in row.cells[:width]] for row in some]
+        texts = np.array([row + [""] * (width - len(row)) for row in rows], object)
+        texts = texts.reshape(-1, width)
+        values = [[intake.real(cell) for cell in row] for row in texts.tolist()]
+        gaps = [[cell.lower() in intake.GAPS or _is_drawn(cell) for cell in row] for row in texts]
+        shape = texts.shape
+        return cls(
+            texts, np.array(values, float).reshape(shape), np.array(gaps, bool).reshape(shape)
+        )
+
+    def numeric(self, first: int, share: float = _MOSTLY) -> np.ndarray:
+        """Tell which columns hold numbers from a row on."""
+        n_cells = (~self.gaps[first:]).sum(axis=0)
+        n_numbers = (~np.isnan(self.values[first:])).sum(axis=0)
+        return np.asarray((n_numbers >= share * n_cells) & (n_numbers > 0))
+
+
+def lay_out(
+    name: str, some: Sequence[Record], header: bool | int | None, width: int
+) -> TableLayout:
     """Find the header and the first row of data among the first records."""
-    numbered = not isinstance(header, bool) and header is not None
+    numbered = header is not None and not isinstance(header, bool)
     if numbered:
-        place = next((i for i, row in enumerate(some) if row.line >= int(header or 0)), None)
-        if place is None or int(header or 0) < 1:
+        top = next((i for i, row in enumerate(some) if row.line == header), -1)
+        if top < 0:
             msg = f"Line {header} of “{name}” cannot be the header; name a line at its start."
             raise InputError(msg)
-        top = place
     else:
         top = _titles(some, width)
-    rows = [row.cells[:_MOST_CELLS] for row in some[top:]]
-    votes = _header_votes(rows) if header is None else (1.0, False)
-    has_header = header if isinstance(header, bool) else votes[0] > 0
+    grid = Grid.of(some[top:], min(width, _MOST_CELLS))
+    shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
+    if shorter:  # R's header, which has no name for the rows'
+        padded = Record(some[top].line, 0, 0, ["", *some[top].cells])
+        grid = Grid.of([padded, *some[top + 1 :]], grid.texts.shape[1])
+    has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
     if not has_header:
-        return Layout(top, [""] * width, None, top, votes[1])
+        return TableLayout(top, [""] * width, None, top, in_doubt)
     if len(some) < top + 2:
         msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
         raise InputError(msg)
-    n_lines = 1 if numbered else _header_lines(rows)
-    has_end = not any(len(row) == width and bare(row[-1]) for row in rows[1:])  # no last cells
-    parts = [_spread(row.cells, width, has_end) for row in some[top : top + n_lines]]
+    n_lines = 1 if numbered else _header_lines(grid)
+    parts = [_titled(row.cells, width, shorter) for row in some[top : top + n_lines]]
     n_titles = top
-    below = parts[-1]
-    if top and n_lines == 1 and some[top - 1].n_filled > 1 and len(set(below)) < len(below):
-        parts, n_titles = [_spread(some[top - 1].cells, width, has_end), below], top - 1
-    parts[:-1] = [_filled(part) for part in parts[:-1]]
-    names = [" ".join(dict.fromkeys(filter(None, cells))) for cells in zip(*parts, strict=True)]
-    return Layout(top + n_lines, names, some[top + n_lines - 1].line, n_titles, votes[1])
+    above = some[top - 1] if top and n_lines == 1 else None
+    if above is not None and above.n_filled > 1 and len(set(parts[0])) < len(parts[0]):
+        parts, n_titles = [_titled(above.cells, width, shorter), *parts], top - 1
+    for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
+        part[:] = itertools.accumulate(part, _last_name)
+    names = [" ".join(dict.fromkeys(filter(None, titles))) for titles in zip(*parts, strict=True)]
+    return TableLayout(top + n_lines, names, some[top + n_lines - 1].line, n_titles, in_doubt)
+
+
+def _last_name(before: str, title: str) -> str:
+    return title or before
+
+
+def _titled(cells: list[str], width: int, shorter: bool) -> list[str]:
+    """Return the names in a line for all columns."""
+    names = [""] * shorter + [bare(" ".join(cell.split())) for cell in cells]
+    return (names + [""] * width)[:width]
 
 
 def _titles(some: Sequence[Record], width: int) -> int:
     """Return how many lines stand above the table: titles, notes, lines of empty cells."""
-    for place, row in enumerate(some[:_TOP]):
-        names = [bare(cell) for cell in row.cells]
-        full = len(names) == width > 1 and all(names[1:]) and not _is_rule(names)
-        if place and full and not any(map(intake.is_number, names)):
-            above, below = some[:place], [row.cells for row in some[place + 1 :]]
-            short = all(len(each.cells) < width or each.n_filled <= width / 2 for each in above)
-            if short and any(map(_is_numeric, _columns(below, 0))):
-                return place
-    for place, row in enumerate(some[:_TOP]):
-        n_filled = row.n_filled
-        least = 2 if width > 2 else 1
-        if width == 1 or (len(row.cells) >= max(2, width - 1) and n_filled >= least):
+    grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
+    words = np.isnan(grid.values) & ~grid.gaps
+    short = [len(row.cells) < width or 2 * row.n_filled <= width for row in some[:_TOP]]
+    for place in range(1, len(grid.texts)):
+        is_header = width > 1 and words[place, 1:].all() and not short[place]
+        if is_header and all(short[:place]) and grid.numeric(place + 1, 0.5).any():
             return place
-    return 0
-
-
-def _spread(cells: list[str], width: int, has_end: bool) -> list[str]:
-    """Return names of all columns; of one less, as R writes them, the first has none.
-
-    It is the last that has none where lines end with separators.
-    """
-    names = [bare(" ".join(cell.split())) for cell in cells][:width]
-    none = [""] * (width - len(names))
-    return names + none if has_end else none + names
-
-
-def _filled(names: list[str]) -> list[str]:
-    """Let a name hold for the columns without one to its right, as merged cells do."""
-    return list(itertools.accumulate(names, lambda before, name: name or before))
-
-
-def _columns(rows: list[list[str]], first: int) -> list[list[str]]:
-    """Return the cells of each column below the first rows, without blanks and gaps."""
-    width = max(map(len, rows), default=0)
-    body = [row for row in rows[first:] if len(row) == width and not _is_rule(row)]
-    found = [[bare(row[j]) for row in body] for j in range(width)]
-    return [[cell for cell in cells if cell.lower() not in intake.GAPS] for cells in found]
-
-
-def _is_numeric(cells: list[str]) -> bool:
-    numbers = sum(intake.is_number(cell) or intake.is_number(cell, ",") for cell in cells)
-    return bool(cells) and numbers >= _MOSTLY * len(cells)
-
-
-def _header_votes(rows: list[list[str]]) -> tuple[float, bool]:
-    """Tell a header by votes above 0: words above numbers, numbers that rise; and doubts of it."""
-    if len(rows) < 2:
-        words = bool(rows) and not any(map(intake.is_number, rows[0]))
-        return float(words and len(rows[0]) > 1), False
-    columns = _columns(rows, 1)
-    head = [bare(cell) for cell in rows[0]]
-    head = [""] * (len(columns) - len(head)) + head
-    votes, numbers, n_numeric = 0.0, [], 0
-    for cell, below in zip(head, columns, strict=False):
-        if _is_numeric(below):
-            n_numeric += 1
-            if intake.is_number(cell) or intake.is_number(cell, ","):
-                numbers.append((cell, below))
-            else:
-                votes += cell.lower() not in intake.GAPS
-        elif below and cell:
-            shared = len(set(below)) <= len(below) / 2
-            votes += -0.5 if cell in below else 0.25 * shared
-    if not numbers:
-        return (votes if n_numeric else float(not any(map(intake.is_number, head)))), False
-    above = [_real(cell) for cell, _ in numbers]
-    if not (_rises(above) and all(value.is_integer() for value in above)):
-        steady = len(above) >= 2 * _FEWEST_ROWS and _rises(above)
-        return (votes - len(numbers) + 2 * len(numbers) * steady), steady
-    rising = [
-        _rises([_real(row[j]) for j in range(len(row)) if _is_numeric(columns[j])])
-        for row in rows[1:]
-        if len(row) == len(columns)
+    least = 2 if width > 2 else 1
+    usual = [
+        width == 1 or (len(row.cells) >= max(2, width - 1) and row.n_filled >= least)
+        for row in some[:_TOP]
     ]
-    alike = sum(rising) > len(rising) / 2 and len(above) > 1
-    far = _unlike(numbers)
-    is_named = votes > 0 or not head[0]
-    if alike or not (far or is_named):
-        return -float(len(numbers)), bool(far or is_named) and len(above) > 1
-    return votes + len(numbers), not far and not is_named
+    return usual.index(True) if any(usual) else 0
 
 
-def _unlike(numbers: list[tuple[str, list[str]]]) -> bool:
-    """Whether whole numbers are of another kind than most columns below: real, or far away."""
-    unlike = 0
-    for cell, below in numbers:
-        values = [_real(text) for text in below]
-        spread = max(values) - min(values)
-        value = _real(cell)
-        is_far = value > max(values) + 3 * spread or value < min(values) - 3 * spread
-        unlike += not all(map(float.is_integer, values)) or is_far
-    return len(numbers) > 1 and unlike > len(numbers) / 2
+def _header(grid: Grid) -> tuple[bool, bool]:
+    """Whether the first row names the columns, by words or rising numbers; and whether in doubt."""
+    is_number = ~np.isnan(grid.values[0])
+    words = ~is_number & ~grid.gaps[0]
+    numeric = grid.numeric(1)
+    above = grid.values[0][numeric & is_number]
+    first = grid.values[1:, 0]
+    is_index = not (numeric[0] and ((first % 1).any() or len(set(first)) < len(first)))
+    unnamed = not grid.texts[0, 0] and is_index  # above an index, or names of the rows
+    if not len(above):
+        named = unnamed or (words & numeric).any() if numeric.any() else not is_number.any()
+        return bool(named) and (len(grid.texts) > 1 or len(numeric) > 1), False
+    n_words = int((words & numeric).sum())
+    if not _rises(above) or (above % 1).any():
+        steady = len(above) >= _MANY and _rises(above)
+        return n_words > len(above) or steady, steady
+    body = grid.values[1:][:, numeric & is_number]
+    alike = len(above) > 3 and np.mean([_rises(row) for row in body]) > 0.5
+    low, high = np.nanmin(body, axis=0), np.nanmax(body, axis=0)
+    reach = 3 * (high - low)
+    outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
+    far = bool(np.mean(outside) > 0.5)
+    counted_up = len(above) > 3 and bool((above == np.arange(len(above))).all())
+    worded = n_words > 0 or unnamed
+    for j in np.flatnonzero(words & ~numeric):
+        worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
+    certain = (far or counted_up) and not alike and (worded or len(above) > 2)
+    is_header = certain or (worded and not alike)
+    return is_header, not certain and (is_header or far)
 
 
-def _rises(values: list[float]) -> bool:
+def _rises(values: np.ndarray) -> bool:
     """Whether numbers rise or fall from each to the next."""
     steps = np.diff(values)
     return bool((steps > 0).all() or (steps < 0).all())
 
 
-def _real(cell: str) -> float:
-    """Return a number roughly: that of its digits."""
-    try:
-        return float(bare(cell).replace(",", "."))
-    except ValueError:
-        return float("nan")
-
-
-def _header_lines(rows: list[list[str]]) -> int:
+def _header_lines(grid: Grid) -> int:
     """Return how many lines of names, or units, stand above the numbers."""
     n_lines = 1
-    while n_lines < min(_HEADER_LINES, len(rows) - 2):
-        columns = _columns(rows, n_lines + 1)
-        numeric = [j for j, below in enumerate(columns) if len(below) > 1 and _is_numeric(below)]
-        cells = [bare(rows[n_lines][j]) for j in numeric if j < len(rows[n_lines])]
-        words = [cell for cell in cells if cell.lower() not in intake.GAPS]
-        numbers = any(intake.is_number(cell) or intake.is_number(cell, ",") for cell in words)
-        if numbers or 2 * len(words) < len(numeric) + 1 or _is_rule(rows[n_lines]):
-            return n_lines
+    while n_lines < min(_HEADER_LINES, len(grid.texts) - 2):
+        numeric = grid.numeric(n_lines + 1)
+        cells, gaps = grid.values[n_lines, numeric], grid.gaps[n_lines, numeric]
+        n_words = int((np.isnan(cells) & ~gaps).sum())
+        if not np.isnan(cells).all() or 2 * n_words <= numeric.sum():
+            break
         n_lines += 1
     return n_lines
+
+
+def _is_drawn(cell: str) -> bool:
+    return _RULE.fullmatch(cell) is not None
 
 
 def _is_rule(cells: Iterable[str]) -> bool:
     """Whether cells are only drawn: ---- or ====."""
     filled = [cell for cell in map(bare, cells) if cell]
-    return bool(filled) and all(map(_RULE.fullmatch, filled))
+    return bool(filled) and all(map(_is_drawn, filled))
 
 
 class Scan(NamedTuple):
@@ -540,9 +531,11 @@ def _scan(name: str, text: bytes, separator: str, width: int, start: int) -> Sca
     """Count the cells of all lines; leave out those that are no data, refuse others."""
     line = text.count(b"\n", 0, start)
     quoted = text.find(b'"', start) >= 0 or not separator.isascii() or separator == BLANK
-    has_zeros = True
     if quoted:
         odd = [row for row in records(text, separator, start, line) if len(row.cells) != width]
+        has_zeros = (
+            re.search(rb"(?:^|[\n\" ]|%b)0\d" % re.escape(separator.encode()), text) is not None
+        )
     else:
         odd, has_zeros = _odd_lines(text, separator, width, start, line)
     left_out: Counter[str] = Counter()
@@ -603,9 +596,9 @@ def _odd_lines(
         starts = np.concatenate([[0], ends + 1])
         starts = starts[starts < len(piece)]
         marks = np.add.reduceat(is_mark.view(np.uint8), starts, dtype=np.int32)
-        zeros = (is_mark | is_end)[:-2] & (piece[1:-1] == ord("0"))
-        digits = piece[2:] - np.uint8(ord("0")) < 10
-        has_zeros = has_zeros or bool((zeros & digits).any())
+        zeros = piece[:-1] == ord("0")
+        zeros[1:] &= (is_mark | is_end)[:-2]
+        has_zeros = has_zeros or bool((zeros & (piece[1:] - np.uint8(ord("0")) < 10)).any())
         for i in np.flatnonzero((marks != width - 1) & (piece[starts] != ord("\n"))).tolist():
             begin = start + int(starts[i])
             stop = text.find(b"\n", begin) + 1 or len(text)
@@ -617,42 +610,26 @@ def _odd_lines(
     return odd, has_zeros
 
 
-def _parsed(
-    name: str,
-    scan: Scan,
-    separator: str,
-    decimal: str,
-    width: int,
-    body: Sequence[Record],
-) -> "pd.DataFrame":
+def _parsed(name: str, scan: Scan, dialect: Dialect, body: Sequence[Record]) -> "pd.DataFrame":
     """Let pandas read the cells: columns of plain numbers as such, others as texts."""
-    cells = [row.cells for row in body if len(row.cells) == width]
+    width, mark = dialect.width, dialect.decimal
+    rows = [row.cells for row in body if len(row.cells) == width]
     texts = [
-        j
-        for j in range(width)
-        if not all(intake.is_plain(row[j].strip(), decimal) for row in cells)
+        j for j in range(width) if not all(intake.is_plain(row[j].strip(), mark) for row in rows)
     ]
-    frame = _read_csv(name, scan, separator, decimal, width, texts)
+    frame = _read_csv(name, scan, dialect, texts)
     again = []
     for j in sorted({*range(width)} - {*texts}):
         kind = frame[j].dtype.kind
         codes = scan.has_zeros and kind in "iu"
-        large = kind in "iuf" and not codes and frame[j].abs().max() >= _EXACT
-        if codes or large or kind not in "iuf":
+        if codes or kind not in "iuf" or frame[j].abs().max() >= intake.EXACT:
             again.append(j)
     if again:
-        frame[again] = _read_csv(name, scan, separator, decimal, width, None)[again]
+        frame[again] = _read_csv(name, scan, dialect, None)[again]
     return frame
 
 
-def _read_csv(
-    name: str,
-    scan: Scan,
-    separator: str,
-    decimal: str,
-    width: int,
-    texts: list[int] | None,
-) -> "pd.DataFrame":
+def _read_csv(name: str, scan: Scan, dialect: Dialect, texts: list[int] | None) -> "pd.DataFrame":
     """Read the lines of data; columns that are `texts`, all if None, as they are written."""
     import pandas as pd
 
@@ -665,17 +642,17 @@ def _read_csv(
         gaps = [*intake.PLAIN_GAPS]
         more["dtype"] = dict.fromkeys(texts, object)
         is_text = set(texts)
-        numbers = {j: gaps for j in range(width) if j not in is_text}
+        numbers = {j: gaps for j in range(dialect.width) if j not in is_text}
         more["na_values"] = numbers if texts else gaps
     stream = io.BytesIO(scan.text)
     stream.seek(scan.start)
     try:
         frame: pd.DataFrame = pd.read_csv(
             stream,
-            sep=r"\s+" if separator == BLANK else separator,
-            decimal=decimal,
+            sep=r"\s+" if dialect.separator == BLANK else dialect.separator,
+            decimal=dialect.decimal,
             header=None,
-            names=range(width),
+            names=range(dialect.width),
             index_col=False,
             skipinitialspace=True,
             keep_default_na=False,
@@ -692,7 +669,7 @@ def _read_csv(
 def _table(
     name: str,
     frame: "pd.DataFrame",
-    layout: Layout,
+    layout: TableLayout,
     none: list[str],
     lines: Counter[str],
     report: FileReport,
@@ -711,16 +688,9 @@ def _table(
     titles = [title or f"column {j + 1}" for j, title in enumerate(layout.names)]
     names = unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
-    notes, decimal = {}, report.get("decimal", ".")
+    notes: dict[str, str] = {}
     for j in np.flatnonzero(is_text).tolist():
-        found = intake.convert(frame[j], decimal, none)
-        frame[j] = found.values
-        other = "" if found.decimal == decimal else found.decimal
-        for key, value in (("not_numbers", found.odd), ("units", found.unit), ("decimals", other)):
-            if value:
-                report.setdefault(key, {})[names[j]] = value
-        if found.note:
-            notes[names[j]] = found.note
+        frame[j] = intake.converted(frame[j], names[j], none, report, notes)
     frame.columns = names
     return Table(frame, [bool(title) for title in layout.names], report, notes)
 
@@ -755,9 +725,9 @@ def _rows_of_data(
         totals[row] = bool(_TOTAL.fullmatch(first.strip(": ")))
         if not (totals[row] or empty[row] or drawn[row]):
             break
-    found = {"empty": empty & ~drawn, "repeated header": repeated, "drawn": drawn, "total": totals}
+    kinds = {"empty": empty & ~drawn, "repeated header": repeated, "drawn": drawn, "total": totals}
     keep = ~(empty | repeated | drawn | totals)
-    return keep, {kind: int(rows.sum()) for kind, rows in found.items()}
+    return keep, {kind: int(rows.sum()) for kind, rows in kinds.items()}
 
 
 def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -> Table:
