@@ -30,7 +30,17 @@ MAY_IMPORT = {
     "jobs": {"storage", "processes", "models", "data", "analysis", "studies", "runs"},
     "canvas": {"storage", "frames", "models", "data", "analysis", "plots", "runs"},
     "tl": {"models", "data", "analysis"},
-    "ui": {"storage", "processes", "frames", "models", "data", "analysis", "plots", "studies", "runs"}
+    "ui": {
+        "storage",
+        "processes",
+        "frames",
+        "models",
+        "data",
+        "analysis",
+        "plots",
+        "studies",
+        "runs",
+    }
     | {"jobs", "canvas"},
     "commands": {"storage", "processes", "models", "data", "analysis", "plots", "studies"}
     | {"runs", "canvas"},

@@ -179,8 +179,7 @@ def ours(
 
 def share_at_floor(model: Any, Y: np.ndarray) -> float:
     """Return the share of a fitted model's noise variances that are at their floor."""
-    from appca.models.em import NOISE_FLOOR
-    from appca.models.em import floor_shares
+    from appca.models.em import NOISE_FLOOR, floor_shares
 
     noise, mean = np.atleast_1d(model.noise_variance_), Y.mean(axis=0, dtype=np.float64)
     power = np.einsum("nd,nd->d", Y, Y, dtype=np.float64) - len(Y) * np.square(mean)

@@ -9,8 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from appca.cli import main
-from tests.data.file_makers import counts, h5ad
-from tests.data.file_makers import store
+from tests.data.file_makers import counts, h5ad, store
 
 ADDED = ("obsm/X_appca", "varm/appca", "uns/appca", "obs/appca_")
 

@@ -40,7 +40,7 @@ from appca.data.readers.intake import (
     row_ids,
     settle_missing,
 )
-from appca.data.readers.roles import FEW, guess_roles, is_label_name, names_beside
+from appca.data.readers.roles import FEW, is_label_name, names_beside
 from appca.storage.packed import npy_header
 from appca.words import InputError, counted, is_text, listed, shortened, unknown
 
@@ -502,27 +502,16 @@ def read_npy_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
 
 
 def _named_by(name: str, file: File, n_rows: int, limits: ReadLimits) -> Beside:
-    """Read a table with one line for each row of an array: names of the rows, and labels."""
-    if name.lower().endswith((".parquet", ".pq")):
-        frame = parquet.frame_of(name, file, limits)
-        named = [True] * len(frame.columns)
-    else:
-        frame, named, _ = tables.frame_of(name, file, tables.CsvOptions(), limits)
-    if len(frame) != n_rows:
+    """Return ids and labels of rows from a table beside an array; see `names_beside`."""
+    is_parquet = name.lower().endswith((".parquet", ".pq"))
+    table = (parquet if is_parquet else tables).table_beside(name, file, n_rows, limits)
+    if len(table.frame) != n_rows:
         msg = (
-            f"“{shortened(name)}” has {counted(len(frame), 'line')} for the "
+            f"“{shortened(name)}” has {counted(len(table.frame), 'line')} for the "
             f"{counted(n_rows, 'row')} of the array; give a table with one line for each row."
         )
         raise InputError(msg)
-    columns = tables.describe(frame, named)
-    mixed = {column.name: "label" for column in columns if column.kind == "mixed"}
-    roles = guess_roles(columns, n_rows, mixed)
-    roles = {key: "label" if role == "feature" else role for key, role in roles.items()}
-    tables.check_texts(frame, roles, limits)
-    ids = tables.ids_of(frame, roles) if "id" in roles.values() else None
-    if ids is not None and len(np.unique(ids)) < n_rows:
-        ids = None
-    return Beside(ids, tables.labels_of(frame, roles))
+    return Beside(*names_beside(table, limits))
 
 
 def _header(name: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -718,15 +707,32 @@ def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits = 
 
     The reader of SciPy takes neither quoted values nor texts.
     """
-    reader = tables.table_beside if kind == "csv" else parquet.table_beside
-    table = reader(name, file, n_rows, limits)
-    if len(table.frame) != n_rows:
-        msg = (
-            f"“{shortened(name)}” has {counted(len(table.frame), 'line')} for the "
-            f"{counted(n_rows, 'row')} of the array; give a table with one line for each row."
-        )
-        raise InputError(msg)
-    return Beside(*names_beside(table, limits))
+    text = file_bytes(name, file, limits).decode("utf-8-sig", "replace")
+    head, _, body = re.sub(r"(?i)^\s*@data.*$", "\0", text, count=1, flags=re.M).partition("\0")
+    kinds = {key.strip("'\""): kind.lower() for key, kind in _ATTRIBUTE.findall(head)}
+    lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
+    quote = '"' if body.count('"') > body.count("'") else "'"
+    cells = csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    try:
+        columns = dict(zip(kinds, zip(*cells, strict=True), strict=True))
+        if not columns:
+            msg = "no attributes"
+            raise ValueError(msg)
+        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
+        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
+        X = np.array(values, np.float64).T
+    except (ValueError, csv.Error) as error:
+        sparse = lines and lines[0].lstrip().startswith("{")
+        why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
+        msg = f"“{name}” is {why}; write it again, or as CSV."
+        raise InputError(msg) from error
+    check_rows(name, (len(lines), len(numbers)), limits)
+    texts = {key: np.array(column) for key, column in columns.items() if key not in numbers}
+    labels = {key: np.where(column == "?", "", column) for key, column in texts.items()}
+    many = [key for key, column in labels.items() if len(np.unique(column)) > _MOST_CLASSES]
+    report: FileReport = {"unused": dict.fromkeys(many, "texts, of which many differ")}
+    kept = {key: column for key, column in labels.items() if key not in many}
+    return settled(name, X, Beside(None, kept), numbers, options.missing, report, limits)
 
 
 NPY_READER = Reader(NpyOptions, None, read_npy_files)

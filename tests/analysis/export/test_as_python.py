@@ -19,8 +19,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
 from appca.runs.run import MODELS, FitResult, RunConfig
-from tests.data.file_makers import idx
-from tests.data.file_makers import encoded, noise
+from tests.data.file_makers import encoded, idx, noise
 from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]

@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.data.file_makers import idx
-from tests.data.file_makers import encoded, noise
+from tests.data.file_makers import encoded, idx, noise
 from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
 
 
