@@ -186,7 +186,8 @@ def share_at_floor(model: Any, Y: np.ndarray) -> float:
     least = NOISE_FLOOR * power.mean() / len(Y)
     if len(noise) > 1:
         fourth = np.power(Y - mean.astype(Y.dtype), 4).sum(axis=0, dtype=np.float64)
-        least = floor_shares(power, fourth, len(Y)) * power / len(Y)
+        varying = np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+        least = floor_shares(varying, len(Y)) * power / len(Y)
     return float((noise <= 1.001 * least).mean())
 
 
