@@ -56,7 +56,7 @@ EXPLAINED = {
 }
 
 
-def laboratory_tab() -> None:
+def laboratory() -> None:
     """Draw the choice of a design, and what comes out or why nothing can."""
     design, chosen = _design_choices()
     try:
@@ -307,7 +307,7 @@ def stamp(study: Study, kept: Stored) -> None:
         st.rerun()
 
 
-def brain_tab() -> None:
+def brain() -> None:
     """Draw the newest result, and where other recordings are opened."""
     kept = newest_result(STUDY)
     if kept is not None:
@@ -333,7 +333,7 @@ SHIPPED_SIZE = "default"  # of a result that is not there yet
 PICTURE = {"displayModeBar": False, "staticPlot": True}
 
 
-def results_tab() -> None:
+def results() -> None:
     """Draw the verdicts as a small table, and a card for each result."""
     studies = list(STUDIES.values())
     newest = {study.name: newest_result(study) for study in studies}
@@ -415,7 +415,7 @@ FOLDS = {3: "3", 5: "5", 10: "10"}
 _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
 
 
-def whitening_tab(dataset: Dataset) -> None:
+def whitening(dataset: Dataset) -> None:
     """Draw the paper's result, and the same on the data in use."""
     kept = newest_result(WHITENING)
     if kept is not None:

@@ -1,17 +1,20 @@
-"""Paper: every result computed again, and its experiments on whitening, designs and a recording."""
+"""Paper: every result computed again, and three experiments to vary."""
+
+from functools import partial
+
+import streamlit as st
 
 from appca.ui import controls, paper, state
-from appca.ui.kit import tabs
 
-NAMES = {"results": "Results", "whitening": "Whitening", "lab": "Synthetic lab", "brain": "Brain"}
+EXPERIMENTS = {
+    "whitening": ("Whitening", partial(paper.whitening, state.current_dataset())),
+    "lab": ("Synthetic laboratory", paper.laboratory),
+    "brain": ("Brain", paper.brain),
+}
 
 controls.heading("Paper")
-chosen = tabs(NAMES)
-if chosen == "results":
-    paper.results_tab()
-elif chosen == "whitening":
-    paper.whitening_tab(state.current_dataset())
-elif chosen == "lab":
-    paper.laboratory_tab()
-else:
-    paper.brain_tab()
+paper.results()
+st.subheader("Experiments", anchor=False)
+for key, (title, draw) in EXPERIMENTS.items():
+    if st.toggle(title, key=f"experiment_{key}", persist_state="session"):
+        draw()

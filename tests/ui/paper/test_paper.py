@@ -9,7 +9,7 @@ from appca.ui import services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "paper/results"
+PAGE = "paper"
 TINY = {"n_rows": 100, "n_components": 4, "n_features": 10, "burn_in": 3, "n_draws": 3}
 
 
@@ -22,6 +22,12 @@ def jobs(monkeypatch) -> ScriptedJobs:
 
 def charts(app) -> int:
     return len(app.get("plotly_chart"))
+
+
+def experiment(start, name: str, **address: str):
+    """Open an experiment below the results."""
+    app = healthy(start(PAGE, **address))
+    return healthy(app.toggle(key=f"experiment_{name}").set_value(True).run())
 
 
 def texts(app) -> str:

@@ -11,7 +11,7 @@ from appca.jobs.worker import KINDS
 from appca.runs.home import home
 from appca.ui import services
 from tests.ui.conftest import address, healthy, html
-from tests.ui.paper.test_paper import button, charts
+from tests.ui.paper.test_paper import button, charts, experiment
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -34,7 +34,7 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
 ):
     monkeypatch.setattr("appca.jobs.tasks.PROCESSES", 1)  # two would import everything once more
     digest = DatasetStore(home()).put(load("wine"))
-    app = healthy(start("paper/whitening", data=digest))
+    app = experiment(start, "whitening", data=digest)
     before = charts(app)
     app.segmented_control(key=f"whitening_folds_{digest[:8]}").set_value(3).run()
     app.button_group(key=f"whitening_k_{digest[:8]}").set_value([2]).run()
@@ -43,7 +43,7 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
     options = jobs.jobs[job].spec["options"]
     assert (options["data"], options["components"], options["folds"]) == (digest, [2], 3)
     assert jobs.jobs[job].kind == "study"
-    again = healthy(start("paper/whitening", **address(app)))
+    again = experiment(start, "whitening", **address(app))
     assert button(again, "whitening_cancel") is not None
     jobs.end(job, "done", study=computed(options, tmp_path))
     again.run()
@@ -56,6 +56,6 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
 def test_data_without_classes_are_told_so(start):
     rng = np.random.default_rng(0)
     plain = Dataset("plain", rng.standard_normal((40, 5)), np.arange(40).astype(str))
-    app = healthy(start("paper/whitening", data=DatasetStore(home()).put(plain)))
+    app = experiment(start, "whitening", data=DatasetStore(home()).put(plain))
     assert "names the class of each row" in app.info[0].value
     assert button(app, "whitening_run") is None

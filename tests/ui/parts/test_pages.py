@@ -29,10 +29,7 @@ PAGES = {  # place: title
     "check/choose": "Check",
     "check/trust": "Check",
     "check/advanced": "Check",
-    "paper/results": "Paper",
-    "paper/whitening": "Paper",
-    "paper/lab": "Paper",
-    "paper/brain": "Paper",
+    "paper": "Paper",
     "export": "Export",
 }
 DIGITS = 1797
