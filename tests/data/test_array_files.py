@@ -688,3 +688,31 @@ def test_kinds_are_known_by_name_and_by_content():
     assert {kind_of(f"a{end}") for end in SUFFIXES} >= {"npy", "arff", "h5ad", "zarr", "mtx", "idx"}
     assert kind_of("data", io.BytesIO(hdf5({"X": X}))) == "hdf5"
     assert kind_of("notes.gz", io.BytesIO(gzip.compress(b"notes"))) is None
+
+
+@pytest.mark.parametrize("end", ["h5ad", "zarr"])
+def test_files_of_anndata_itself_in_all_its_columns(end, tmp_path):
+    ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
+    import pandas as pd
+
+    columns = {
+        "kind": pd.Categorical(["B", "T", None] * 3),
+        "text": list("abcabcabc"),
+        "whole": pd.array([1, None, 3] * 3, dtype="Int64"),
+        "flag": pd.array([True, None, False] * 3, dtype="boolean"),
+        "real": np.arange(9) / 7,
+    }
+    adata = ad.AnnData(sparse.csr_matrix(C.astype("f4")), obs=pd.DataFrame(columns, CELLS))
+    adata.layers["raw"] = sparse.csc_matrix(C)
+    path = tmp_path / f"a.{end}"
+    (adata.write_h5ad if end == "h5ad" else adata.write_zarr)(path)
+    data = path.read_bytes() if end == "h5ad" else packed_store(path)
+    name = "a.h5ad" if end == "h5ad" else "a.zarr.zip"
+    dataset = read(name, io.BytesIO(data))
+    np.testing.assert_array_equal(dataset.X, C)
+    np.testing.assert_array_equal(read(name, io.BytesIO(data), array="layers/raw").X, C)
+    assert dataset.ids.tolist() == CELLS
+    assert dataset.labels["kind"].tolist() == ["B", "T", ""] * 3
+    assert dataset.labels["flag"].tolist() == ["True", "", "False"] * 3
+    np.testing.assert_array_equal(dataset.labels["whole"], [1, np.nan, 3] * 3)
+    np.testing.assert_array_equal(dataset.labels["real"], columns["real"])

@@ -93,23 +93,23 @@ class Contents(NamedTuple):
 
     def matrices(self) -> dict[str, Item]:
         """List what may be fitted: X, layers and representations, tables among them."""
-        found: dict[str, Item] = {}
+        matrices: dict[str, Item] = {}
         n = self.items[self.index_path("obs")].shape[0]
         for path, item in self.items.items():
             parts = path.split("/")
             place = "X" if parts[0] == "X" else "/".join(parts[:2])
-            if place in found or not (place == "X" or (parts[0] in _PLACES and len(parts) > 1)):
+            if place in matrices or not (place == "X" or (parts[0] in _PLACES and len(parts) > 1)):
                 continue
             if path == place:
-                found[place] = item
+                matrices[place] = item
             elif all(f"{place}/{part}" in self.items for part in _SPARSE):
-                found[place] = self._sparse(place)
+                matrices[place] = self._sparse(place)
             elif parts[0] == "obsm":
                 columns = self._numbers(place, n)
                 load = partial(self._joined, list(columns.values()))
                 shape, dtype = (n, len(columns)), np.dtype(np.float64)
-                found[place] = Item(shape, dtype, load, list(columns))
-        return {path: item for path, item in found.items() if len(item.shape) == 2}
+                matrices[place] = Item(shape, dtype, load, list(columns))
+        return {path: item for path, item in matrices.items() if len(item.shape) == 2}
 
     def _numbers(self, table: str, n: int) -> dict[str, str]:
         paths = self.columns(table, n)
@@ -468,8 +468,8 @@ class ZarrStore:
 
     def attributes(self, path: str) -> Mapping[str, Any]:
         """Return the attributes of a group or array."""
-        found: Mapping[str, Any] = self._attributes.get(path, {})
-        return found
+        attributes: Mapping[str, Any] = self._attributes.get(path, {})
+        return attributes
 
     def damaged(self) -> InputError:
         """Return the sentence for a store that cannot be read."""
@@ -701,13 +701,13 @@ def _with_neighbours(files: Files) -> Files:
     if len(files) > 1 or not isinstance(file, (str, Path)) or Path(file).name != name:
         return files
     stem = name.lower().removesuffix(".gz").removesuffix(".mtx")
-    found: dict[str, Path] = {}
+    neighbours: dict[str, Path] = {}
     for path in sorted(Path(file).parent.iterdir()):
         lower, side = path.name.lower(), side_of(path.name)
         belongs = stem == "matrix" or lower.startswith(stem.removesuffix("matrix"))
         if side and belongs and path.is_file():
-            found.setdefault(side, path)
-    return [*files, *((path.name, path) for path in found.values())]
+            neighbours.setdefault(side, path)
+    return [*files, *((path.name, path) for path in neighbours.values())]
 
 
 def side_of(name: str) -> str:

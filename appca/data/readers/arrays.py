@@ -6,8 +6,10 @@ import math
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
@@ -23,13 +25,11 @@ from appca.data.files import (
     Reader,
     ReadLimits,
     check_matrix,
-    content,
     file_bytes,
     file_stream,
     members,
     note,
     plain_file,
-    temporary_file,
     unpacked,
 )
 from appca.data.readers import parquet, tables
@@ -143,9 +143,11 @@ def choose(
         return "X" if "X" in possible else next(iter(possible))
     if not possible:
         unused = report.get("unused", {})
-        found = [_listed(items)] if items else []
-        found += [f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]]
-        only = f", only {', '.join(found)}" if found else ""
+        arrays = [_listed(items)] if items else []
+        arrays += [
+            f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]
+        ]
+        only = f", only {', '.join(arrays)}" if arrays else ""
         msg = (
             f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
             "at least 2 columns."
@@ -418,12 +420,12 @@ def of_type(
     if types is None or len(kinds) < 2:
         return None
     chosen = wanted or (GENES if GENES in kinds.tolist() else "all")
-    found = [
+    sizes = [
         f"{kind} ({n:,}{'' if chosen in (kind, 'all') else ', not read'})"
         for kind, n in zip(kinds.tolist(), counts.tolist(), strict=True)
     ]
     example = next(kind for kind in ("all", *kinds.tolist()) if kind != chosen)
-    note(report, "Feature types", f"{', '.join(found)}; choose by feature_type={example}")
+    note(report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
@@ -584,34 +586,22 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if dtype.hasobject and key != options.array:
                 report["unused"][key] = "Python objects; save it with dtype float or str"
                 continue
-            load = _npz_loader(name, label, archive, member, limits)
-            items[key] = Item(shape, dtype, load)
+            items[key] = Item(shape, dtype, partial(_from_npz, name, archive, member))
         return read_items(name, items, options, report, limits)
 
 
-def _npz_loader(
-    name: str, label: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ReadLimits
-) -> Callable[[], np.ndarray]:
-    """Return what reads an array: large numbers stay on the disk."""
-
-    def load() -> np.ndarray:
-        if member.file_size > _MOST_HEADER:
-            with temporary_file(name, unpacked(name, archive, member), limits) as stream:
-                shape, _, dtype = _header(label, stream)
-                if len(shape) > 1 and dtype.kind in "buif":
-                    stream.seek(0)
-                    return _mapped(label, stream, limits)
-        try:
-            values = np.load(io.BytesIO(content(name, archive, member)), allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
-            raise InputError(msg) from error
-        if not is_text(values):
-            msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
-            raise InputError(msg)
-        return np.asarray(values)
-
-    return load
+def _from_npz(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    label = shortened(member.filename)
+    try:
+        with archive.open(member) as stream:
+            values = np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
+        raise InputError(msg) from error
+    if not is_text(values):
+        msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
+        raise InputError(msg)
+    return np.asarray(values)
 
 
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -658,8 +648,8 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
     with plain_file(name, file, limits) as stream:
         start = stream.read(4)
         if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4:
-            found = start.hex() or "nothing"
-            msg = f"“{name}” is not an IDX file (it starts with {found}); choose another file."
+            beginning = start.hex() or "nothing"
+            msg = f"“{name}” is not an IDX file (it starts with {beginning}); choose another file."
             raise InputError(msg)
         sides = stream.read(4 * start[3])
         shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])

@@ -533,14 +533,14 @@ def opened_zip(
         wanted = [item for item in items if kind_of(item.filename) is not None]
         if not wanted or any(item.filename.lower().endswith(ENDINGS) for item in items):
             return files, []
-        found = [
+        inside = [
             (
                 "/".join(parts(item.filename)),
                 temporary_file(name, unpacked(name, archive, item), limits),
             )
             for item in wanted
         ]
-        return found, [item.filename for item in items if item not in wanted]
+        return inside, [item.filename for item in items if item not in wanted]
 
 
 READER = Reader(ImageOptions, None, read_many)
