@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 import zlib
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -702,6 +703,8 @@ def test_files_of_anndata_itself_in_all_its_columns(end, tmp_path):
         "flag": pd.array([True, None, False] * 3, dtype="boolean"),
         "real": np.arange(9) / 7,
     }
+    with suppress(AttributeError):  # of versions before 0.11
+        ad.settings.allow_write_nullable_strings = True
     adata = ad.AnnData(sparse.csr_matrix(C.astype("f4")), obs=pd.DataFrame(columns, CELLS))
     adata.layers["raw"] = sparse.csc_matrix(C)
     path = tmp_path / f"a.{end}"

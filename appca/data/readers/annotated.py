@@ -94,7 +94,7 @@ class Contents(NamedTuple):
     def matrices(self) -> dict[str, Item]:
         """List what may be fitted: X, layers and representations, tables among them."""
         matrices: dict[str, Item] = {}
-        n = self.items[self.index_path("obs")].shape[0]
+        n = len(self.column(self.index_path("obs")))
         for path, item in self.items.items():
             parts = path.split("/")
             place = "X" if parts[0] == "X" else "/".join(parts[:2])
@@ -147,7 +147,7 @@ class Contents(NamedTuple):
         """
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
         key = _text((self.attribute(table, "_index") if is_there else None) or "_index")
-        if f"{table}/{key}" not in self.items:
+        if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
             msg = (
                 f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
                 "it; read it with anndata and write it again."
@@ -157,16 +157,17 @@ class Contents(NamedTuple):
 
     def names(self, table: str) -> list[str]:
         """Return the names of the rows of obs or var, made unique as in a data set."""
-        return unique(self.load(self.index_path(table)).astype(str).tolist())
+        return unique(self.column(self.index_path(table)).astype(str).tolist())
 
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of a table that have one value for each of n rows: name to path."""
         paths, index = {}, self.index_path(table)
         for path, item in self.items.items():
-            if not path.startswith(f"{table}/") or path == index or item.shape != (n,):
+            if not path.startswith(f"{table}/") or item.shape != (n,):
                 continue
             key, *rest = path.removeprefix(f"{table}/").split("/")
-            if key != "__categories" and rest in ([], ["codes"], ["values"]):
+            is_column = f"{table}/{key}" != index and key != "__categories"
+            if is_column and rest in ([], ["codes"], ["values"]):
                 paths[key] = f"{table}/{key}"
         return paths
 
@@ -294,7 +295,7 @@ def _rows_named(contents: Contents, options: H5adOptions, n: int, report: FileRe
             error = unknown("column", key, columns, f" in obs of “{contents.name}”")
             raise error
     path = contents.index_path("obs") if options.ids is None else columns[options.ids]
-    ids = contents.load(path) if options.ids is None else contents.column(path)
+    ids = contents.column(path)
     if ids.shape != (n,):
         raise contents.damaged()
     if options.labels is not None:
