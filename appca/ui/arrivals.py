@@ -133,7 +133,8 @@ def _part(path: str) -> str:
 
 
 def _mat(report: Report, options: Options) -> list[Chip]:
-    samples = Chip("transpose", "Samples", SAMPLES, bool(options.get("transpose")))
+    is_turned = bool(options.get("transpose", report.get("turned")))
+    samples = Chip("transpose", "Samples", SAMPLES, is_turned)
     return [*_arrays(report, options), samples]
 
 
@@ -162,6 +163,7 @@ _KINDS: dict[str, Callable[[Report, Options], list[Chip]]] = {
     "csv": _table,
     "npz": _arrays,
     "mat": _mat,
+    "mtx": _mat,
     "hdf5": _arrays,
     "h5ad": _annotated,
     "zarr": _annotated,

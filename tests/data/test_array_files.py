@@ -168,6 +168,8 @@ READ = [
          facts="labels (3 values for 6 rows), X_test (another matrix; array=X_test reads it)"),
     Case("chosen.npz", npz(a=X[:3], X=X), X[:3], options={"array": "a"}),
     Case("repeated.npz", npz(X=X, ids=np.ones(6, int)), X, ids=[f"row-{i}" for i in range(1, 7)]),
+    Case("names.npz", npz(X=X, plant=list("fedcba"), more=list("abcdef")), X, ids=list("fedcba"),
+         facts="more (texts, of which many differ)"),
     Case("sparse.npz", stored(sparse.save_npz, sparse.coo_array(C)), C),
     Case("a.idx", idx(IMAGES), IMAGES, facts="4 × 3 pixels"),
     Case("reals.idx", idx(X.astype(">f8"), 0x0E), X),

@@ -683,7 +683,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
                 f"{side} are beside it; give the files that belong together."
             )
             raise InputError(msg)
-    report: FileReport = {"unused": {}}
+    report: FileReport = {"unused": {}, "turned": turn}
     note(report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
