@@ -159,8 +159,8 @@ class Dataset:
     (lowest and highest grey value) in it is read by `images`, ``ordered`` by `is_ordered`.
     ``missing`` (N, D) is True where a cell of X is a placeholder (its column's mean), because its
     value is missing; masked cells of a masked array are. Models that can are fitted around such
-    cells; everything else reads the placeholder. ``least_rows`` is 1 for rows that a model fitted already describes; nothing can be
-    fitted to a single one.
+    cells; everything else reads the placeholder. ``least_rows`` is 1 for rows that a model fitted
+    already describes; nothing can be fitted to a single one.
 
     Raises InputError when the parts do not fit together, or values are missing or infinite.
     """
@@ -177,13 +177,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
-        given, missing = self.X, self.missing
-        if isinstance(given, np.ma.MaskedArray):  # masked means missing
-            masked = np.ma.getmaskarray(given)
+        matrix, missing = self.X, self.missing
+        if isinstance(matrix, np.ma.MaskedArray):  # masked means missing
+            masked = np.ma.getmaskarray(matrix)
             missing = masked if missing is None else masked | np.asarray(missing)
-            means = np.ma.filled(given.astype(np.float64).mean(axis=0), 0.0)
-            given = np.where(masked, means, given.data)
-        X = _checked_matrix(given, self.least_rows)
+            means = np.ma.filled(matrix.astype(np.float64).mean(axis=0), 0.0)
+            matrix = np.where(masked, means, matrix.data)
+        X = _checked_matrix(matrix, self.least_rows)
         n, d = X.shape
         ids = _checked_ids(self.ids, n)
         labels = {str(key): _checked_label(key, value, n) for key, value in self.labels.items()}

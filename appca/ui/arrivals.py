@@ -135,8 +135,9 @@ def _sheet(report: Report, options: Options) -> list[Chip]:
     return [Chip("sheet", "Sheet", sheets, report.get("sheet")), *_of_lines(report, options)]
 
 
-def _samples(_report: Report, options: Options) -> list[Chip]:
-    return [Chip("transpose", "Samples", SAMPLES, bool(options.get("transpose")))]
+def _samples(report: Report, options: Options) -> list[Chip]:
+    is_turned = bool(options.get("transpose", report.get("turned")))
+    return [Chip("transpose", "Samples", SAMPLES, is_turned)]
 
 
 def _arrays(report: Report, options: Options) -> list[Chip]:
@@ -182,9 +183,9 @@ def _images(report: Report, options: Options) -> list[Chip]:
 _KINDS: dict[str, Callable[[Report, Options], list[Chip]]] = {
     "csv": _table,
     "sheet": _sheet,
-    "mtx": _samples,
     "npz": _arrays,
     "mat": _mat,
+    "mtx": _mat,
     "hdf5": _arrays,
     "h5ad": _annotated,
     "zarr": _annotated,

@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 import zlib
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -167,6 +168,8 @@ READ = [
          facts="labels (3 values for 6 rows), X_test (another matrix; array=X_test reads it)"),
     Case("chosen.npz", npz(a=X[:3], X=X), X[:3], options={"array": "a"}),
     Case("repeated.npz", npz(X=X, ids=np.ones(6, int)), X, ids=[f"row-{i}" for i in range(1, 7)]),
+    Case("names.npz", npz(X=X, plant=list("fedcba"), more=list("abcdef")), X, ids=list("fedcba"),
+         facts="more (texts, of which many differ)"),
     Case("sparse.npz", stored(sparse.save_npz, sparse.coo_array(C)), C),
     Case("a.idx", idx(IMAGES), IMAGES, facts="4 × 3 pixels"),
     Case("reals.idx", idx(X.astype(">f8"), 0x0E), X),
@@ -688,3 +691,33 @@ def test_kinds_are_known_by_name_and_by_content():
     assert {kind_of(f"a{end}") for end in SUFFIXES} >= {"npy", "arff", "h5ad", "zarr", "mtx", "idx"}
     assert kind_of("data", io.BytesIO(hdf5({"X": X}))) == "hdf5"
     assert kind_of("notes.gz", io.BytesIO(gzip.compress(b"notes"))) is None
+
+
+@pytest.mark.parametrize("end", ["h5ad", "zarr"])
+def test_files_of_anndata_itself_in_all_its_columns(end, tmp_path):
+    ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
+    import pandas as pd
+
+    columns = {
+        "kind": pd.Categorical(["B", "T", None] * 3),
+        "text": list("abcabcabc"),
+        "whole": pd.array([1, None, 3] * 3, dtype="Int64"),
+        "flag": pd.array([True, None, False] * 3, dtype="boolean"),
+        "real": np.arange(9) / 7,
+    }
+    with suppress(AttributeError):  # of versions before 0.11
+        ad.settings.allow_write_nullable_strings = True
+    adata = ad.AnnData(sparse.csr_matrix(C.astype("f4")), obs=pd.DataFrame(columns, CELLS))
+    adata.layers["raw"] = sparse.csc_matrix(C)
+    path = tmp_path / f"a.{end}"
+    (adata.write_h5ad if end == "h5ad" else adata.write_zarr)(path)
+    data = path.read_bytes() if end == "h5ad" else packed_store(path)
+    name = "a.h5ad" if end == "h5ad" else "a.zarr.zip"
+    dataset = read(name, io.BytesIO(data))
+    np.testing.assert_array_equal(dataset.X, C)
+    np.testing.assert_array_equal(read(name, io.BytesIO(data), array="layers/raw").X, C)
+    assert dataset.ids.tolist() == CELLS
+    assert dataset.labels["kind"].tolist() == ["B", "T", ""] * 3
+    assert dataset.labels["flag"].tolist() == ["True", "", "False"] * 3
+    np.testing.assert_array_equal(dataset.labels["whole"], [1, np.nan, 3] * 3)
+    np.testing.assert_array_equal(dataset.labels["real"], columns["real"])

@@ -163,7 +163,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         raise InputError(msg)
     from appca.data.readers import images
 
-    given = files
+    named_files = files
     files, left_out = images.opened_zip(files, limits, _kind_in_zip)
     kind = _kind_together(files)
     reader = _reader(kind)
@@ -171,8 +171,8 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     passed = {key: value for key, value in options.items() if key != "by_column"}
     chosen = _checked_options(kind, reader, passed)
     with ExitStack() as ends:
-        for _, file in files if files is not given else ():  # temporary files
-            if file is not given[0][1]:
+        for _, file in files if files is not named_files else ():  # temporary files
+            if file is not named_files[0][1]:
                 ends.callback(getattr(file, "close", int))
         if reader.read_many is not None:
             dataset = reader.read_many(files, chosen, limits)
@@ -184,7 +184,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         dataset = _down_first(dataset)
     if left_out:
         dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
-    dataset.provenance["sha256"] = checksum(given, limits)
+    dataset.provenance["sha256"] = checksum(named_files, limits)
     plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
     if plain:
         dataset.provenance["options"] = plain

@@ -93,23 +93,23 @@ class Contents(NamedTuple):
 
     def matrices(self) -> dict[str, Item]:
         """List what may be fitted: X, layers and representations, tables among them."""
-        found: dict[str, Item] = {}
-        n = self.items[self.index_path("obs")].shape[0]
+        matrices: dict[str, Item] = {}
+        n = len(self.column(self.index_path("obs")))
         for path, item in self.items.items():
             parts = path.split("/")
             place = "X" if parts[0] == "X" else "/".join(parts[:2])
-            if place in found or not (place == "X" or (parts[0] in _PLACES and len(parts) > 1)):
+            if place in matrices or not (place == "X" or (parts[0] in _PLACES and len(parts) > 1)):
                 continue
             if path == place:
-                found[place] = item
+                matrices[place] = item
             elif all(f"{place}/{part}" in self.items for part in _SPARSE):
-                found[place] = self._sparse(place)
+                matrices[place] = self._sparse(place)
             elif parts[0] == "obsm":
                 columns = self._numbers(place, n)
                 load = partial(self._joined, list(columns.values()))
                 shape, dtype = (n, len(columns)), np.dtype(np.float64)
-                found[place] = Item(shape, dtype, load, list(columns))
-        return {path: item for path, item in found.items() if len(item.shape) == 2}
+                matrices[place] = Item(shape, dtype, load, list(columns))
+        return {path: item for path, item in matrices.items() if len(item.shape) == 2}
 
     def _numbers(self, table: str, n: int) -> dict[str, str]:
         paths = self.columns(table, n)
@@ -147,7 +147,7 @@ class Contents(NamedTuple):
         """
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
         key = _text((self.attribute(table, "_index") if is_there else None) or "_index")
-        if f"{table}/{key}" not in self.items:
+        if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
             msg = (
                 f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
                 "it; read it with anndata and write it again."
@@ -157,16 +157,17 @@ class Contents(NamedTuple):
 
     def names(self, table: str) -> list[str]:
         """Return the names of the rows of obs or var, made unique as in a data set."""
-        return unique(self.load(self.index_path(table)).astype(str).tolist())
+        return unique(self.column(self.index_path(table)).astype(str).tolist())
 
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of a table that have one value for each of n rows: name to path."""
         paths, index = {}, self.index_path(table)
         for path, item in self.items.items():
-            if not path.startswith(f"{table}/") or path == index or item.shape != (n,):
+            if not path.startswith(f"{table}/") or item.shape != (n,):
                 continue
             key, *rest = path.removeprefix(f"{table}/").split("/")
-            if key != "__categories" and rest in ([], ["codes"], ["values"]):
+            is_column = f"{table}/{key}" != index and key != "__categories"
+            if is_column and rest in ([], ["codes"], ["values"]):
                 paths[key] = f"{table}/{key}"
         return paths
 
@@ -294,7 +295,7 @@ def _rows_named(contents: Contents, options: H5adOptions, n: int, report: FileRe
             error = unknown("column", key, columns, f" in obs of “{contents.name}”")
             raise error
     path = contents.index_path("obs") if options.ids is None else columns[options.ids]
-    ids = contents.load(path) if options.ids is None else contents.column(path)
+    ids = contents.column(path)
     if ids.shape != (n,):
         raise contents.damaged()
     if options.labels is not None:
@@ -468,8 +469,8 @@ class ZarrStore:
 
     def attributes(self, path: str) -> Mapping[str, Any]:
         """Return the attributes of a group or array."""
-        found: Mapping[str, Any] = self._attributes.get(path, {})
-        return found
+        attributes: Mapping[str, Any] = self._attributes.get(path, {})
+        return attributes
 
     def damaged(self) -> InputError:
         """Return the sentence for a store that cannot be read."""
@@ -682,7 +683,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
                 f"{side} are beside it; give the files that belong together."
             )
             raise InputError(msg)
-    report: FileReport = {"unused": {}}
+    report: FileReport = {"unused": {}, "turned": turn}
     note(report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
@@ -701,13 +702,13 @@ def _with_neighbours(files: Files) -> Files:
     if len(files) > 1 or not isinstance(file, (str, Path)) or Path(file).name != name:
         return files
     stem = name.lower().removesuffix(".gz").removesuffix(".mtx")
-    found: dict[str, Path] = {}
+    neighbours: dict[str, Path] = {}
     for path in sorted(Path(file).parent.iterdir()):
         lower, side = path.name.lower(), side_of(path.name)
         belongs = stem == "matrix" or lower.startswith(stem.removesuffix("matrix"))
         if side and belongs and path.is_file():
-            found.setdefault(side, path)
-    return [*files, *((path.name, path) for path in found.values())]
+            neighbours.setdefault(side, path)
+    return [*files, *((path.name, path) for path in neighbours.values())]
 
 
 def side_of(name: str) -> str:

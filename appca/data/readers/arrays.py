@@ -6,8 +6,10 @@ import math
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
@@ -23,13 +25,11 @@ from appca.data.files import (
     Reader,
     ReadLimits,
     check_matrix,
-    content,
     file_bytes,
     file_stream,
     members,
     note,
     plain_file,
-    temporary_file,
     unpacked,
 )
 from appca.data.readers import parquet, tables
@@ -47,6 +47,7 @@ from appca.words import InputError, counted, is_text, listed, shortened, unknown
 _MOST_LISTED = 6
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
 _ID_NAMES = ("ids", "id")
+_FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
@@ -106,7 +107,7 @@ def read_items(
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(name, wanted, len(values), items, options, report, limits)
+    named = _rows_named(name, wanted, len(values), items, options, report)
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
             is_matrix = _is_matrix(other, 1)
@@ -143,9 +144,11 @@ def choose(
         return "X" if "X" in possible else next(iter(possible))
     if not possible:
         unused = report.get("unused", {})
-        found = [_listed(items)] if items else []
-        found += [f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]]
-        only = f", only {', '.join(found)}" if found else ""
+        arrays = [_listed(items)] if items else []
+        arrays += [
+            f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]
+        ]
+        only = f", only {', '.join(arrays)}" if arrays else ""
         msg = (
             f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
             "at least 2 columns."
@@ -201,17 +204,17 @@ def _rows_named(
     items: Mapping[str, Item],
     options: ArrayOptions,
     report: FileReport,
-    limits: ReadLimits,
 ) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
-    texts, few whole numbers, or numbers under a name such as class or target. Raises InputError
+    texts, few whole numbers, or numbers under a name such as class or target. Texts that all
+    differ name the rows. Raises InputError
     when what is called ids or labels has not one entry for each row of any array.
     """
     others = {key: item for key, item in items.items() if key != wanted and _is_vector(item)}
     one_each = {key: item for key, item in others.items() if math.prod(item.shape) == n_rows}
-    written = _written_names(items, limits)
+    written = _written_names(items)
     rows = f"the {counted(n_rows, 'row')} of “{shortened(wanted)}”"
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in items:
@@ -229,9 +232,6 @@ def _rows_named(
         if key != _LABEL_NAMES:
             length = math.prod(others[key].shape)
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
-    for key in [key for key, item in one_each.items() if _held(item) > limits.n_bytes // 4]:
-        unused[key] = "its texts are too long for a label"
-        del one_each[key]
     ids, key_of_ids = items[wanted].rows, options.ids
     able = [key for key in sorted(one_each) if _title(key) in _ID_NAMES]
     able = [key for key in able if one_each[key].dtype.kind in "USiu"]
@@ -245,11 +245,24 @@ def _rows_named(
     labels = {}
     for key in keys:
         column = _column(one_each[key])
-        if written or options.labels or _is_label(key, column):
+        use = "label" if written or options.labels else _use_of(key, column)
+        if use == "names" and ids is None:
+            ids = column
+        elif use == "label":
             labels[written.get(key, key)] = column
         else:
-            unused[key] = "numbers, of which many differ"
+            what = "texts" if column.dtype.kind == "U" else "numbers"
+            unused[key] = f"{what}, of which many differ"
     return Beside(ids, labels)
+
+
+def _use_of(key: str, column: np.ndarray) -> str:
+    """Return whether a vector is a "label" or "names" of rows, or "" where it is neither."""
+    n_distinct, n_rows = len(np.unique(column)), len(column)
+    if column.dtype.kind == "U" and n_distinct > max(_FEW_NAMES, n_rows / 2):
+        return "names" if n_distinct == n_rows else ""
+    few = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
+    return "label" if few or is_label_name(_title(key)) else ""
 
 
 def _must_fit(
@@ -292,25 +305,12 @@ def _is_matrix(item: Item, least_rows: int) -> bool:
     return plain and large
 
 
-def _held(item: Item) -> int:
-    """Return the bytes that a vector takes as a label; texts have four a character."""
-    itemsize = item.dtype.itemsize * (4 if item.dtype.kind == "S" else 1)
-    return math.prod(item.shape) * max(8, itemsize)
-
-
-def _written_names(items: Mapping[str, Item], limits: ReadLimits) -> dict[str, str]:
+def _written_names(items: Mapping[str, Item]) -> dict[str, str]:
     """Return the names of label_0, label_1 ... in a file that this project has written."""
     item = items.get(_LABEL_NAMES)
-    if item is None or item.dtype.kind != "U" or _held(item) > limits.n_bytes // 4:
+    if item is None or item.dtype.kind != "U":
         return {}
     return {f"label_{i}": str(name) for i, name in enumerate(np.ravel(item.load()))}
-
-
-def _is_label(key: str, column: np.ndarray) -> bool:
-    """Whether a vector looks like a label: few whole numbers, texts, or a target by its name."""
-    if column.dtype.kind in "Ub" or is_label_name(_title(key)):
-        return True
-    return column.dtype.kind in "iu" and len(np.unique(column)) <= FEW
 
 
 def _column(item: Item) -> np.ndarray:
@@ -415,12 +415,12 @@ def of_type(
     if types is None or len(kinds) < 2:
         return None
     chosen = wanted or (GENES if GENES in kinds.tolist() else "all")
-    found = [
+    sizes = [
         f"{kind} ({n:,}{'' if chosen in (kind, 'all') else ', not read'})"
         for kind, n in zip(kinds.tolist(), counts.tolist(), strict=True)
     ]
     example = next(kind for kind in ("all", *kinds.tolist()) if kind != chosen)
-    note(report, "Feature types", f"{', '.join(found)}; choose by feature_type={example}")
+    note(report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
@@ -570,34 +570,22 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if dtype.hasobject and key != options.array:
                 report["unused"][key] = "Python objects; save it with dtype float or str"
                 continue
-            load = _npz_loader(name, label, archive, member, limits)
-            items[key] = Item(shape, dtype, load)
+            items[key] = Item(shape, dtype, partial(_from_npz, name, archive, member))
         return read_items(name, items, options, report, limits)
 
 
-def _npz_loader(
-    name: str, label: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ReadLimits
-) -> Callable[[], np.ndarray]:
-    """Return what reads an array: large numbers stay on the disk."""
-
-    def load() -> np.ndarray:
-        if member.file_size > _MOST_HEADER:
-            with temporary_file(name, unpacked(name, archive, member), limits) as stream:
-                shape, _, dtype = _header(label, stream)
-                if len(shape) > 1 and dtype.kind in "buif":
-                    stream.seek(0)
-                    return _mapped(label, stream, limits)
-        try:
-            values = np.load(io.BytesIO(content(name, archive, member)), allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
-            raise InputError(msg) from error
-        if not is_text(values):
-            msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
-            raise InputError(msg)
-        return np.asarray(values)
-
-    return load
+def _from_npz(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    label = shortened(member.filename)
+    try:
+        with archive.open(member) as stream:
+            values = np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
+        raise InputError(msg) from error
+    if not is_text(values):
+        msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
+        raise InputError(msg)
+    return np.asarray(values)
 
 
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -644,8 +632,8 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
     with plain_file(name, file, limits) as stream:
         start = stream.read(4)
         if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4:
-            found = start.hex() or "nothing"
-            msg = f"“{name}” is not an IDX file (it starts with {found}); choose another file."
+            beginning = start.hex() or "nothing"
+            msg = f"“{name}” is not an IDX file (it starts with {beginning}); choose another file."
             raise InputError(msg)
         sides = stream.read(4 * start[3])
         shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])

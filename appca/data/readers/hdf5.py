@@ -69,11 +69,11 @@ def items_inside(
             msg = f"“{name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
             raise InputError(msg)
         plain = path.encode("utf-8", "replace").decode()
-        found = describe(_Node(name, plain, node, report, limits))
-        if isinstance(found, Item):
-            items[plain] = found
-        elif found:
-            unused[plain] = found
+        item = describe(_Node(name, plain, node, report, limits))
+        if isinstance(item, Item):
+            items[plain] = item
+        elif item:
+            unused[plain] = item
 
     def visit_link(path: str, link: Any) -> None:
         if not isinstance(link, h5py.HardLink):
@@ -241,9 +241,8 @@ def _counts_of_10x(
     places = of_type(name, types, options.feature_type, report)
     parts = (data, indices, indptr)
     X = dense(name, lambda: csr_matrix(parts, shape=(cells, genes)), places, limits)
-    known = {group + part for part in (*_OF_10X, "features/name", "features/id", "gene_names")}
-    known |= {f"{group}{part}" for part in ("features/feature_type", "features/genome", "genes")}
-    report["unused"] |= dict.fromkeys(items.keys() - known, "not part of the counts")
+    others = [path for path in items if not path.startswith(group)]
+    report["unused"] |= dict.fromkeys(others, "not part of the counts")
     ids = Beside(barcodes.astype(str) if len(barcodes) == cells else None)
     chosen = None
     if names is not None:
@@ -320,23 +319,23 @@ def _of_7_3(at: _Node) -> Item | str:
 
     kind = at.node.attrs.get("MATLAB_class", b"")
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-    found: Item | str = _OBJECT
+    variable: Item | str = _OBJECT
     if at.path.startswith("#") or not kind:
-        found = ""
+        variable = ""
     elif "MATLAB_sparse" in at.node.attrs:
-        found = _sparse_of_7_3(at)
+        variable = _sparse_of_7_3(at)
     elif not isinstance(at.node, h5py.Dataset):
-        found = "" if kind == "struct" else _OBJECT
+        variable = "" if kind == "struct" else _OBJECT
     elif at.node.attrs.get("MATLAB_empty", 0):
-        found = "empty"
+        variable = "empty"
     elif kind == "cell":
-        found = _of_cells([_cell_of_7_3(at.node.file[ref]) for ref in np.ravel(at.node[()])])
+        variable = _of_cells([_cell_of_7_3(at.node.file[ref]) for ref in np.ravel(at.node[()])])
     elif kind == "char":
         lines = _lines(at.node[()])
-        found = Item(lines.shape, lines.dtype, lambda: lines)
+        variable = Item(lines.shape, lines.dtype, lambda: lines)
     elif kind in _NUMBERS and isinstance(item := described(at), Item):
-        found = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
-    return found
+        variable = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
+    return variable
 
 
 def _cell_of_7_3(node: Any) -> Any:
@@ -408,29 +407,29 @@ def _take(
     limits: ReadLimits,
 ) -> None:
     """List a value of MATLAB that was read: a sparse matrix, cells, or the fields of a struct."""
-    found: Item | str
+    variable: Item | str
     if hasattr(value, "tocsr"):
         load = partial(dense, name, lambda: value, None, limits)
-        found = Item(value.shape, np.dtype(np.float64), load)
+        variable = Item(value.shape, np.dtype(np.float64), load)
     elif value.dtype.names:
         if value.size == 1:
             for field in value.dtype.names:
                 _take(name, f"{key}/{field}", value[field].item(), items, unused, limits)
             return
-        found = "several structs; save their fields as matrices"
+        variable = "several structs; save their fields as matrices"
     elif value.dtype.hasobject:
-        found = _of_cells(
+        variable = _of_cells(
             [
                 cell[0] if cell.dtype.kind == "U" and cell.size == 1 else cell
                 for cell in np.ravel(value)
             ]
         )
     else:
-        found = Item(value.shape, value.dtype, lambda: value) if value.size else "empty"
-    if isinstance(found, Item):
-        items[key] = found
+        variable = Item(value.shape, value.dtype, lambda: value) if value.size else "empty"
+    if isinstance(variable, Item):
+        items[key] = variable
     else:
-        unused[key] = found
+        unused[key] = variable
 
 
 def _of_cells(cells: list[Any]) -> Item | str:

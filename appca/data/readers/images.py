@@ -246,7 +246,9 @@ def decode(
                 if n_pages > 1 and tags.get(_SUBFILE, 0) & 1:  # a smaller copy of another page
                     continue
                 _check_pixels(image.size, name, limits)
-                yield _page(ImageOps.exif_transpose(image), tags, size)
+                is_deep = image.mode == "RGB" and ";16" in str(image.tile)
+                page = _page(ImageOps.exif_transpose(image), tags, size)
+                yield page._replace(is_deep_colour=is_deep)
     except InputError:
         raise
     except too_big as error:
@@ -282,8 +284,6 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
             floats = Image.fromarray(grey.astype(np.float32))
             grey = np.asarray(floats.resize((size[1], size[0]), Image.Resampling.LANCZOS))
         return Page(grey.astype(grey.dtype.newbyteorder("="), copy=False))
-    tiles = getattr(image, "tile", None) or [(None,) * 4]
-    is_deep = ";16" in str(tiles[0][3])
     alpha = None
     if image.has_transparency_data:
         image = image.convert("RGBA")
@@ -299,7 +299,7 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
         shapes = [each.resize((size[1], size[0]), Image.Resampling.LANCZOS) for each in shapes]
     pixels, *opacity = (np.asarray(each) for each in shapes)
     opacity = [each for each in opacity if each.min(initial=255) < 255]
-    return Page(pixels, opacity[0] if opacity else None, is_deep)
+    return Page(pixels, opacity[0] if opacity else None)
 
 
 def grey(pixels: np.ndarray) -> np.ndarray:
@@ -533,14 +533,14 @@ def opened_zip(
         wanted = [item for item in items if kind_of(item.filename) is not None]
         if not wanted or any(item.filename.lower().endswith(ENDINGS) for item in items):
             return files, []
-        found = [
+        inside = [
             (
                 "/".join(parts(item.filename)),
                 temporary_file(name, unpacked(name, archive, item), limits),
             )
             for item in wanted
         ]
-        return found, [item.filename for item in items if item not in wanted]
+        return inside, [item.filename for item in items if item not in wanted]
 
 
 READER = Reader(ImageOptions, None, read_many)
