@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.data.annotated import HIGHLY_VARIABLE, features_of, values_of
+from appca.data.annotated import HIGHLY_VARIABLE, distinct_names, features_of, values_of
 from appca.words import naming_extra
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
     params = {"mask_var": mask_var} | places | model.get_params(deep=False)
     names = np.array([f"{use_rep} {j + 1}" for j in range(D)])
     if features is not None:
-        names = np.asarray(adata.var_names[features], dtype=str)
+        names = distinct_names(adata.var_names)[features].astype(str)
     ratio = np.asarray(model.explained_variance_ratio_)
     _add(adata, key_added, (fitted, rows, ratio, params, features, names), sparse=sparse)
     return adata if copy else None

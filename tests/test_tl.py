@@ -150,6 +150,19 @@ def test_a_lasso_is_a_column_and_columns_are_colors(tmp_path, seed):
     assert np.flatnonzero(adata.obs["appca_selected"]).tolist() == [3, 7]
     with pytest.raises(InputError, match="4 variables of the fit"):
         appca.explore(adata[:, 3:10])
+    adata.X = adata.X * 2
+    with pytest.raises(InputError, match=r"its scores in obsm differ\. Restore"):
+        appca.explore(adata)
+
+
+def test_genes_of_the_same_name_stay_apart(seed):
+    pytest.importorskip("anywidget", reason="the extra notebook brings it")
+    adata = cells(seed)
+    adata.var_names = ["MATR3", "a", "MATR3", *(f"g{j}" for j in range(11))]
+    appca.tl.appca(adata, 4, 2)
+    assert adata.uns["appca"]["features"][:2].tolist() == ["MATR3", "MATR3-1"]
+    widget = appca.explore(adata)
+    np.testing.assert_allclose(widget.run.scores, adata.obsm["X_appca"], rtol=1e-4, atol=1e-5)
 
 
 def test_importing_appca_imports_no_anndata():

@@ -159,11 +159,9 @@ def associated(
             if varied and len(places):
                 inside = targets[rows].astype(float)
                 results = _tested(inside, varied, rows, codes[rows], n_permutations, rng)
-                tests += [
-                    {"component": int(places[m]) + 1, "part": part, "n": int(rows.sum())} | result
-                    for m, of_target in enumerate(results)
-                    for result in of_target
-                ]
+                for m, result in results:
+                    about = {"component": int(places[m]) + 1, "part": part, "n": int(rows.sum())}
+                    tests.append(about | result)
     same = _repeated(columns)
     marked = {column.name: _suspicion(column, technical or {}) for column in columns}
     frame = pd.DataFrame(tests, columns=[*_HEADINGS, "least"])
@@ -265,8 +263,8 @@ def _tested(
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
-) -> list[list[dict[str, Any]]]:
-    """Test what each column explains of the ranks of each target, (n, M), none constant."""
+) -> list[tuple[int, dict[str, Any]]]:
+    """Test what each column explains of the ranks of each target m, (n, M), none constant."""
     from scipy.stats import rankdata
 
     blocks = np.unique(blocks, return_inverse=True)[1].ravel()
@@ -294,31 +292,28 @@ def _tested(
     ties = [[_ties(x, blocks) for x in values] for values in (targets.T, inside)]
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - _ties(np.zeros(n), blocks))
     step = max(1, min(500, _DRAWN // (n * M)))
-    result = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
-    p, chance = result.p.reshape(M, C), result.chance.reshape(M, C)
+    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    p, chance = (values.reshape(M, C) for values in tests)
     results = []
-    for m, ordered in enumerate(np.sort(T, axis=0).T):
-        of_target = []
-        for c, column in enumerate(columns):
-            part = design.take(np.array([c]))
-            of_part = products[m, design.starts[c] : design.starts[c + 1]]
-            possible = max(_most(ordered, of_part, part) - chance[m, c], ROUNDING)
-            share = np.clip((observed[m, c] - chance[m, c]) / possible, 0.0, 1.0)
-            high, low = _ends(of_part, part)
-            words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
-            of_target.append(
-                {
-                    "column": column.name,
-                    "kind": column.kind,
-                    "effect": float(np.sqrt(share)),
-                    "direction": "; ".join(words) or ("rises" if of_part[0] > 0 else "falls"),
-                    "p": float(p[m, c]),
-                    "least": float(least[m, c]),
-                    "high": high,
-                    "low": low,
-                }
-            )
-        results.append(of_target)
+    ordered = np.sort(T, axis=0)
+    for m, c in np.ndindex(M, C):
+        part = design.take(np.array([c]))
+        of_part = products[m, design.starts[c] : design.starts[c + 1]]
+        possible = max(_most(ordered[:, m], of_part, part) - chance[m, c], ROUNDING)
+        share = np.clip((observed[m, c] - chance[m, c]) / possible, 0.0, 1.0)
+        high, low = _ends(of_part, part)
+        words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
+        result = {
+            "column": columns[c].name,
+            "kind": columns[c].kind,
+            "effect": float(np.sqrt(share)),
+            "direction": "; ".join(words) or ("rises" if of_part[0] > 0 else "falls"),
+            "p": float(p[m, c]),
+            "least": float(least[m, c]),
+            "high": high,
+            "low": low,
+        }
+        results.append((m, result))
     return results
 
 

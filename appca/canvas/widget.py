@@ -14,7 +14,7 @@ from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.scene import projected
 from appca.canvas.sheets import Sheets
-from appca.data.annotated import labels_of, values_of
+from appca.data.annotated import dense, distinct_names, labels_of, values_of
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, counted
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from anndata import AnnData
 
+MOST_COMPARED = 200  # rows whose scores are compared with the stored ones
 _MAPS = {"umap": "UMAP", "tsne": "t-SNE", "draw_graph_fa": "ForceAtlas2", "diffmap": "Diffusion"}
 
 
@@ -58,19 +59,30 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
     names, use_rep = np.asarray(fit["features"], dtype=str), params.get("use_rep")
     features = None
     if use_rep is None:
-        features = adata.var_names.get_indexer(names)
+        features = pd.Index(distinct_names(adata.var_names)).get_indexer(names)
         if (features < 0).any():
             missing = counted(int((features < 0).sum()), "variable")
             msg = f"{missing} of the fit in uns[{key!r}] are not in this AnnData; fit it again."
             raise InputError(msg)
     X = values_of(adata, params.get("layer"), use_rep, features)
+    model = _restored(params, fit["model"])
+    is_exact = params.get("inference", "em") in ("em", "hard")  # others average over draws
+    if is_exact and f"X_{key}" in adata.obsm:
+        stored = dense(adata.obsm[f"X_{key}"][:MOST_COMPARED])
+        scores = model.transform(X[:MOST_COMPARED])
+        if not np.allclose(scores, stored, rtol=1e-3, atol=1e-3 * np.abs(stored).max()):
+            msg = (
+                f"The values of this AnnData are not those of the fit in uns[{key!r}]: its scores "
+                "in obsm differ. Restore the values, or fit again."
+            )
+            raise InputError(msg)
     maps = {
         _MAPS[name.removeprefix("X_")]: np.asarray(places)[:, :2]
         for name, places in adata.obsm.items()
         if name.removeprefix("X_") in _MAPS and np.isfinite(np.asarray(places)[:, :2]).all()
     }
     table = pd.DataFrame(X, columns=names, copy=False)
-    return AnnotatedPicture(_restored(params, fit["model"]), table, labels_of(adata.obs), maps)
+    return AnnotatedPicture(model, table, labels_of(adata.obs), maps)
 
 
 def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:

@@ -80,6 +80,20 @@ def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.nda
     return mask
 
 
+def distinct_names(names: Any) -> np.ndarray:
+    """Return names (n,), those that repeat an earlier one with a number: "MATR3", "MATR3-1"."""
+    taken: dict[str, int] = {}
+    distinct = []
+    for name in map(str, names):
+        free = name
+        while free in taken:
+            taken[name] += 1
+            free = f"{name}-{taken[name]}"
+        taken[free] = 0
+        distinct.append(free)
+    return np.array(distinct, dtype=object)
+
+
 def labels_of(obs: "pd.DataFrame") -> dict[str, np.ndarray]:
     """Return the columns that rows can be coloured by, (N,) each; categories come before numbers.
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kstest, mannwhitneyu, spearmanr
+from scipy.stats import mannwhitneyu, spearmanr
 
 from appca import AdaptivePPCA, association
 from appca.analysis.association import associated, proposed_names
@@ -34,23 +34,6 @@ def test_planted_associations_come_first_in_both_parts(number):
     assert (use["column"], use["component"], use["direction"][:7]) == ("who", 2, "high: b")
     assert (score["column"], score["component"], score["direction"]) == ("how", 3, "rises")
     assert max(use["q"], score["q"]) < 0.2
-
-
-@pytest.mark.parametrize("blocked", [False, True])
-def test_p_is_uniform_under_the_null_and_blocks_count_for_nothing(blocked):
-    rng = np.random.default_rng(5)
-    block = rng.integers(0, 4, 300) if blocked else np.zeros(300, dtype=int)
-    active = rng.random((300, 1)) < np.array([0.3, 0.4, 0.6, 0.7])[block][:, None]
-    scores = np.where(active, rng.normal(size=(300, 1)) + block[:, None], 0.0)
-    table = {f"x{i}": rng.normal(size=300) + block for i in range(120)}
-    table |= {f"c{i}": LETTERS[rng.integers(0, 5, 300) + block] for i in range(120)}
-    tests = associated(scores, active, table, blocks=block, n_permutations=399, random_state=1)
-    for _, group in tests.groupby(["kind", "part"]):
-        assert len(group) == 120
-        assert kstest(group["p"], "uniform").pvalue > 0.01
-    if blocked:  # without the blocks everything seems to go with everything
-        naive = associated(scores, active, table, n_permutations=99, random_state=1)
-        assert (naive["p"] < 0.05).mean() > 0.8
 
 
 def test_names_and_order_of_classes_change_nothing():

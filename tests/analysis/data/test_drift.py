@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kstest, mannwhitneyu
+from scipy.stats import mannwhitneyu
 
 from appca import AdaptivePPCA, drift
 from appca.analysis.new_rows import drifted
@@ -38,19 +38,6 @@ def test_planted_shifts_of_level_spread_and_a_component_come_first(model, number
     delta = 2 * mannwhitneyu(new["x4"], old["x4"]).statistic / (100 * 300) - 1
     assert first.loc[("x4", "level"), "effect"] == pytest.approx(delta, abs=0.01)
     assert first.loc[("x4", "level"), "new"] == pytest.approx(new["x4"].mean())
-
-
-def test_p_is_uniform_where_nothing_has_shifted(model):
-    tests = [
-        drift(model, rows(150, 500 + i), rows(100, 900 + i), n_permutations=199, random_state=i)
-        for i in range(15)
-    ]
-    features = pd.concat(tests).query("column.str.startswith('x')")  # components follow these
-    for part in ("level", "spread"):
-        p = features["p"][features["part"] == part]
-        assert kstest(p, "uniform").pvalue > 0.01
-    new = rows(100, 3) + 1  # shifted, so that uniformity is no matter of course
-    assert kstest(drift(model, rows(150, 2), new)["p"], "uniform").pvalue < 1e-4
 
 
 def test_classes_differ_without_a_sign_and_tables_must_agree():

@@ -24,22 +24,6 @@ def test_a_channel_without_a_component_is_half():
     assert (rgb(scores[:, :1], scores[:, :1] != 0)[:, 1:] == 128).all()
 
 
-def test_colours_follow_their_rows_under_any_order(seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(size=(300, 6)) * (rng.random((300, 6)) < 0.5)
-    order = rng.permutation(300)
-    np.testing.assert_array_equal(
-        rgb(scores, scores != 0)[order], rgb(scores[order], scores[order] != 0)
-    )
-
-
-def test_colours_do_not_depend_on_the_unit_of_the_scores(seed):
-    scores = np.random.default_rng(seed).normal(size=(100, 3))
-    np.testing.assert_array_equal(
-        rgb(scores, np.ones((100, 3), bool)), rgb(1000 * scores, np.ones((100, 3), bool))
-    )
-
-
 def test_equal_scores_get_equal_colours():
     scores = np.array([[1.0], [1.0], [2.0], [2.0], [2.0]])
     red = rgb(scores, np.ones((5, 1), bool))[:, 0]

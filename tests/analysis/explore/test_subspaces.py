@@ -37,14 +37,6 @@ def test_subspaces_come_by_occupancy_and_ties_by_component_numbers():
     ]
 
 
-def test_permuting_the_rows_permutes_the_members_and_nothing_else(seed):
-    active = some_active(seed)
-    order = np.random.default_rng(seed + 1).permutation(len(active))
-    before = {s.components: set(s.rows.tolist()) for s in ranked(active)}
-    after = {s.components: set(order[s.rows].tolist()) for s in ranked(active[order])}
-    assert before == after
-
-
 def test_more_components_than_a_byte_holds_are_told_apart():
     active = np.zeros((3, 20), dtype=bool)
     active[0, [0, 19]] = active[1, [8, 19]] = active[2, [0, 8]] = True
@@ -72,14 +64,6 @@ def test_the_fullest_pairs_are_the_first_of_all():
     few = pairs(active, 11)
     assert [s.components for s in few] == [s.components for s in everything[:11]]
     assert [len(s.rows) for s in everything] == [count for _, count in pair_counts(active)]
-
-
-def test_with_two_active_components_pairs_are_the_subspaces():
-    active = some_active(1, n_active=2)
-    as_pairs, as_subspaces = pairs(active), ranked(active)
-    assert [s.components for s in as_pairs] == [s.components for s in as_subspaces]
-    for pair, subspace in zip(as_pairs, as_subspaces, strict=True):
-        np.testing.assert_array_equal(pair.rows, subspace.rows)
 
 
 @pytest.mark.parametrize(("least", "thin"), [(1, False), (2, False), (3, True)])

@@ -164,18 +164,6 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     assert same_bits(made["scores"], result.fitted.scores)
 
 
-@pytest.mark.thorough
-def test_rows_drawn_from_a_large_file_are_drawn_again(tmp_path):
-    np.save(tmp_path / "large.npy", np.random.default_rng(0).normal(size=(30, 3)))
-    dataset = read_sample([("large.npy", tmp_path / "large.npy")])
-    config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
-    result = fit_run(dataset, config)
-    text = script(dataset, recipe_of(config, result))
-    assert "dataset = read_sample(files)" in text
-    ((made, _),) = executed([text], tmp_path)
-    assert same_bits(made["scores"], result.fitted.scores)
-
-
 def test_other_data_are_refused_by_the_script(tmp_path):
     dataset = read("own.csv", io.BytesIO(table()), missing="drop")
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
@@ -210,12 +198,6 @@ def test_a_name_from_a_file_stays_inside_the_comment():
     assert lines[0].startswith("# ")
     assert lines[0].endswith("print('no comment').")
     assert not any(line.startswith("print('no") for line in lines)
-
-
-def test_lines_are_short():
-    dataset = load("wine")
-    config = RunConfig(dataset.digest, SCALED, "aPPCA", {})
-    assert max(map(len, script(dataset, recipe_of(config, NO_RUN)).splitlines())) <= 100
 
 
 def read_again(dataset, home, folder, monkeypatch):

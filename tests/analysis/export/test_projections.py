@@ -143,12 +143,6 @@ def test_numbers_and_plain_words_are_left_alone(text):
     assert neutral(text) == text
 
 
-def test_negative_scores_stay_numbers_in_csv():
-    table = projection_table(dataset(), run_of())
-    assert (table["component_1"] < 0).any()
-    assert pd.read_csv(io.BytesIO(csv_bytes(table)))["component_1"].dtype.kind == "f"
-
-
 def test_label_columns_named_like_results_keep_both():
     labels = {"subspace": np.array(["mine"] * 30), "id": np.arange(30), "file": np.arange(30)}
     table = projection_table(dataset(labels=labels), run_of())

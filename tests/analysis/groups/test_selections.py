@@ -38,12 +38,6 @@ def test_combinations_are_those_of_sets(how, expected):
     assert set(np.flatnonzero(found)) == expected
 
 
-def test_a_combination_does_not_alias_what_it_was_made_of():
-    other = mask_of(2)
-    combined(mask_of(1), other, "replace")[5] = True
-    assert set(np.flatnonzero(other)) == {2}
-
-
 def test_a_token_names_the_rows_and_their_number():
     assert token_of(mask_of(1, 2)) == token_of(mask_of(2, 1))
     different = {token_of(mask) for mask in (mask_of(1), mask_of(2), mask_of(1, n=11))}
@@ -129,13 +123,6 @@ NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
 )
 def test_a_rule_finds_its_rows(column, relation, value, rows):
     assert set(np.flatnonzero(matching(column, relation, value))) == rows
-
-
-def test_the_highest_five_per_cent_lie_above_the_95_per_cent_quantile(seed):
-    values = np.random.default_rng(seed).normal(size=1000)
-    found = matching(RowValues("residual", values), "highest", 5)
-    assert found.sum() == 50
-    assert np.array_equal(found, values > np.quantile(values, 0.95))
 
 
 def test_rules_that_do_not_suit_the_column_are_refused():
