@@ -173,22 +173,25 @@ def ours(
         model.inverse_transform(others.scores),
         "; ".join(notes),
         getattr(model, "n_parameters_", None),
-        share_at_floor(model, split.train),
+        share_at_floor(model.noise_variance_, split.train),
     )
 
 
-def share_at_floor(model: Any, Y: np.ndarray) -> float:
-    """Return the share of a fitted model's noise variances that are at their floor."""
+def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
+    """Return the share of the noise variances of a fit to rows Y (n, D) that are at their floor.
+
+    Constant features, whose noise variance is 0, do not count.
+    """
     from appca.models.em import NOISE_FLOOR
     from appca.models.variant_em import floor_shares
 
-    noise, mean = np.atleast_1d(model.noise_variance_), Y.mean(axis=0, dtype=np.float64)
+    noise, mean = np.atleast_1d(noise_variance), Y.mean(axis=0, dtype=np.float64)
     power = np.einsum("nd,nd->d", Y, Y, dtype=np.float64) - len(Y) * np.square(mean)
     least = NOISE_FLOOR * power.mean() / len(Y)
     if len(noise) > 1:
         fourth = np.power(Y - mean.astype(Y.dtype), 4).sum(axis=0, dtype=np.float64)
         least = floor_shares(power, fourth, len(Y)) * power / len(Y)
-    return float((noise <= 1.001 * least).mean())
+    return float((noise <= 1.001 * least)[noise > 0].mean())
 
 
 def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
