@@ -91,6 +91,7 @@ _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
 PIECES = (1, 2, 4, 8, 16, 32)
+_BLOCK_VALUES = 1 << 22
 
 
 class Split(NamedTuple):
@@ -185,12 +186,14 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
     from appca.models.em import NOISE_FLOOR
     from appca.models.variant_em import floor_shares
 
-    noise, mean = np.atleast_1d(noise_variance), Y.mean(axis=0, dtype=np.float64)
-    power = np.einsum("nd,nd->d", Y, Y, dtype=np.float64) - len(Y) * np.square(mean)
-    least = NOISE_FLOOR * power.mean() / len(Y)
-    if len(noise) > 1:
-        fourth = np.power(Y - mean.astype(Y.dtype), 4).sum(axis=0, dtype=np.float64)
-        least = floor_shares(power, fourth, len(Y)) * power / len(Y)
+    noise, mean, (n, D) = np.atleast_1d(noise_variance), Y.mean(axis=0, dtype=np.float64), Y.shape
+    power, fourth, step = np.zeros(D), np.zeros(D), max(1, _BLOCK_VALUES // D)
+    for first in range(0, n, step):
+        squares = np.square(Y[first : first + step] - mean)
+        power += squares.sum(axis=0)
+        fourth += np.square(squares).sum(axis=0)
+    by_feature = floor_shares(power, fourth, n) * power / n
+    least = by_feature if len(noise) > 1 else NOISE_FLOOR * power.mean() / n
     return float((noise <= 1.001 * least)[noise > 0].mean())
 
 
