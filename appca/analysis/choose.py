@@ -293,22 +293,16 @@ def gain(grid: GridTable) -> Floats:
 
 
 def closed(grid: GridTable) -> Floats:
-    """Share of the gap between PPCA with L and with K components a cell closes, (nK, nL, fold).
+    """Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL).
 
-    Above 1 the cell is better than PPCA with all K. NaN at K = L and where PPCA with K is no
-    better than with L on the held-out rows: there is no gap then.
+    From log-likelihoods averaged over folds. Above 1 the cell is better than PPCA with all K. NaN
+    at K = L and where PPCA with K is no better than with L on the held-out rows: no gap then.
     """
-    of_l, of_k = _baseline(grid, grid.actives)[None], _baseline(grid, grid.components)[:, None]
-    gap = of_k - of_l
+    sizes = grid.actives, grid.components
+    of_l, of_k = (_baseline(grid, of_side).mean(axis=-1) for of_side in sizes)
+    gap = of_k[:, None] - of_l
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(gap > 0, (grid.log_likelihood - of_l) / gap, np.nan)
-
-
-def closed_on_average(grid: GridTable) -> Floats:
-    """Return the share of the gap (nK, nL), from the log-likelihoods averaged over folds."""
-    baseline = {q: values.mean(keepdims=True) for q, values in grid.baseline.items()}
-    means = grid.log_likelihood.mean(axis=-1, keepdims=True)
-    return closed(grid._replace(log_likelihood=means, baseline=baseline))[..., 0]
+        return np.where(gap > 0, (grid.log_likelihood.mean(axis=-1) - of_l) / gap, np.nan)
 
 
 def _baseline(grid: GridTable, sizes: tuple[int, ...]) -> Floats:

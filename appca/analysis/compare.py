@@ -91,6 +91,7 @@ _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
 PIECES = (1, 2, 4, 8, 16, 32)
+_BLOCK_VALUES = 1 << 22
 
 
 class Split(NamedTuple):
@@ -173,22 +174,27 @@ def ours(
         model.inverse_transform(others.scores),
         "; ".join(notes),
         getattr(model, "n_parameters_", None),
-        share_at_floor(model, split.train),
+        share_at_floor(model.noise_variance_, split.train),
     )
 
 
-def share_at_floor(model: Any, Y: np.ndarray) -> float:
-    """Return the share of a fitted model's noise variances that are at their floor."""
+def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
+    """Return the share of the noise variances of a fit to rows Y (n, D) that are at their floor.
+
+    Constant features, whose noise variance is 0, do not count.
+    """
     from appca.models.em import NOISE_FLOOR, floor_shares
 
-    noise, mean = np.atleast_1d(model.noise_variance_), Y.mean(axis=0, dtype=np.float64)
-    power = np.einsum("nd,nd->d", Y, Y, dtype=np.float64) - len(Y) * np.square(mean)
-    least = NOISE_FLOOR * power.mean() / len(Y)
-    if len(noise) > 1:
-        fourth = np.power(Y - mean.astype(Y.dtype), 4).sum(axis=0, dtype=np.float64)
-        varying = np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
-        least = floor_shares(varying, len(Y)) * power / len(Y)
-    return float((noise <= 1.001 * least).mean())
+    noise, mean, (n, D) = np.atleast_1d(noise_variance), Y.mean(axis=0, dtype=np.float64), Y.shape
+    power, fourth, step = np.zeros(D), np.zeros(D), max(1, _BLOCK_VALUES // D)
+    for first in range(0, n, step):
+        squares = np.square(Y[first : first + step] - mean)
+        power += squares.sum(axis=0)
+        fourth += np.square(squares).sum(axis=0)
+    varying = np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+    by_feature = floor_shares(varying, n) * power / n
+    least = by_feature if len(noise) > 1 else NOISE_FLOOR * power.mean() / n
+    return float((noise <= 1.001 * least)[noise > 0].mean())
 
 
 def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:

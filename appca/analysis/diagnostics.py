@@ -127,6 +127,7 @@ Level = Literal["good", "doubtful", "bad"]
 LEVELS: tuple[Level, ...] = ("good", "doubtful", "bad")
 DOUBT = 0.5  # probability below which a row's choice of components is doubtful
 MOST_DOUBTFUL = 0.1  # share of such rows that is no cause for care
+MOST_AT_FLOOR = 0.05  # share of features at the floor of their noise that is no cause for care
 LAST_PASSES = 10  # whose gain EM stops on, `appca.models.loop.WINDOW`
 
 SCALARS = {
@@ -331,12 +332,17 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
 
 def of_climb(
-    log_likelihoods: ArrayLike, n_rows: int, reason: str, tol: float | None
+    log_likelihoods: ArrayLike,
+    n_rows: int,
+    reason: str,
+    tol: float | None,
+    at_floor: float = 0.0,
 ) -> list[Check]:
-    """Check whether a fit by EM has converged, and its noise variance stayed off the floor.
+    """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
-    `log_likelihoods` (n_iter,) are total nats, `reason` is the estimator's stop reason, and `tol`
-    the gain in nats per row below which it stops.
+    `log_likelihoods` (n_iter,) are total nats, `reason` is the estimator's stop reason, `tol` the
+    gain in nats per row below which it stops, and `at_floor` the share of features whose noise
+    variance is at its floor.
     """
     curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
     passes = counted(len(curve), "iteration")
@@ -360,7 +366,15 @@ def of_climb(
         check = Check("doubtful", "Stopped early", why)
     else:
         check = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
-    return [check, Check("good", "Noise above its floor", "The noise variance is a free estimate.")]
+    free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
+    if at_floor > MOST_AT_FLOOR:
+        why = (
+            f"The noise variance of {percent(at_floor)} of the features is at its floor, because "
+            "the components reproduce them almost exactly: without noise per feature, or with "
+            "fewer components, it would be an estimate."
+        )
+        free = Check("doubtful", f"Noise of {percent(at_floor)} at its floor", why)
+    return [check, free]
 
 
 def _ordinal(rank: int) -> str:

@@ -303,11 +303,6 @@ def of_runs(maps: Sequence[KeptMap], ids: Mapping[str, str]) -> list[KeptMap]:
     return [(replace(of, run=ids.get(of.run or "", of.run)), embedding) for of, embedding in maps]
 
 
-def about(maps: Sequence[KeptMap]) -> list[dict[str, Any]]:
-    """Return what a session file says of maps."""
-    return [{"config": config.to_dict(), "info": embedding.info} for config, embedding in maps]
-
-
 def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
     """Read a map of a data set; ValueError for one of other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")

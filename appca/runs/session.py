@@ -154,7 +154,10 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "selections": [kept.name for kept in session.selections],
         "opened": ids.get(session.opened or ""),
         "look": dict(session.look),
-        "maps": umap.about(umap.of_runs(session.maps, ids)),
+        "maps": [
+            {"config": config.to_dict(), "info": embedding.info}
+            for config, embedding in umap.of_runs(session.maps, ids)
+        ],
     }
     if any(kept.rule for kept in session.selections):
         contents["rules"] = [kept.rule for kept in session.selections]

@@ -320,7 +320,7 @@ def _numbers(grid: GridTable, cell: Cell) -> list[kit.Number]:
     likelihood = float(grid.log_likelihood[i, j].mean())
     told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
     more = float(choose.gain(grid)[i, j].mean())
-    share = choose.closed_on_average(grid)[i, j]
+    share = choose.closed(grid)[i, j]
     if np.isfinite(more):
         told.append((f"+{fixed(more)}", f"nats over PCA with {cell[1]}"))
     if np.isfinite(share):

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.choose import resampled
+from appca.analysis.compare import share_at_floor
 from appca.analysis.components import (
     ROUGHLY,
     AlignedDraws,
@@ -289,16 +290,25 @@ ANSWERS = {
 }
 
 
+def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
+    """Return the checks of a fit, of its chains or of its climb, and of its rows."""
+    if shown.fitted.posterior:
+        checks = chain_checks(shown)
+    else:
+        noise, tol, share = shown.fitted.noise_variance, shown.config.parameters.get("tol"), 0.0
+        if np.ndim(noise):
+            transform = shown.fitted.preprocessing.transform
+            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, transform(dataset.X)))
+        info, curve = shown.info, shown.fitted.log_likelihoods
+        checks = of_climb(curve, info.n_rows, info.stop_reason, tol, share)
+    repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
+    return checks + of_rows(shown.fitted.membership, repeated)
+
+
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, its chips, how the fit went, and further checks, folded."""
     sampled, info = bool(shown.fitted.posterior), shown.info
-    curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
-    if sampled:
-        checks = chain_checks(shown)
-    else:
-        checks = of_climb(curve, info.n_rows, info.stop_reason, shown.config.parameters.get("tol"))
-    repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    checks += of_rows(shown.fitted.membership, repeated)
+    checks = _checks(dataset, shown)
     level = worst(checks)
     reasons = " ".join(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else reasons, level)
@@ -311,6 +321,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         st.markdown("**Log-likelihood per row**")
+        curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         if sampled:
             figure = plots.likelihood_with_burn_in(curve, info.n_rows, schedule(shown)[1])
         else:

@@ -288,6 +288,13 @@ def test_a_fit_by_em_is_judged_by_why_it_ended(reason, level, said):
     assert said in f"{found[0].label} {found[0].why}"
 
 
+@pytest.mark.parametrize(("at_floor", "level"), [(0.0, "good"), (0.04, "good"), (0.3, "doubtful")])
+def test_features_at_the_floor_of_their_noise_are_told_with_their_share(at_floor, level):
+    _, noise = of_climb(np.arange(20.0), 5, "converged", None, at_floor)
+    assert noise.level == level
+    assert ("30% of the features is at its floor" in noise.why) == (level == "doubtful")
+
+
 def test_the_gain_of_the_last_ten_passes_is_by_the_row():
     values = np.concatenate([[-1e9], -100.0 + 3.0 * np.arange(11)])
     assert "gained 6 nats per row." in of_climb(values, 5, "converged", None)[0].why

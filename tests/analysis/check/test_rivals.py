@@ -68,18 +68,6 @@ def test_factor_analysis_in_parts_ends_where_one_fit_ends(split):
     np.testing.assert_allclose(found.reconstruction, scores, atol=0.05)
 
 
-def test_factor_analysis_of_a_feature_that_never_varies_has_no_density():
-    split = split_of(0)
-    split.train[:, 2] = 1.0
-    found = compare.factor_analysis(2, split, Cap(60), nothing)
-    assert found.log_likelihood is None
-    assert "hardly vary" in found.note
-
-
-def test_pca_with_all_components_has_no_density(split):
-    assert compare.pca(6, split, Cap(60), nothing).log_likelihood is None
-
-
 def test_the_piecewise_model_gives_scores_of_own_components_only(split):
     parameters = {"n_components": 3, "n_active": 1, "random_state": 0}
     found = compare.ours(AdaptivePPCA, parameters, split, Cap(60), nothing)
@@ -91,19 +79,23 @@ def test_the_piecewise_model_gives_scores_of_own_components_only(split):
     assert found.note == ""
 
 
-def test_codes_of_the_dictionary_have_as_many_nonzeros_as_allowed(split):
-    found = compare.dictionary(4, 2, split, Cap(60), nothing)
-    assert found.scores.shape == (150, 4)
-    assert (found.scores != 0).sum(axis=1).max() <= 2
+def test_sparse_codes_and_components_explain_the_rows(split):
+    codes = compare.dictionary(4, 2, split, Cap(60), nothing)
+    assert codes.scores.shape == (150, 4)
+    assert (codes.scores != 0).sum(axis=1).max() <= 2, "as many as allowed"
+    sparse = compare.sparse_pca(2, split, Cap(60), nothing)
+    assert sparse.scores.shape == (150, 2)
     alone = np.square(split.test - split.train.mean(axis=0)).mean()
-    assert np.square(found.reconstruction - split.test).mean() < alone
+    for made in (codes, sparse):
+        assert np.square(made.reconstruction - split.test).mean() < alone
 
 
-def test_sparse_pca_explains_the_rows(split):
-    found = compare.sparse_pca(2, split, Cap(60), nothing)
-    alone = np.square(split.test - split.train.mean(axis=0)).mean()
-    assert found.scores.shape == (150, 2)
-    assert np.square(found.reconstruction - split.test).mean() < alone
+def test_without_noise_there_is_no_density():
+    split = split_of(0)
+    assert compare.pca(6, split, Cap(60), nothing).log_likelihood is None
+    split.train[:, 2] = 1.0
+    constant = compare.factor_analysis(2, split, Cap(60), nothing)
+    assert (constant.log_likelihood, "hardly vary" in constant.note) == (None, True)
 
 
 def test_what_can_stop_early_keeps_what_it_has_and_says_so(split):
@@ -116,9 +108,6 @@ def test_what_can_stop_early_keeps_what_it_has_and_says_so(split):
     atoms = compare.dictionary(4, 2, split, Cap(0.5, Clock()), nothing)
     assert atoms.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(atoms.reconstruction).all()
-
-
-def test_what_cannot_stop_early_has_nothing_to_show(split):
     with pytest.raises(TimeUp):
         compare.sparse_pca(2, split, Cap(0.5, Clock()), nothing)
 

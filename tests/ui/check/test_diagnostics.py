@@ -124,6 +124,7 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
         ("aPPCA", {"n_active": 1, "max_iter": 3, "tol": 0.0}, None, "bad", "Not converged"),
         ("aPPCA", {"n_active": 1, "tol": 0.0}, 5, "doubtful", "Stopped early"),
         ("PPCA", {}, None, "good", "Solved exactly"),
+        ("aPPCA", {"n_active": 2, "noise": "feature"}, None, "doubtful", "at its floor"),
     ],
 )
 def test_a_fit_is_answered_by_how_it_ended(
