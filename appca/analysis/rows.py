@@ -112,11 +112,11 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
     """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, if learned."""
-    from appca.models.subspace_posterior import VariantPosterior
+    from appca.models.subspace_posterior import SubspacePosterior
 
     if model.size_probabilities is None:
         return None
-    posterior = VariantPosterior(
+    posterior = SubspacePosterior(
         model.components,
         model.mean,
         model.noise_variance,
