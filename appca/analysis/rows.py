@@ -111,7 +111,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
     """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, if learned."""
-    from appca.models.subspace_posterior import VariantPosterior
+    from appca.models.subspace_posterior import SubspacePosterior
 
     if model.size_probabilities is None:
         return None
@@ -119,7 +119,7 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
     K, parameters = len(model.components), [getattr(model, name) for name in names]
     scales = [model.row_scale_values, model.row_scale_probabilities]
     settings: list[Any] = [*parameters, K, *scales, model.size_probabilities]
-    posterior = VariantPosterior(*settings)
+    posterior = SubspacePosterior(*settings)
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
 

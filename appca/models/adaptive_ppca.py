@@ -64,8 +64,6 @@ from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.subspace_posterior import (
     LEARNED_ARRAYS,
     SubspacePosterior,
-    VariantPosterior,
-    extended_posterior_of,
     posterior_of,
     publish,
     publish_subspace,
@@ -193,7 +191,7 @@ def _start(model: Any, rng: np.random.Generator, rows: Observations, settings: E
     if continued is None:
         return model._start(rows.d)
     W, more = continued
-    state = state_of(extended_posterior_of(model), rows, settings)
+    state = state_of(posterior_of(model), rows, settings)
     return state or (W if more is None else np.hstack([W, more.V]))
 
 
@@ -331,7 +329,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     _model: ClassVar[str] = "aPPCA"
     _extensions: ClassVar[tuple[str, ...]] = LEARNED_ARRAYS
     _takes_gaps: ClassVar[bool] = True
-    _refuse_gaps, _variant = refuse_gaps, property(variant_of)
+    _refuse_gaps, _variant, _posterior = refuse_gaps, property(variant_of), posterior_of
 
     n_active: int | Literal["learned"] = 2
     _: KW_ONLY
@@ -451,14 +449,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
-    def _posterior(self) -> SubspacePosterior | VariantPosterior:
-        extended = extended_posterior_of(self)
-        return posterior_of(self) if extended.variant == PAPER else extended
-
     def size_probabilities(self, X: Any) -> Array:
         """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
         check_is_fitted(self, "size_probabilities_")
-        return self._averaged(self._asked(X)[0], VariantPosterior.size_probabilities)
+        return self._averaged(self._asked(X)[0], SubspacePosterior.size_probabilities)
 
     def row_scales(self, X: Any) -> Any:
         """Return the posterior mean (N,) of each row's scale u_n; 1 if scales are not learned.
@@ -471,11 +465,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         X = self._asked(X)[0]
         if not hasattr(self, "row_scale_values_"):
             return np.ones(len(X))
-        return self._averaged(X, VariantPosterior.mean_scales)
+        return self._averaged(X, SubspacePosterior.mean_scales)
 
-    def _averaged(self, X: Array, ask: Callable[[VariantPosterior, Array], Array]) -> Array:
+    def _averaged(self, X: Array, ask: Callable[[SubspacePosterior, Array], Array]) -> Array:
         """Ask the posterior of rows, after sampling that of each draw."""
-        posterior = extended_posterior_of(self)
+        posterior = posterior_of(self)
         if not hasattr(self, "query_draws_"):
             return ask(posterior, X)
         return AveragedPosterior(posterior, self.query_draws_).mean_of(lambda p: ask(p, X))
@@ -506,7 +500,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])
-        other = W.shape[1] < len(self.components_) or extended_posterior_of(self).variant != PAPER
+        other = W.shape[1] < len(self.components_) or posterior_of(self).variant != PAPER
         return W if other else resumed(self._state_about(rows.origin), settings)
 
     def _state(self) -> SubspaceState:

@@ -71,19 +71,28 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     """Support (N, K) bool of the most probable scale and support together."""
+    if len(model.grid) == 1:
+        a = numerics.logits(P, model.noise, model.latent)
+        if isinstance(model.sizes, int):
+            return polynomials.top(a, model.sizes)
+        return polynomials.best(a, model.sizes)[0]
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
     around = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         a = numerics.logits(P, u * model.noise, u * model.latent)
-        if isinstance(model.sizes, int):
-            active = polynomials.top(a, model.sizes)
-            value = a.sum(axis=1, where=active)
-        else:
-            active, value = polynomials.best(a, model.sizes)
+        active, value = _best(a, model.sizes)
         better = value + around[:, j] > best
         chosen[better] = active[better]
         best = np.maximum(best, value + around[:, j])
     return chosen
+
+
+def _best(a: Array, sizes: int | Array) -> tuple[Array, Array]:
+    """Support (N, K) bool of largest weight given logits, and the log of that weight (N,)."""
+    if not isinstance(sizes, int):
+        return polynomials.best(a, sizes)
+    active = polynomials.top(a, sizes)
+    return active, np.where(active, a, 0.0).sum(axis=1)
 
 
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
@@ -92,12 +101,12 @@ def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) ->
     for j, u in enumerate(model.grid):
         a = numerics.logits(P, u * model.noise, u * model.latent)
         if isinstance(model.sizes, int):
-            of_support = a.sum(axis=1, where=chosen)
+            of_support = np.where(chosen, a, 0.0).sum(axis=1)
             of_support -= numerics.log_binomial(a.shape[1], model.sizes)
         else:
             of_support = polynomials.log_weight(a, chosen, model.sizes)
         joint[:, j] += of_support
-    density: Array = np.logaddexp.reduce(joint, axis=1)
+    density: Array = np.logaddexp.reduce(joint, axis=1) if joint.shape[1] > 1 else joint[:, 0]
     return density
 
 

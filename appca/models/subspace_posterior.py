@@ -16,11 +16,11 @@ from appca.models import numerics, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.draws import ParameterDraw
-from appca.models.em import EMSettings, SubspaceState, Variant, probabilities
+from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
-from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, sampled_rows, share_of
-from appca.models.row_model import RowModel, Weighed, likeliest, support_density, weigh
+from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, share_of
+from appca.models.row_model import RowModel, Weighed, background, likeliest, support_density, weigh
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
@@ -53,45 +53,118 @@ def publish(
     return order
 
 
-UP_TO_LIKELIHOOD = 1 + Description._fields.index("log_likelihood")  # columns of `described`
-
-
 @dataclass(frozen=True, eq=False)
-class BlockwisePosterior(PosteriorOfDraw):
-    """Answers about blocks of centred rows B (n, D) with projections P (n, K), for W'W = I."""
+class SubspacePosterior(PosteriorOfDraw):
+    """Rows y = W (x * z) + mean + e with orthonormal columns; sums over supports are exact.
+
+    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
+    Answers are about blocks of centred rows B (n, D) with projections P (n, K) in noise units.
+    """
 
     components: Array  # (K, D)
     mean: Array  # (D,)
+    noise: Any  # float or (D,)
+    latent: Array  # (K,)
+    n_active: int
+    row_scales: Array | None = None  # (J,), where they are learned
+    row_scale_probabilities: Array | None = None  # (J,)
+    sizes: Array | None = None  # (K + 1,) probabilities, where they are learned
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        del stream
+        return replace(
+            self,
+            components=draw.components,
+            mean=draw.mean,
+            noise=draw.noise,
+            latent=draw.latent,
+            row_scale_probabilities=draw.row_scale_probabilities,
+            sizes=draw.size_probabilities,
+        )
 
     @property
-    def directions(self) -> Array:
-        """Directions (D, K) that centred rows are projected on."""
-        return self.components.T
+    def variant(self) -> Variant:
+        """Which assumptions of the paper's model it gives up."""
+        by_row, learned = self.row_scales is not None, self.sizes is not None
+        return Variant(np.ndim(self.noise) > 0, by_row, learned)
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are multiplied by to be in noise units, (D,) or 1; 0 of constant ones."""
+        psi = np.asarray(self.noise, dtype=np.float64)
+        if psi.ndim == 0:
+            return np.ones(())
+        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
+
+    @property
+    def unit_noise(self) -> float:
+        """Noise variance of rows in noise units."""
+        return 1.0 if np.ndim(self.noise) else float(self.noise)
+
+    @property
+    def row_model(self) -> RowModel:
+        """What decides about a row."""
+        s, grid, weights = self.feature_scale, np.ones(1), np.ones(1)
+        if self.row_scales is not None and self.row_scale_probabilities is not None:
+            grid, weights = self.row_scales, self.row_scale_probabilities
+        s = np.broadcast_to(s, self.components.shape[1])
+        counted = s[s > 0.0]
+        return RowModel(
+            self.unit_noise,
+            self.latent,
+            len(counted),
+            float(np.log(counted).sum()),
+            int(self.n_active) if self.sizes is None else self.sizes,
+            grid,
+            weights,
+        )
 
     @property
     def shrinkage(self) -> Array:
         """Posterior mean (K,) of x over the projection."""
-        raise NotImplementedError
-
-    def chosen(self, B: Array, P: Array) -> Array:
-        """Supports (n, K) bool of largest probability."""
-        raise NotImplementedError
-
-    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
-        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
-        raise NotImplementedError
-
-    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
-        raise NotImplementedError
+        return numerics.posterior(self.unit_noise, self.latent)[0]
 
     def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-        W = self.directions
+        W = self.components.T
+        if np.ndim(self.noise):
+            W = W * np.square(self.feature_scale)[:, None]
         return list(rows.over(lambda block: answer(block.X, block.times(W))))
 
     def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
         return np.concatenate(self._each_block(X, answer))
+
+    def _squares(self, B: Array) -> Array:
+        """Squared lengths (n,) of rows, in noise units."""
+        if not np.ndim(self.noise):
+            return squared_lengths(B)
+        squares = np.empty(len(B))
+        for part, T in tiles(B, None):
+            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
+        return squares
+
+    def _weighed(self, B: Array, P: Array) -> Weighed:
+        return weigh(P, self._squares(B), self.row_model)
+
+    def _log_density(self, P: Array, squares: Array) -> Array:
+        """Log p(y), (n,) in nats; without inclusion where that costs as much again."""
+        model = self.row_model
+        if isinstance(model.sizes, int) and len(model.grid) == 1:
+            a = numerics.logits(P, model.noise, model.latent)
+            log_e = polynomials.log_elementary(a, model.sizes)
+            log_e -= numerics.log_binomial(a.shape[1], model.sizes)
+            return background(squares, model)[:, 0] + log_e
+        return weigh(P, squares, model).log_density
+
+    def chosen(self, B: Array, P: Array) -> Array:
+        """Supports (n, K) bool of largest probability."""
+        model = self.row_model
+        return likeliest(P, self._squares(B) if len(model.grid) > 1 else np.zeros(len(P)), model)
+
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
+        row = self._weighed(B, P)
+        return row.log_density, row.inclusion
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         factor = self.shrinkage if scale is None else self.shrinkage / scale
@@ -105,7 +178,7 @@ class BlockwisePosterior(PosteriorOfDraw):
     def expected(self, X: Array) -> Array:
 
         def mean_scores(B: Array, P: Array) -> Array:
-            expected = self.summed(B, P)[1] * (P * self.shrinkage)
+            expected = self._weighed(B, P).inclusion * (P * self.shrinkage)
             return np.asarray(expected).astype(P.dtype, copy=False)
 
         return self._by_blocks(X, mean_scores)
@@ -118,104 +191,104 @@ class BlockwisePosterior(PosteriorOfDraw):
         rows = self._by_blocks(X, lambda B, P: np.column_stack(self.summed(B, P)))
         return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
 
-    def description(self, X: Array) -> Description:
-        parts = self._each_block(X, self.described)
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        told: list[Any] = columns[:UP_TO_LIKELIHOOD]
-        scales = columns[UP_TO_LIKELIHOOD:]
-        rows = Description._make([*told, np.zeros(len(told[0])), "exact", None])
-        return rows._replace(row_scales=scales[0]) if scales else rows
-
-
-@dataclass(frozen=True, eq=False)
-class SubspacePosterior(BlockwisePosterior):
-    """The paper's model y = W (x * z) + mean + e; sums over supports are exact."""
-
-    noise: float
-    latent: Array  # (K,)
-    n_active: int
-
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
-        del stream
-        components, mean, noise, latent = draw[:4]
-        return replace(self, components=components, mean=mean, noise=noise, latent=latent)
-
-    @property
-    def shrinkage(self) -> Array:
-        return numerics.posterior(self.noise, self.latent)[0]
-
-    def _logits(self, P: Array) -> Array:
-        return numerics.logits(P, self.noise, self.latent)
-
-    def chosen(self, B: Array, P: Array) -> Array:
-        return polynomials.top(self._logits(P), self.n_active)
-
-    def _log_binomial(self) -> float:
-        return numerics.log_binomial(len(self.components), self.n_active)
-
-    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
-        squares = squared_lengths(B)
-        log_e, r = polynomials.inclusion(self._logits(P), self.n_active)
-        nothing = numerics.background(squares, self.noise, B.shape[1])
-        return nothing + log_e - self._log_binomial(), r
+    def log_likelihood(self, X: Array) -> Array:
+        return self._by_blocks(X, lambda B, P: self._log_density(P, self._squares(B)))
 
     def membership(self, X: Array) -> Array:
 
         def probability(B: Array, P: Array) -> Array:
-            a = self._logits(P)
-            chosen = np.where(self.chosen(B, P), a, 0.0).sum(axis=1)
-            return share_of(chosen - polynomials.log_elementary(a, self.n_active))
+            squares, model = self._squares(B), self.row_model
+            chosen = support_density(P, squares, likeliest(P, squares, model), model)
+            return share_of(chosen - self._log_density(P, squares))
 
         return self._by_blocks(X, probability)
 
-    def log_likelihood(self, X: Array) -> Array:
+    def size_probabilities(self, X: Array) -> Array:
+        """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
+        return self._by_blocks(X, lambda B, P: np.asarray(self._weighed(B, P).sizes))
 
-        def log_density(B: Array, P: Array) -> Array:
-            squares = squared_lengths(B)
-            log_e = polynomials.log_elementary(self._logits(P), self.n_active)
-            return numerics.background(squares, self.noise, B.shape[1]) + log_e
-
-        return self._by_blocks(X, log_density) - self._log_binomial()
+    def mean_scales(self, X: Array) -> Array:
+        """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
+        grid = self.row_model.grid
+        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
 
     def probability_of(self, X: Array, Z: Array) -> Array:
-        a = self._by_blocks(X, lambda _B, P: self._logits(P))
-        return share_of(a.sum(axis=1, where=Z) - polynomials.log_elementary(a, self.n_active))
+        P, squares = self._projected(X)
+        given = support_density(P, squares, Z, self.row_model)
+        return share_of(given - self._log_density(P, squares))
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        P = self._by_blocks(X, lambda _B, P: P)
-        Z = polynomials.draw(rng, self._logits(P), self.n_active)
-        shrink, v = numerics.posterior(self.noise, self.latent)
-        drawn = P * shrink + np.sqrt(v) * rng.standard_normal(P.shape)
-        return np.asarray(np.where(Z, drawn, 0.0))
+        P, squares = self._projected(X)
+        model, root = self.row_model, np.ones(1)
+        if self.variant != PAPER:
+            scales = weigh(P, squares, model).scales
+            root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
+        P /= root
+        Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
+        return root * draw_scores(rng, P, Z, model.noise, model.latent)
 
     def likely(self, inclusion: Array) -> Array:
-        return polynomials.top(inclusion, self.n_active)
+        if self.sizes is None:
+            return polynomials.top(inclusion, int(self.n_active))
+        return inclusion > 0.5
+
+    def _projected(self, X: Array) -> tuple[Array, Array]:
+        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
+        parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
+        P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return P, squares
+
+    def description(self, X: Array) -> Description:
+        parts = self._each_block(X, self.described)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        n_first = 1 + Description._fields.index("log_likelihood")
+        told: list[Any] = columns[:n_first]
+        scales = columns[n_first] if columns[n_first:] else None
+        return Description._make([*told, np.zeros(len(told[0])), "exact", scales])
 
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        P = P.astype(np.float64)
-        a = self._logits(P)
-        log_e, inclusion = polynomials.inclusion(a, self.n_active)
-        active = polynomials.top(a, self.n_active)
+        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
+        P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
+        row, active = weigh(P, squares, model), likeliest(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
-        chosen = np.where(active, a, 0.0).sum(axis=1)
-        squares = squared_lengths(B)
-        # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
-        error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
+        if np.ndim(self.noise):
+            components, error = self.components.astype(B.dtype), np.empty(len(B))
+            for part, T in tiles(B, None):
+                error[part] = squared_lengths(T - scores[part].astype(B.dtype) @ components)
+        else:  # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
+            error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
         error /= B.shape[1]
-        background = numerics.background(squares, self.noise, B.shape[1])
-        log_likelihood = background + log_e - self._log_binomial()
-        membership = np.minimum(np.exp(chosen - log_e), 1.0)
-        return scores.astype(B.dtype), active, inclusion, membership, error, log_likelihood
+        membership = share_of(support_density(P, squares, active, model) - row.log_density)
+        scales = () if self.row_scales is None else (row.scales @ model.grid,)
+        scores = scores.astype(B.dtype)
+        return scores, active, row.inclusion, membership, error, row.log_density, *scales
 
     def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-        Z = polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
-        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+        model, (K, D) = self.row_model, self.components.shape
+        deviation = np.ones(1)
+        if self.variant != PAPER:
+            deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
+        Z = _drawn_supports(rng, n, K, model)
+        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
+        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
+        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
+        return rows.astype(self.components.dtype), Z
+
+
+LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
 
 
 def posterior_of(model: Any) -> SubspacePosterior:
-    """Return what a fitted estimator says of rows."""
-    noise, latent = model.noise_variance_, model.latent_variance_
-    return SubspacePosterior(model.components_, model.mean_, noise, latent, model.n_active_)
+    """Return what a fitted estimator says of rows, whatever it was fitted by."""
+    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
+    return SubspacePosterior(
+        model.components_,
+        model.mean_,
+        model.noise_variance_,
+        model.latent_variance_,
+        model.n_active_,
+        *learned,
+    )
 
 
 class Gate(NamedTuple):
@@ -277,163 +350,8 @@ def _active_scale(model: Any, rows: Observations) -> Array:
     return np.where(scale > 0.0, scale, 1.0)
 
 
-LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
-
-
-@dataclass(frozen=True, eq=False)
-class VariantPosterior(BlockwisePosterior):
-    """aPPCA that gives up some of the paper's assumptions; sums are exact.
-
-    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
-    """
-
-    noise: Any  # float or (D,)
-    latent: Array  # (K,)
-    n_active: int
-    row_scales: Array | None  # (J,), where they are learned
-    row_scale_probabilities: Array | None  # (J,)
-    sizes: Array | None  # (K + 1,) probabilities, where they are learned
-
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
-        del stream
-        return replace(
-            self,
-            components=draw.components,
-            mean=draw.mean,
-            noise=draw.noise,
-            latent=draw.latent,
-            row_scale_probabilities=draw.row_scale_probabilities,
-            sizes=draw.size_probabilities,
-        )
-
-    @property
-    def variant(self) -> Variant:
-        """Which assumptions it gives up."""
-        by_row, learned = self.row_scales is not None, self.sizes is not None
-        return Variant(np.ndim(self.noise) > 0, by_row, learned)
-
-    @property
-    def feature_scale(self) -> Array:
-        """What features are multiplied by (D,) to be in noise units; 0 of constant ones."""
-        psi = np.asarray(self.noise, dtype=np.float64)
-        if psi.ndim == 0:
-            return np.ones(self.components.shape[1])
-        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
-
-    @property
-    def unit_noise(self) -> float:
-        """Noise variance of rows in noise units."""
-        return 1.0 if np.ndim(self.noise) else float(self.noise)
-
-    @property
-    def row_model(self) -> RowModel:
-        """What decides about a row."""
-        s, grid, weights = self.feature_scale, np.ones(1), np.ones(1)
-        if self.row_scales is not None and self.row_scale_probabilities is not None:
-            grid, weights = self.row_scales, self.row_scale_probabilities
-        return RowModel(
-            self.unit_noise,
-            self.latent,
-            int((s > 0.0).sum()),
-            float(np.log(s[s > 0.0]).sum()),
-            int(self.n_active) if self.sizes is None else self.sizes,
-            grid,
-            weights,
-        )
-
-    @property
-    def directions(self) -> Array:
-        return self.components.T * np.square(self.feature_scale)[:, None]
-
-    def _squares(self, B: Array) -> Array:
-        squares = np.empty(len(B))
-        for part, T in tiles(B, None):
-            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
-        return squares
-
-    def _weighed(self, B: Array, P: Array) -> Weighed:
-        return weigh(P, self._squares(B), self.row_model)
-
-    def chosen(self, B: Array, P: Array) -> Array:
-        return likeliest(P, self._squares(B), self.row_model)
-
-    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
-        row = self._weighed(B, P)
-        return row.log_density, row.inclusion
-
-    @property
-    def shrinkage(self) -> Array:
-        return numerics.posterior(self.unit_noise, self.latent)[0]
-
-    def size_probabilities(self, X: Array) -> Array:
-        """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
-        return self._by_blocks(X, lambda B, P: np.asarray(self._weighed(B, P).sizes))
-
-    def mean_scales(self, X: Array) -> Array:
-        """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
-        grid = self.row_model.grid
-        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
-
-    def probability_of(self, X: Array, Z: Array) -> Array:
-        P, squares = self._projected(X)
-        row = weigh(P, squares, self.row_model)
-        return share_of(support_density(P, squares, Z, self.row_model) - row.log_density)
-
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        P, squares = self._projected(X)
-        row, model = weigh(P, squares, self.row_model), self.row_model
-        root = np.sqrt(model.grid[draw_categories(rng, row.scales)])[:, None]
-        P /= root
-        Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
-        return root * draw_scores(rng, P, Z, model.noise, model.latent)
-
-    def likely(self, inclusion: Array) -> Array:
-        if self.sizes is None:
-            return polynomials.top(inclusion, int(self.n_active))
-        return inclusion > 0.5
-
-    def _projected(self, X: Array) -> tuple[Array, Array]:
-        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
-        parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
-        P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return P, squares
-
-    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
-        row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        scores = np.where(active, P * self.shrinkage, 0.0).astype(B.dtype)
-        components, error = self.components.astype(B.dtype), np.empty(len(B))
-        for part, T in tiles(B, None):
-            error[part] = squared_lengths(T - scores[part] @ components) / B.shape[1]
-        membership = share_of(support_density(P, squares, active, model) - row.log_density)
-        scales = () if self.row_scales is None else (row.scales @ model.grid,)
-        return scores, active, row.inclusion, membership, error, row.log_density, *scales
-
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-        model, (K, D) = self.row_model, self.components.shape
-        deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        Z = _drawn_supports(rng, n, K, model)
-        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
-        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
-        return rows.astype(self.components.dtype), Z
-
-
-def extended_posterior_of(model: Any) -> VariantPosterior:
-    """Return what a fitted estimator says of rows, whatever it was fitted by."""
-    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
-    return VariantPosterior(
-        model.components_,
-        model.mean_,
-        model.noise_variance_,
-        model.latent_variance_,
-        model.n_active_,
-        *learned,
-    )
-
-
 def state_of(
-    fitted: VariantPosterior, rows: Observations, settings: EMSettings
+    fitted: SubspacePosterior, rows: Observations, settings: EMSettings
 ) -> SubspaceState | None:
     """Return a fit as a state of EM on these rows, if it is one of the same variant and K."""
     K, D = fitted.components.shape
@@ -445,9 +363,8 @@ def state_of(
     if settings.learn_mean and rows.origin is not None:
         offset = fitted.mean.astype(np.float64) - rows.origin
     sizes = np.asarray(model.sizes) if has.learn_sizes else None
-    W = polar(s[:, None] * fitted.components.T)
+    W = polar(np.atleast_1d(s)[:, None] * fitted.components.T)
     weights = onto_grid(model.grid, model.weights, settings.grid)
-    s = s if has.by_feature else np.ones(())
     return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
 
 
