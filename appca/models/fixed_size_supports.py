@@ -15,7 +15,6 @@ What a row gets depends on its numbers and its seed only, not on the blocks or t
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -36,7 +35,7 @@ from appca.models.supports import (
     SupportEstimate,
     SupportMoments,
 )
-from appca.models.threads import cores, single_threaded_blas
+from appca.models.threads import in_order, single_threaded_blas
 
 T = TypeVar("T")
 
@@ -146,12 +145,7 @@ def _take(rows: RowSupports, part: slice) -> RowSupports:
 def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
     """Do the work on blocks of n rows in threads; give its results in order."""
     size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
-    parts = [slice(start, start + size) for start in range(0, n, size)]
-    if len(parts) < 2:  # threads cost more than a few rows
-        yield from map(work, parts)
-        return
-    with ThreadPoolExecutor(min(len(parts), cores())) as pool:
-        yield from pool.map(work, parts)
+    return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
 
 
 SETS_IN_PASSING = 256  # summed in every E step or sweep

@@ -101,10 +101,13 @@ def _precise(rows: Rows) -> Rows:
     return rows if rows.origin is None else rows._replace(origin=rows.origin.astype(np.float64))
 
 
-def _tiles(block: Block) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block."""
+def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[slice, slice, Array]]:
+    """Yield rows, columns and centred float64 numbers of all tiles of a block.
+
+    Each tile takes the place of the one before.
+    """
     n, d = block.X.shape
-    width = min(d, MOST_COLUMNS)
+    width = min(d, most_columns)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)
     place = np.empty(height * width)
     for top in range(0, n, height):
@@ -149,24 +152,12 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     return np.concatenate(list(rows.over_uncentred(partial(_mean_squares, H=H, C=C))))
 
 
-def _row_tiles(block: Block) -> Iterator[tuple[slice, Array]]:
-    """Yield rows of a block, centred, in float64."""
-    n, d = block.X.shape
-    height = max(1, TILE_BYTES // (d * np.dtype(np.float64).itemsize))
-    for start in range(0, n, height):
-        part = slice(start, min(start + height, n))
-        B = block.X[part].astype(np.float64, order="C")
-        if block.origin is not None:
-            B -= block.origin
-        yield part, B
-
-
 def _projected(block: Block, W: Array) -> tuple[Array, Array]:
     from appca.models import product_kernels as kernels
 
     n = len(block.X)
     P, squares = np.empty((n, W.shape[1])), np.empty(n)
-    for part, B in _row_tiles(block):
+    for part, _, B in _tiles(block, block.X.shape[1]):
         kernels.multiply(B, W, P[part])
         kernels.squares(B, squares[part])
     return P, squares
@@ -177,7 +168,7 @@ def _mean_squares(block: Block, H: Array, C: Array) -> Array:
 
     squares = np.empty(len(block.X))
     H = H[block.part]
-    for part, B in _row_tiles(block):
+    for part, _, B in _tiles(block, block.X.shape[1]):
         kernels.subtract(H[part], C, B)
         kernels.squares(B, squares[part])
     squares /= block.X.shape[1]

@@ -41,7 +41,7 @@ NEAR = 10.0
 class Observations(Protocol):
     """What EM needs of the data: sums over blocks of rows, wherever the rows are.
 
-    `Rows` hold them in memory, `streams.Stream` reads them again in each pass, `dask_rows.DaskRows`
+    `Rows` hold them in memory, `blocks.Stream` reads them again in each pass, `blocks.DaskRows`
     leaves them with the workers of a cluster; nothing but `work`, with its d x K numbers, and the
     sums it returns needs to travel.
     """

@@ -22,6 +22,7 @@ ROUTES = {"tables": 10**9, "points": 0}  # components up to which there are tabl
 def route(request, monkeypatch):
     """Each way, whatever K is."""
     monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", ROUTES[request.param])
+    monkeypatch.setattr(polynomials, "MOST_ENTRIES", 0)
     return request.param
 
 
@@ -77,7 +78,7 @@ def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
 def test_points_equal_tables(seed, n_columns, n_active, scale, monkeypatch):
     a = np.random.default_rng(seed).standard_normal((20, n_columns)) * scale
     a[10:] = np.round(a[10:])  # with ties
-    log_e, r = polynomials.inclusion(a, n_active)
+    log_e, r = polynomials.by_points(a, n_active)
     monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", n_columns)
     expected_log_e, expected_r = polynomials.inclusion(a, n_active)
     np.testing.assert_allclose(r, expected_r, rtol=0, atol=log_error(a))
