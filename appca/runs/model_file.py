@@ -1,10 +1,8 @@
 """A fitted model in one file (NPZ, no pickle), and back again: the same numbers on new rows.
 
-The file holds, by name, the arrays of a run that answers about new rows depend on
-(`FittedModel.model_arrays`) and ``run``: a JSON text with ``config`` (`RunConfig.to_dict`) and
-``info`` (`RunInfo.to_dict`).
-Further arrays are left alone: the file of ``appca fit --out NAME.npz``, which holds what was said
-of the rows too, is such a file.
+The file holds the arrays that queries about new rows depend on (`FittedModel.model_arrays`), and
+``run``: a JSON text with ``config`` (`RunConfig.to_dict`) and ``info`` (`RunInfo.to_dict`).
+Further arrays are ignored, such as the description of the rows in ``appca fit --out NAME.npz``.
 """
 
 import io
@@ -30,7 +28,7 @@ RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names o
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds."""
+    """The contents of a model file."""
 
     config: RunConfig
     info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
@@ -194,8 +192,8 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
         return _read(Packed(name, stream), name)
 
 
-def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
-    """Read what the file says of its model: settings, and how the fit went."""
+def _read(packed: Packed, name: str) -> ModelFile:
+    """Read settings, facts of the fit, arrays and names."""
     if f"{RUN}.npy" not in packed:
         msg = (
             f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page Export, "
@@ -214,14 +212,9 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
         why = str(error).removesuffix(".")
         msg = f"“{name}” does not say which model it holds ({why}); save the model again."
         raise InputError(msg) from error
-    return config, about.info
-
-
-def _read(packed: Packed, name: str) -> ModelFile:
-    config, info = _said(packed, name)
     model = _model_of(packed, name, config.model, FittedModel.from_arrays, config)
     listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
-    return ModelFile(config, info, model, tuple(map(str, listed)))
+    return ModelFile(config, about.info, model, tuple(map(str, listed)))
 
 
 def _model_of(
@@ -250,15 +243,30 @@ def _model_of(
 
 
 def fits_together(model: FittedModel) -> bool:
-    """Whether arrays are of one model: others would fail later, and less clearly."""
-    before = model.preprocessing
+    """Whether arrays are of one model: others would fail later, and less clearly.
+
+    The noise variance is one for all features or one each, 0 for constant ones; learned sizes and
+    scales are positive.
+    """
+    before, noise = model.preprocessing, np.atleast_1d(model.noise_variance)
     if model.components.ndim != 2 or before.offset.ndim != 1:
         return False
     K, D = model.components.shape
-    return (
+    learned = (
+        model.size_probabilities,
+        model.row_scale_values,
+        model.row_scale_probabilities,
+    )
+    sizes, scales, p = (np.atleast_1d(1.0 if value is None else value) for value in learned)
+    return bool(
         model.mean.shape == (D,)
-        and _is_noise(model.noise_variance, D)
-        and _are_probabilities(model, K)
+        and noise.shape in {(1,), (D,)}
+        and (noise >= 0).all()
+        and (noise > 0).any()
+        and (model.size_probabilities is None or sizes.shape == (K + 1,))
+        and sizes.ndim == scales.ndim == 1
+        and scales.shape == p.shape
+        and all((value > 0).all() for value in (sizes, scales, p))
         and (model.n_active is None or 1 <= model.n_active <= K)
         and model.latent_variance.shape == model.scale.shape == (K,)
         and model.explained_variance.shape == (K,)
@@ -266,24 +274,3 @@ def fits_together(model: FittedModel) -> bool:
         and before.n_features == D
         and all(np.isfinite(value).all() for value in model.model_arrays().values())
     )
-
-
-def _is_noise(noise: float | np.ndarray, n_features: int) -> bool:
-    """Whether it may be the noise variance of all features, or of each, 0 of constant ones."""
-    each = np.atleast_1d(noise)
-    return each.shape in {(1,), (n_features,)} and bool((each >= 0).all() and (each > 0).any())
-
-
-def _are_probabilities(model: FittedModel, n_components: int) -> bool:
-    """Whether what a variant has learned of sizes and scales has the right shapes and signs."""
-    sizes, scales, p = (
-        np.atleast_1d(1.0 if value is None else value)
-        for value in (
-            model.size_probabilities,
-            model.row_scale_values,
-            model.row_scale_probabilities,
-        )
-    )
-    fits = model.size_probabilities is None or sizes.shape == (n_components + 1,)
-    fits = fits and sizes.ndim == 1 and scales.ndim == 1 and scales.shape == p.shape
-    return bool(fits and all((value > 0).all() for value in (sizes, scales, p)))

@@ -29,7 +29,7 @@ FILE = "numbers.json"  # in the folder of a run
 
 
 class Numbering(NamedTuple):
-    """How people see the components of a run: of components 1, 2, ... K."""
+    """Order, signs and names of components 1, 2, ... K on screen."""
 
     order: tuple[int, ...]  # (K,) the row, from 0, that the estimator gave it
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
@@ -48,7 +48,7 @@ class Numbering(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """What is stored of a run, in the order of the estimator."""
+    """The stored numbering of a run, in the order of the estimator."""
 
     numbers: tuple[int, ...]  # (K,) of the directions in the registry, all different
     signs: tuple[int, ...]  # (K,) before the registry turns any
@@ -161,7 +161,7 @@ class ComponentNumbers:
     def _decided(
         self, run: Run, screen: np.ndarray | None, new_labels: Labels | None = None
     ) -> tuple[_Stored, _Registry]:
-        """Return what is stored of a run, decided now where nothing is, and the registry."""
+        """Return the stored numbering of a run, decided now if there is none, and the registry."""
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
         if stored is not None:  # the registry may be lost: the run still knows
@@ -169,30 +169,27 @@ class ComponentNumbers:
             if lost:
                 signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
                 registry = registry.followed_by(numbers, rows[lost] * signs)
-                self._keep(run.config, registry)
+                with suppress(OSError):
+                    self._write(run.config, registry)
             return stored, registry
         old = set(registry.numbers.tolist())
         stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
         stored, registry = _with_labels(stored, registry, run, old, new_labels or labels(run))
-        self._keep(run.config, registry)
+        with suppress(OSError):
+            self._write(run.config, registry)
         with suppress(OSError):
             _store(run, stored)
         return stored, registry
-
-    def _keep(self, config: RunConfig, registry: _Registry) -> None:
-        with suppress(OSError):
-            self._write(config, registry)
 
     def _write(self, config: RunConfig, registry: _Registry) -> None:
         write_numbered(self._file(config), registry._asdict(), "The numbers of components")
 
     def _read(self, config: RunConfig, n_features: int) -> _Registry:
-        registry = or_none(lambda: _registry_in(self._file(config)))
-        if registry is not None and registry.directions.shape == (
-            len(registry.numbers),
-            n_features,
-        ):
-            return registry
+        arrays = or_none(lambda: read_numbered(self._file(config), "The numbers of components"))
+        if arrays is not None and set(_Registry._fields) <= set(arrays):
+            registry = _Registry(*(arrays[name] for name in _Registry._fields))
+            if registry.directions.shape == (len(registry.numbers), n_features):
+                return registry
         return _nothing(n_features)
 
     def _file(self, config: RunConfig) -> Path:
@@ -257,21 +254,17 @@ def _matched(
     numbers[ours] = registry.numbers[theirs]
     new = np.flatnonzero(numbers == 0)
     numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
-    places = _places(power, {k: there for k, (there, _) in on_screen.items()})
+    # a component keeps the place on screen; the others take the free ones
+    there = {k: place for k, (place, _) in on_screen.items()}
+    placed = {k: place for k, place in there.items() if place < K}
+    free = iter(sorted(set(range(K)) - set(placed.values())))
+    falling = np.argsort(-power, kind="stable").tolist()
+    rest = sorted((k for k in falling if k not in placed), key=lambda k: there.get(k, np.inf))
+    placed |= {k: next(free) for k in rest}
+    places = [placed[k] for k in range(K)]
     registry = registry.followed_by(numbers[new], rows[new] * signs[new, None])
     stored = _Stored(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * K, _from_one(places))
     return stored, registry
-
-
-def _places(power: np.ndarray, before: dict[int, int]) -> list[int]:
-    """Return the place (K,) of each component, counted from 0: that of before if there is one."""
-    K = len(power)
-    kept = {k: place for k, place in before.items() if place < K}
-    free = iter(sorted(set(range(K)) - set(kept.values())))
-    falling = np.argsort(-power, kind="stable").tolist()
-    rest = sorted((k for k in falling if k not in kept), key=lambda k: before.get(k, np.inf))
-    places = kept | {k: next(free) for k in rest}
-    return [places[k] for k in range(K)]
 
 
 def _from_one(places: Sequence[int] | np.ndarray) -> tuple[int, ...]:
@@ -279,7 +272,7 @@ def _from_one(places: Sequence[int] | np.ndarray) -> tuple[int, ...]:
 
 
 def _pairs(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return which go together so that they are most alike, at least so much."""
+    """Match rows to columns by the largest total, at least `least` each."""
     from scipy.optimize import linear_sum_assignment
 
     worth = np.where(values >= least, values, -1.0)
@@ -291,11 +284,6 @@ def _pairs(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
 def _nothing(n_features: int) -> _Registry:
     none = np.empty(0, np.int64)
     return _Registry(none, np.empty((0, n_features)), none.astype(bool), none.astype(str))
-
-
-def _registry_in(file: Path) -> _Registry:
-    arrays = read_numbered(file, "The numbers of components")
-    return _Registry(*(arrays[name] for name in _Registry._fields))
 
 
 def _with_labels(
@@ -318,7 +306,7 @@ def _with_labels(
 
 
 def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
-    """Add what the registry says now to what is stored of a run."""
+    """Combine the stored numbering of a run with the registry."""
     order = tuple(int(row) for row in np.argsort(stored.places))
     signs, names = [], []
     for row in order:
@@ -330,7 +318,7 @@ def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
 
 
 def _stored(run: Run) -> _Stored | None:
-    """Return what a run's folder has; None where there is nothing, or something damaged.
+    """Return the stored numbering of a run; None where there is none, or it is damaged.
 
     A run that was numbered with gaps, when numbers were those of the registry, keeps that order.
     """

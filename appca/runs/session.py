@@ -1,4 +1,4 @@
-"""What a person works on, in one file that opens on another machine: data, runs, selections, names.
+"""The work of a person in one file that opens on another machine: data, runs, selections, names.
 
 A session file (``NAME.appca``) is a zip of
 
@@ -85,7 +85,7 @@ _RuleText = Annotated[str, Meta(max_length=20_000)]
 
 
 class _Contents(Struct):
-    """What is in a session file."""
+    """The description in a session file."""
 
     dataset: _AboutData
     runs: Annotated[list[_AboutRun], Meta(max_length=MOST_RUNS)]
@@ -97,7 +97,7 @@ class _Contents(Struct):
 
 
 class Session(NamedTuple):
-    """What is to be packed."""
+    """The contents of a session file to write."""
 
     dataset: Dataset
     runs: Sequence[Run]  # of this data set
@@ -109,7 +109,7 @@ class Session(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """What came out of a session file and is now in the stores."""
+    """The contents of a session file that are now in the stores."""
 
     dataset: str  # digest
     runs: tuple[str, ...]  # ids
@@ -136,9 +136,14 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     members = {f"data/{name}.npy": values for name, values in arrays.items()}
     numbers = ComponentNumbers(usual_home() if home is None else home)
     numberings = [numbers.of_run(run) for run in session.runs]
+    about_runs = []
     for i, (run, numbering) in enumerate(zip(session.runs, numberings, strict=True)):
         arrays = numbered(run.fitted, numbering).to_arrays()
         members |= {f"runs/{i}/{name}.npy": values for name, values in arrays.items()}
+        order, signs, names = numbering
+        about = {"config": run.config.of_import(None).to_dict(), "info": run.info.to_dict()}
+        shown = {"names": names, "signs": [1] * len(order), "rows": order, "turned": signs}
+        about_runs.append({**about, "name": run.custom_name, "components": shown})
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
         members["selections/selected.npy"] = session.selected
@@ -150,7 +155,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "version": VERSION,
         "versions": versions(),
         "dataset": dataset.about() | {"digest": dataset.digest, "included": with_data},
-        "runs": list(map(_about_run, session.runs, numberings)),
+        "runs": about_runs,
         "selections": [kept.name for kept in session.selections],
         "opened": ids.get(session.opened or ""),
         "look": dict(session.look),
@@ -193,16 +198,28 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
         raise _damaged(name, error) from error
-    places = [_place(RunStore(home), part) for part in runs]
-    digest = _keep_data(DatasetStore(home), dataset)
-    ids = [_keep(home, config, part) for config, part in zip(places, runs, strict=True)]
+    store, fits = RunStore(home), [part.config.of_import(None) for part in runs]
+    # a run is stored as imported unless it is the fit that is here
+    places = [
+        fit if _is_fit(store.get(fit.id), part) else fit.of_import(part.result.fitted.digest())
+        for fit, part in zip(fits, runs, strict=True)
+    ]
+    here = or_none(partial(DatasetStore(home).get, dataset.digest))  # keeps its name and source
+    digest = DatasetStore(home).put(dataset) if here is None else here.digest
+    ids = []
+    for config, part in zip(places, runs, strict=True):
+        stored = store.get(config.id)
+        title = None if stored is not None and stored.named else part.name
+        run = store.save(config, part.result, title)
+        ComponentNumbers(home).adopt(run, part.numbering)
+        ids.append(run.id)
     rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
     named = zip(contents.selections, masks, rules, strict=False)
     saved = [SavedSelection(name, mask, 0.0, rule) for name, mask, rule in named]
     kept = _keep_selections(SelectionStore(home), dataset, saved)
-    here = {part.config.of_import(None).id: at for part, at in zip(runs, ids, strict=True)}
-    umap.keep(umap.of_runs(maps, here), home)
-    opened = here.get(contents.opened or "")
+    stored_as = {fit.id: run_id for fit, run_id in zip(fits, ids, strict=True)}
+    umap.keep(umap.of_runs(maps, stored_as), home)
+    opened = stored_as.get(contents.opened or "")
     return Unpacked(digest, tuple(ids), kept, selected, opened, contents.look)
 
 
@@ -211,8 +228,15 @@ def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
 
     Raises InputError also when the file takes more of either than its size allows.
     """
+
+    def received(place: Path, facts: dict[str, Any]) -> Unpacked:
+        stored = place / NOW
+        selected = np.load(stored, allow_pickle=False) if stored.exists() else None
+        lists = {"runs": tuple(facts["runs"]), "selections": tuple(facts["selections"])}
+        return Unpacked(**{**facts, **lists, "selected": selected})
+
     limits = ReadLimits(scratch=scratch)
-    return work_apart(TASK, _received, [(name, file)], limits=limits, home=str(home))
+    return work_apart(TASK, received, [(name, file)], limits=limits, home=str(home))
 
 
 def unpack_here(
@@ -227,14 +251,8 @@ def unpack_here(
     return result._replace(selected=None)._asdict()
 
 
-def _received(place: Path, facts: dict[str, Any]) -> Unpacked:
-    selected = np.load(place / NOW, allow_pickle=False) if (place / NOW).exists() else None
-    runs, kept = tuple(facts["runs"]), tuple(facts["selections"])
-    return Unpacked(facts["dataset"], runs, kept, selected, facts["opened"], facts["look"])
-
-
 def _contents(packed: Packed) -> _Contents:
-    """Read and check what the file says is in it."""
+    """Read and check the description of the contents."""
     name = shortened(packed.name)
     if CONTENTS not in packed:
         msg = f"“{name}” is not a session file; save one on the page Export."
@@ -267,16 +285,6 @@ class _RunParts(NamedTuple):
     result: FitResult
     name: str | None
     numbering: Numbering
-
-
-def _about_run(run: Run, numbering: Numbering) -> dict[str, Any]:
-    order, signs, names = numbering
-    return {
-        "config": run.config.of_import(None).to_dict(),
-        "info": run.info.to_dict(),
-        "name": run.custom_name,
-        "components": {"names": names, "signs": [1] * len(order), "rows": order, "turned": signs},
-    }
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
@@ -369,34 +377,11 @@ def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
     return mask
 
 
-def _place(store: RunStore, parts: _RunParts) -> RunConfig:
-    """Return the settings under which a run is stored: those of a fit if this is the fit here."""
-    fit = parts.config.of_import(None)
-    stored = store.get(fit.id)
-    if stored is not None and _has(stored, parts.result.fitted.to_arrays()):
-        return fit
-    return fit.of_import(parts.result.fitted.digest())
-
-
-def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
-    """Store data that are not here; those that are keep the name and source they have here."""
-    here = or_none(partial(store.get, dataset.digest))
-    return store.put(dataset) if here is None else here.digest
-
-
-def _keep(home: Path, config: RunConfig, parts: _RunParts) -> str:
-    store = RunStore(home)
-    stored = store.get(config.id)
-    name = parts.name if stored is None or not stored.named else None
-    run = store.save(config, parts.result, name)
-    ComponentNumbers(home).adopt(run, parts.numbering)
-    return run.id
-
-
-def _has(run: Run, arrays: dict[str, np.ndarray]) -> bool:
+def _is_fit(run: Run | None, parts: _RunParts) -> bool:
     """Whether a run has these arrays; 0.0 equals -0.0, which no order on screen keeps."""
+    arrays = parts.result.fitted.to_arrays()
     try:
-        stored = run.fitted.to_arrays()
+        stored = run.fitted.to_arrays() if run is not None else {}
     except InputError:  # they are damaged
         return False
     return stored.keys() == arrays.keys() and all(

@@ -35,7 +35,7 @@ from appca.words import InputError, reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
-LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.store`
+LABELS = "labels.json"  # names and signs of components
 _NAME_LENGTH = 120
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
@@ -133,10 +133,16 @@ class RunStore:
             if present is None:
                 # a damaged run keeps the name that a person gave it
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
-                meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
+                facts = {"config": config.to_dict(), "info": result.info.to_dict()}
+                meta: dict[str, Any] = {"id": config.id, **facts}
+                meta |= {"name": _tidy(name), "created": time.time(), "origin": origin}
+                arrays = result.fitted.to_arrays()
                 files.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
-            self._prune()
+            for run in [run for run in self.list() if not run.kept][LIVE_RUNS_KEPT:]:
+                now = self.get(run.id)  # it may have been given a name meanwhile
+                if now is not None and not now.kept:
+                    files.discard(run.path)
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
@@ -155,7 +161,7 @@ class RunStore:
             meta["name"] = _tidy(name) or meta["name"]
             meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
             _write_meta(run.path, meta)
-        return self._readable(run.path)
+        return _readable(run.path)
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, also of a shared home; None when it is not there or damaged.
@@ -170,13 +176,13 @@ class RunStore:
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
-        runs = (self._readable(folder) for folder in self._folders())
+        runs = (_readable(folder) for folder in self._folders())
         return sorted((run for run in runs if run), key=lambda run: -run.created)
 
     def damaged(self) -> tuple[DamagedRun, ...]:
-        """Say which runs cannot be read, and in one sentence each why."""
-        damages = (self._damage(folder) for folder in self._folders())
-        return tuple(damage for damage in damages if damage is not None)
+        """Return the runs that cannot be read, with one sentence each."""
+        sentences = ((folder.name, self.damage(folder.name)) for folder in self._folders())
+        return tuple(DamagedRun(name, sentence) for name, sentence in sentences if sentence)
 
     def problems(self) -> tuple[str, ...]:
         """One sentence for each damaged run."""
@@ -186,8 +192,14 @@ class RunStore:
         """Return the sentence about one run; None when it is sound or not there."""
         if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
             return None
-        damage = self._damage(self.folder / run_id)
-        return damage and damage.sentence
+        try:
+            _read(self.folder / run_id)
+        except OtherFormat as error:
+            return str(error)
+        except _UNREADABLE as error:
+            why = f"Fit {run_id} is damaged ({reason(error)}) and left out; "
+            return f"{why}delete it or fit it again."
+        return None
 
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run a name; an empty one brings back the name made from the settings.
@@ -232,29 +244,6 @@ class RunStore:
     def _folders(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
 
-    def _damage(self, folder: Path) -> DamagedRun | None:
-        try:
-            _read(folder)
-        except OtherFormat as error:
-            return DamagedRun(folder.name, str(error))
-        except _UNREADABLE as error:
-            why = f"Fit {folder.name} is damaged ({reason(error)}) and left out; "
-            return DamagedRun(folder.name, f"{why}delete it or fit it again.")
-        return None
-
-    def _readable(self, folder: Path) -> Run | None:
-        try:
-            return _read(folder)
-        except _UNREADABLE:
-            return None
-
-    def _prune(self) -> None:
-        live = [run for run in self.list() if not run.kept]
-        for run in live[LIVE_RUNS_KEPT:]:
-            now = self.get(run.id)  # it may have been given a name meanwhile
-            if now is not None and not now.kept:
-                files.discard(run.path)
-
 
 def is_passing(error: BaseException | None) -> bool:
     """Whether reading failed for want of memory, files or rights, and not for what the file is."""
@@ -295,6 +284,12 @@ def _read(folder: Path) -> Run:
     )
 
 
+def _readable(folder: Path) -> Run | None:
+    with suppress(*_UNREADABLE):
+        return _read(folder)
+    return None
+
+
 def changeable(run: Run, folder: Path) -> Run:
     """Return a run that may be changed: of one in a shared home, a copy in the folder of runs.
 
@@ -302,15 +297,15 @@ def changeable(run: Run, folder: Path) -> Run:
     """
     if not run.is_shared:
         return run
+
+    def fill(draft: Path) -> None:
+        for file in run.path.iterdir():
+            with files.solid(draft / file.name) as copy:
+                copy.write(file.read_bytes())
+
     with storing("The fit", folder):
-        files.put_folder(folder / run.id, lambda draft: _copied(run.path, draft), _is_sound)
+        files.put_folder(folder / run.id, fill, _is_sound)
     return _read(folder / run.id)
-
-
-def _copied(folder: Path, draft: Path) -> None:
-    for file in folder.iterdir():
-        with files.solid(draft / file.name) as copy:
-            copy.write(file.read_bytes())
 
 
 def _is_sound(folder: Path) -> bool:
@@ -325,7 +320,7 @@ def _is_sound(folder: Path) -> bool:
 
 
 def remedy(config: RunConfig) -> str:
-    """Say what brings back a run whose arrays are damaged."""
+    """Return the remedy for damaged arrays."""
     return "fit it again" if config.imported is None else "open the file that it came in again"
 
 
@@ -344,19 +339,8 @@ def title(config: RunConfig) -> str:
 
 
 def _marked(name: str | None, config: RunConfig) -> str | None:
-    """Say behind a name where the run did not come from a fit on this machine."""
+    """Mark the name of a run that was not fitted on this machine."""
     return f"{name} (imported)" if name and config.imported is not None else name
-
-
-def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -> dict[str, Any]:
-    return {
-        "id": config.id,
-        "config": config.to_dict(),
-        "info": result.info.to_dict(),
-        "name": _tidy(name),
-        "created": time.time(),
-        "origin": origin,
-    }
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -378,8 +362,8 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
 
 
-def _tidy(name: str | None) -> str | None:
-    return " ".join((name or "").split())[:_NAME_LENGTH] or None
+def _tidy(name: object, most: int = _NAME_LENGTH) -> str | None:
+    return " ".join(str(name or "").split())[:most] or None
 
 
 @lru_cache(maxsize=4)
@@ -478,7 +462,7 @@ NAME_LENGTH = 40
 
 
 class Labels(NamedTuple):
-    """What a person said of each component."""
+    """Names and signs that a person gave to components."""
 
     names: tuple[str, ...]  # (K,) empty where none was given
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
@@ -494,7 +478,7 @@ def labels(run: Run) -> Labels:
 
 
 def damage(run: Run) -> str | None:
-    """Say in one sentence why the names that were given cannot be read; None where all is well."""
+    """Return the sentence that names cannot be read; None if they can, or if there are none."""
     try:
         _read_labels(run, len(run.fitted.components))
     except FileNotFoundError:
@@ -518,7 +502,7 @@ def put(run: Run, labels: Labels) -> Labels:
 
 def _read_labels(run: Run, k: int) -> Labels:
     kept = read_json(run.path / FILE, _words(run))
-    names = tuple(_tidy_labels(name) for name in kept["names"])
+    names = tuple(_tidy(name, NAME_LENGTH) or "" for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     if not len(names) == len(signs) == k:
         msg = f"they are not those of {k} components"
@@ -528,7 +512,3 @@ def _read_labels(run: Run, k: int) -> Labels:
 
 def _words(run: Run) -> str:
     return f"The names of fit {run.id}"
-
-
-def _tidy_labels(name: object) -> str:
-    return " ".join(str(name).split())[:NAME_LENGTH]
