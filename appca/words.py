@@ -131,7 +131,7 @@ _NEAR, _LISTED = 3, 6  # names that a refusal offers
 _APP = ("brotli", "h5py", "nibabel", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
     **dict.fromkeys(_APP, "app"),
-    **dict.fromkeys(("pandas", "pyarrow"), "tables"),
+    **dict.fromkeys(("pandas", "pyarrow", "python_calamine", "charset_normalizer"), "tables"),
     **dict.fromkeys(("jax", "optax"), "vae"),
     "arviz": "mcmc",
     "anndata": "anndata",

@@ -65,7 +65,8 @@ def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
         key: {re.split(r"[\[><]", one)[0] for one in extras[key]}
         for key in ("app", "vae", "mcmc", "anndata", "dask", "notebook", "tables")
     }
-    called = {"PIL": "pillow", "umap": "umap-learn"}
+    called = {"PIL": "pillow", "umap": "umap-learn", "python_calamine": "python-calamine"}
+    called |= {"charset_normalizer": "charset-normalizer"}
     named = {called.get(package, package): extra for package, extra in EXTRAS.items()}
     assert set(named) == set().union(*brought.values())
     assert all(name in brought[extra] for name, extra in named.items())

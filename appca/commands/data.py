@@ -116,7 +116,8 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
     labels = {
         f"label_{key}" if key in names else key: dataset.labels[key] for key in dataset.labels
     }
-    front = pd.DataFrame({"id": dataset.ids.astype(object)} | labels)
+    name = "row" if "id" in {*names, *labels} else "id"
+    front = pd.DataFrame({name: dataset.ids.astype(object)} | labels)
     values = pd.DataFrame(dataset.with_gaps(), columns=list(names))
     return pd.concat([front, values], axis=1)
 
@@ -127,6 +128,11 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     lines = found.facts(report, dataset)
     for name in list(report.get("likely_labels", {}))[:1]:
         lines["Features that may be labels"] += f"; --label {shlex.quote(name)} makes it one"
+    for values in list(report.get("far", {}).values())[:1]:
+        hint = f"; --na-values={values[0][0]:g} makes them gaps"
+        lines["May stand for gaps"] = lines["May stand for gaps"].rpartition(";")[0] + hint
+    if "In doubt" in lines:
+        lines["In doubt"] = lines["In doubt"].replace("; ", "; --option ")
     constant = _constant(dataset)
     named = [name if isinstance(name, str) else f"feature {name + 1}" for name in constant]
     listed = [] if dataset.image_shape else named

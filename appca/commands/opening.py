@@ -18,8 +18,8 @@ from appca.data.sources import SOURCES, load
 from appca.words import InputError, UnknownNameError, listed, shortened, unknown
 
 Opened = TypeVar("Opened")
-_ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
-_TABLES = ("csv", "parquet")
+_ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by argument
+_TABLES = ("csv", "sheet", "parquet")
 STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 
@@ -69,7 +69,7 @@ def _dataset(
         beside = [name for name in options.label if Path(name).is_file()]
         files = [*files, *((Path(name).name, Path(name)) for name in beside)]
         role_of = {name: role for name, role in role_of.items() if name not in beside}
-    if role_of and not (len(files) == 1 and kinds <= {*_TABLES, None}):
+    if role_of and not kinds <= {*_TABLES, None}:
         msg = (
             f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is "
             "none; labels of images come from the names of folders and files, those of IDX from "
@@ -81,6 +81,8 @@ def _dataset(
         chosen["roles"] = roles
     if options.missing is not None:
         chosen["missing"] = options.missing
+    if options.na_values:
+        chosen["na_values"] = options.na_values
     try:
         return _read_files(options, files, limits, chosen)
     except InputError as error:

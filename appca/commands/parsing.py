@@ -15,8 +15,8 @@ from appca.words import InputError, shortened
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
-    "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, HDF5, H5AD, Zarr, "
-    "MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from "
+    "a built-in data set (see `data`), a file (CSV, TSV, XLSX, Parquet, NPY, NPZ, MAT, HDF5, H5AD, "
+    "Zarr, MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file of "
     "standard input"
 )
 _FLAGS = {  # what the models and readers call it, and what it is here
@@ -105,12 +105,20 @@ def add_reading(
         choices=MISSING_CHOICES,
         help=f"what to do with missing cells (default: {missing})",
     )
+    group.add_argument(
+        "--na-values",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help="a further value of missing cells, such as -999 (default: NA, null, -, …)",
+    )
     for flag, text in (
         ("--label", "a column of classes (default: columns of words, or named class, target …)"),
         (
             "--id",
             "the column of row names (default: named like id, unique words, or running numbers)",
         ),
+        ("--feature", "a column of numbers to fit (default: columns of numbers)"),
         ("--ignore", "a column to leave out (default: dates, long texts, columns of one value)"),
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)

@@ -1,6 +1,5 @@
 """Columns of a data set: names of classes, columns of other files, chosen rows."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -9,19 +8,6 @@ import numpy as np
 
 from appca.data.dataset import MISSING, Dataset, are_bytes, categories
 from appca.words import InputError, counted, listed, shortened
-
-_NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none
-
-
-KINDS = {
-    "number": "numbers",
-    "text": "words",
-    "date": "dates",
-    "mixed": "numbers and words",
-    "empty": "empty",
-    "list": "lists",
-    "long": "long texts",
-}
 
 
 class Wanted(NamedTuple):
@@ -69,7 +55,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
             f"fit {_pixels(wanted.image_shape)}; bring them to that size when they are read."
         )
         raise InputError(msg)
-    old, names = own_names(wanted.names), own_names(new.feature_names)
+    old, names = wanted.names, new.feature_names
     images = wanted.image_shape is not None and wanted.image_shape == new.image_shape
     pixels = images and not set(old or ()) & set(names or ())  # in order, named in two ways
     if old is not None and names is not None and not pixels:
@@ -91,12 +77,8 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
     column for an id or a label, and an unknown one, perhaps with gaps, for a feature. Its `report`
     has ``roles`` where it knows them.
     """
-    features = set(own_names(wanted.names) or ())
-    roles, kinds = report.get("roles"), report.get("kinds") or {}
-    if roles is None:  # words among the numbers of a column kept the reader from guessing
-        mixed = [name for name, kind in kinds.items() if kind == KINDS["mixed"]]
-        return dict.fromkeys(set(mixed) - features, "label")
-    if not features or not features <= set(roles):
+    features, roles = set(wanted.names or ()), report.get("roles")
+    if not features or roles is None or not features <= set(roles):
         return {}
     return {
         name: "feature" if name in features else "ignored"
@@ -182,13 +164,6 @@ def _in_type(X: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
     if dtype is None or X.dtype == dtype or (dtype == np.uint8 and not are_bytes(X)):
         return X
     return X.astype(dtype)
-
-
-def own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Names from the file; None where a reader has only numbered the columns."""
-    if names is None or all(_NUMBERED.fullmatch(name) for name in names):
-        return None
-    return names
 
 
 def _pixels(shape: tuple[int, ...]) -> str:

@@ -368,6 +368,8 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]
+    if len(set(names)) < len(names):  # such as 1000001 and 1000002, or a gap and “missing”
+        names = [_category_name(value, short=False) for value in values.tolist()]
     if values.dtype.kind == "U":
         first = {name: place for place, name in enumerate(order)}
         at = [(name == MISSING, first.get(name, len(first)), natural(name)) for name in names]
@@ -379,7 +381,7 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     return [names[i] for i in places], rank[codes.ravel()]
 
 
-MISSING = "missing"
+MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
@@ -393,10 +395,12 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _category_name(value: object) -> str:
+def _category_name(value: object, *, short: bool = True) -> str:
     if isinstance(value, float):
-        return MISSING if value != value else f"{value:g}"  # noqa: PLR0124 (true for NaN alone)
-    return str(value) or MISSING
+        if value != value:  # noqa: PLR0124 (true for NaN alone)
+            return MISSING
+        return f"{value:g}" if short else repr(value).removesuffix(".0")
+    return MISSING_TEXT if value == MISSING and not short else str(value) or MISSING
 
 
 def _checked_matrix(X: np.ndarray, least_rows: int) -> np.ndarray:

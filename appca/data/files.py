@@ -301,75 +301,143 @@ def is_hidden(filename: str) -> bool:
 
 
 MOST_NAMES = 5
-_DONE = (
-    ("modelled", "cell", "left to the model to fill"),
-    ("filled", "cell", "filled"),
-    ("dropped", "row", "left out"),
-)
-_FILLED = {
-    "modelled": ", filled from the model",
-    "filled": ", filled with their column's mean",
-    "dropped": "; their rows are left out",
+_DONE = {
+    "modelled": "filled from the model",
+    "filled": "filled with their column's mean",
+    "dropped": "rows left out",
 }
-_ENCODINGS = {
-    "utf-8": "UTF-8 text",
-    "utf-8-sig": "UTF-8 text",
-    "utf-16": "UTF-16 text",
-    "utf-16-le": "UTF-16 text",
-    "utf-16-be": "UTF-16 text",
-    "cp1252": "Western European text",
-    "latin-1": "Latin-1 text",
+_ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"} | {
+    "cp1252": "Western European",
+    "cp1251": "Cyrillic",
 }
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-_ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
+_ROLES = {"id": "Row names", "label": "Labels", "ignored": "Left out"}
+_LINES = {"drawn": "drawn line", "closing": "closing note", "repeated header": "repeated header"}
+_COUNTS = ("Found", "Constant features", "Repeated rows")  # that a note leaves out
+
+
+def note(report: dict[str, Any], about: str, words: str) -> None:
+    """Note in a reader's report how a file was read, for people."""
+    report.setdefault("notes", {})[about] = words
 
 
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
-    """Return what was found: until files were refused, or with the data set they became.
+    """Return how files were read: until they were refused, or as the data set they became.
 
-    From a reader's report; of each line, what it is about and what there is to say.
+    From a reader's report; of each line, what it is about and what there is to say. The page and
+    the commands `data` and `fit` show the same.
     """
-    lines = _size(report) | _roles(report)
+    lines = {"Read as": _written(report), "Files": f"{report.get('files') or ''}"}
+    if report.get("rows"):
+        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
+    if marked := report.get("marked"):
+        of = f"{report.get('columns', 0):,} of {marked['of']:,}"
+        lines["Variables"] = f"{of} variables, those marked by “{marked['column']}”"
+    if report.get("image_shape"):
+        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
+    lines |= _roles(report) | _left_out(report) | report.get("notes", {})
     if dataset is not None:
         lines |= labels(dataset)
-    return lines | _missing(report) | _oddities(report)
+    lines |= _missing(report)
+    if report.get("constant"):
+        constant = report["constant"]
+        n_constant = report.get("n_constant", len(constant))
+        names = " pixels" if report.get("image_shape") else f": {few(constant, n_constant)}"
+        lines["Constant features"] = f"{n_constant:,}{names}"
+    likely = [f"{name} ({n} values)" for name, n in report.get("likely_labels", {}).items()]
+    lines["Features that may be labels"] = few(likely)
+    lines["Repeated rows"] = f"{report.get('duplicates') or ''}"
+    if doubt := report.get("doubt"):
+        lines["In doubt"] = _doubt(doubt)
+    return {about: text for about, text in lines.items() if text}
 
 
 def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
-    """Say what was assumed when files were read, for a person who may want it otherwise."""
-    roles = report.get("roles", {})
-    left_out = [f"“{name}” ({why})" for name, why in report.get("left_out", {}).items() if why]
-    cells = (
-        f"{report['n_missing']:,} of {report['rows'] * dataset.n_features:,} values are missing"
-        if report.get("n_missing") and report.get("rows")
-        else ""
-    )
-    done = next((words for key, words in _FILLED.items() if report.get(key)), "")
+    """Say how files were read, for a person who may want it otherwise: the `facts` in a row."""
     sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
-    parts = [
-        _written(report) or f"Read as {' × '.join(sides)}",
-        _marked(report),
-        *(f"“{name}” names the rows" for name, role in roles.items() if role == "id"),
-        f"left out: {few(left_out)}" if left_out else "",
-        f"“{next(iter(dataset.labels))}” used as label" if dataset.labels else "",
-        *(f"“{name}” may be a label" for name in list(report.get("likely_labels", {}))[:1]),
-        f"{cells}{done}" if cells else "",
-    ]
-    return " · ".join(part for part in parts if part) + "."
+    lines = {"Read as": " × ".join(sides)} | facts(report)
+    if lines.get("Missing") == "none":
+        del lines["Missing"]
+    if "Labels" not in lines and dataset.labels:
+        lines["Labels"] = few(list(dataset.labels))
+    parts = [f"{about}: {text}" for about, text in lines.items() if about not in _COUNTS]
+    return " · ".join(parts).replace(":", "", 1) + "."
 
 
 def _written(report: Mapping[str, Any]) -> str:
-    """Say how a text table is written."""
-    if "separator" not in report:
+    """Say how a table is written."""
+    parts = []
+    if sheet := report.get("sheet"):
+        others = [name for name in report["sheets"] if name != sheet]
+        parts = [f"sheet “{sheet}”", f"not read: {few(others)}" if others else ""]
+    elif separator := report.get("separator"):
+        encoding = report.get("encoding", "utf-8")
+        title = _ENCODINGS.get(encoding, encoding.upper())
+        code = f" ({encoding})" if title in ("Western European", "Cyrillic") else ""
+        parts = [f"{title} text{code}", _SEPARATORS.get(separator, f"cells between “{separator}”")]
+    else:
         return ""
-    separator = report["separator"]
-    parts = [
-        _ENCODINGS.get(report.get("encoding", "utf-8"), f"{report.get('encoding')} text"),
-        _SEPARATORS.get(separator, f"cells between “{separator}”"),
+    line = report.get("header_line")
+    parts += [
         "decimal comma" if report.get("decimal") == "," else "",
         "" if report.get("header", True) else "no header",
+        f"header in line {line}" if line and line > 1 else "",
     ]
-    return "Read as " + ", ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part)
+
+
+def _roles(report: Mapping[str, Any]) -> dict[str, str]:
+    roles, left_out = report.get("roles", {}), report.get("left_out", {})
+    why = {name: f"{name} ({reason})" for name, reason in left_out.items() if reason}
+    named = {
+        _ROLES[role]: few([why.get(n, n) for n in roles if roles[n] == role]) for role in _ROLES
+    }
+    if report.get("repeated_ids"):
+        named["Row names"] += f", of which {report['repeated_ids']:,} are numbered as they repeat"
+    return named
+
+
+def _left_out(report: Mapping[str, Any]) -> dict[str, str]:
+    """Say what of the files is not used, or not as it is written."""
+    lines = [counted(n, _LINES.get(k, f"{k} line")) for k, n in report.get("lines", {}).items()]
+    odd = [f"{name}: {in_words(cells)}" for name, cells in report.get("not_numbers", {}).items()]
+    short = [f"{name}: {counted(n, 'list')}" for name, n in report.get("short_lists", {}).items()]
+    units = [f"{name} in {unit}" for name, unit in report.get("units", {}).items()]
+    far = [
+        f"{name}: {value:g} ({counted(n, 'cell')})"
+        for name, values in report.get("far", {}).items()
+        for value, n in values
+    ]
+    unused = [f"{name} ({why})" for name, why in report.get("unused", {}).items()]
+    skipped = report.get("skipped") or []
+    spoilt = [str(line) for line in report.get("repaired", ())]
+    return {
+        "Lines not used": ", ".join(lines),
+        "Repaired bytes": f"in line {few(spoilt)}" if spoilt else "",
+        "Renamed columns": few(report.get("renamed", [])),
+        "Not numbers": few(odd),
+        "Lists of another length": few(short),
+        "Units": few(units),
+        "Other decimal sign": few(list(report.get("decimals", {}))),
+        "May stand for gaps": f"{few(far)}; na_values makes them gaps" if far else "",
+        "Arrays not used": few(unused),
+        "Files left out": f"{len(skipped):,}: {few(skipped)}" if skipped else "",
+    }
+
+
+def _doubt(doubt: Mapping[str, Any]) -> str:
+    """Say which of two readings was taken, and how to take the other."""
+    option, now, other = doubt["option"], doubt["now"], doubt["other"]
+    if option == "decimal":
+        return f"1.234 is read as 1{now}234; decimal={other} reads it otherwise"
+    taken = "the names of the columns" if now else "data"
+    return f"the first line is read as {taken}; header={str(other).lower()} reads it otherwise"
+
+
+def in_words(cells: Mapping[str, int]) -> str:
+    """Name cells, such as those of a column that are no numbers: "3 cells: n/a (2), <0.01"."""
+    named = [f"{shortened(cell, 20)}{f' ({n:,})' if n > 1 else ''}" for cell, n in cells.items()]
+    return f"{counted(sum(cells.values()), 'cell')}: {few(named)}"
 
 
 def labels(dataset: Dataset) -> dict[str, str]:
@@ -384,36 +452,6 @@ def labels(dataset: Dataset) -> dict[str, str]:
     return lines
 
 
-def _size(report: Mapping[str, Any]) -> dict[str, str]:
-    lines = {}
-    if report.get("files"):
-        lines["Files"] = f"{report['files']:,}"
-    if report.get("rows"):
-        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
-    if report.get("marked"):
-        lines["Variables"] = _marked(report)
-    if report.get("image_shape"):
-        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
-    return lines
-
-
-def _marked(report: Mapping[str, Any]) -> str:
-    """Say which variables of annotated data were read; nothing where all were."""
-    if not report.get("marked"):
-        return ""
-    of, column = report["marked"]["of"], report["marked"]["column"]
-    return f"{report.get('columns', 0):,} of {of:,} variables, those marked by “{column}”"
-
-
-def _roles(report: Mapping[str, Any]) -> dict[str, str]:
-    roles, left_out = report.get("roles", {}), report.get("left_out", {})
-    why = {name: f"{name} ({reason})" for name, reason in left_out.items() if reason}
-    named = {
-        _ROLES[role]: few([why.get(n, n) for n in roles if roles[n] == role]) for role in _ROLES
-    }
-    return {label: names for label, names in named.items() if names}
-
-
 def _missing(report: Mapping[str, Any]) -> dict[str, str]:
     if "missing" not in report:
         return {}
@@ -422,31 +460,8 @@ def _missing(report: Mapping[str, Any]) -> dict[str, str]:
         return {"Missing": "none"}
     columns = few([f"{name} ({count:,})" for name, count in cells.items()])
     total = report.get("n_missing", sum(cells.values()))
-    lines = {"Missing": f"{counted(total, 'cell')}: {columns}"}
-    for done, what, words in _DONE:
-        if report.get(done):
-            lines["Done about it"] = f"{counted(report[done], what)} {words}"
-    return lines
-
-
-def _oddities(report: Mapping[str, Any]) -> dict[str, str]:
-    lines = {}
-    if report.get("constant"):
-        constant = report["constant"]
-        n_constant = report.get("n_constant", len(constant))
-        names = " pixels" if report.get("image_shape") else f": {few(constant, n_constant)}"
-        lines["Constant features"] = f"{n_constant:,}{names}"
-    if report.get("likely_labels"):
-        likely = report["likely_labels"].items()
-        lines["Features that may be labels"] = few([f"{name} ({n} values)" for name, n in likely])
-    if report.get("unused"):
-        unused = report["unused"].items()
-        lines["Arrays not used"] = few([f"{name} ({why})" for name, why in unused])
-    if report.get("skipped"):
-        lines["Files left out"] = f"{len(report['skipped']):,}: {few(report['skipped'])}"
-    if report.get("duplicates"):
-        lines["Repeated rows"] = f"{report['duplicates']:,}"
-    return lines
+    done = next((f", {words}" for key, words in _DONE.items() if report.get(key)), "")
+    return {"Missing": f"{counted(total, 'cell')}{done}: {columns}"}
 
 
 def few(names: list[str], n: int | None = None) -> str:

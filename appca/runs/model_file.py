@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from appca.analysis.annotated import AnnotatedFit
 from appca.analysis.fitted import FittedModel, FittedRun, belongs_to_model
-from appca.data.columns import own_names
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings import refuse_parameters
 from appca.runs.run import MODELS, RunConfig, RunInfo, estimator_class
@@ -222,7 +221,7 @@ def _read(packed: Packed, name: str) -> ModelFile:
     config, info = _said(packed, name)
     model = _model_of(packed, name, config.model, FittedModel.from_arrays, config)
     listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
-    return ModelFile(config, info, model, own_names(tuple(map(str, listed))) or ())
+    return ModelFile(config, info, model, tuple(map(str, listed)))
 
 
 def _model_of(

@@ -539,7 +539,7 @@ def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
 # Formats whose readers may find gaps
-WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
+WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
 HEAD_ROWS = 9  # of a table, as they are written
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
@@ -661,18 +661,9 @@ def _take_events(arrival: DroppedFiles) -> None:
 
 
 def guessed(opened: Opened) -> Reading:
-    """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
+    """Read files as a person would: gaps are left to the model."""
     opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
-    plain = opened.read(opened.options)
-    unclear = plain.report.get("unclear")
-    if plain.dataset is not None or not unclear:
-        return plain
-    without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
-    reading = opened.read(without)
-    if reading.dataset is None:
-        return plain  # its sentence says what is wrong
-    opened.options = without
-    return reading
+    return opened.read(opened.options)
 
 
 def use(opened: Opened, dataset: Dataset) -> None:

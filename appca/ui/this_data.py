@@ -180,7 +180,8 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, list[str], 
         for column in columns_of(reading)
         if column.role == "feature" and column.n_missing > MOSTLY_MISSING * n_rows
     ]
-    if "roles" in reading.report and sparse and reading.dataset is not None:
+    data = reading.dataset
+    if "roles" in reading.report and sparse and data and len(sparse) <= data.n_features - 2:
         label = f"Ignore {counted(len(sparse), 'column')}"
         return f"Over {MOSTLY_MISSING:.0%} missing:", label, sparse, "ignored"
     return None

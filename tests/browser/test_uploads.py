@@ -117,8 +117,8 @@ def test_a_messy_file_is_a_picture_and_read_otherwise_after_a_click_on_change(da
     see(data, 90)
     assert clicks(data) == 0
     said = data.locator(".st-key-assumed")
-    said.get_by_text("Read as Western European text, semicolons, decimal comma").wait_for()
-    said.get_by_text("50 of 450 values are missing, filled from the model").wait_for()
+    said.get_by_text("Read as Western European text (cp1252), semicolons, decimal comma").wait_for()
+    said.get_by_text("Missing: 50 cells, filled from the model").wait_for()
     said.get_by_role("link", name="Change").click()
     data.get_by_label("Missing values").select_option("50 cells missing: column mean")
     data.get_by_role("button", name="Explore", exact=True).click()

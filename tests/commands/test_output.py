@@ -54,7 +54,7 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
     for words in (
         "table: 60 rows, 5 features",
         "row names name",
-        "ignored height (one value), note (long texts)",
+        "left out height (one value), note (long texts)",
         "label “kind” 2 values: x (30), y (30)",
         "missing 2 cells (0.7%) in 2 rows, fitted around: b (2)",
         "preprocessing centred, each feature divided by its standard deviation (by default; --",

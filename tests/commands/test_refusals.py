@@ -45,7 +45,7 @@ def test_data_that_cannot_be_fitted_are_none(folder, capsys):
     np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
     as_they_are = ["--no-centre", "--scale", "none"]
     assert main(["fit", "huge.npy", "-K", "2", "-L", "1", *as_they_are]) == 1
-    assert "its entries are too large" in capsys.readouterr().err
+    assert "whose squares are beyond the range" in capsys.readouterr().err
     assert main(["fit", "measurements.csv", "-K", "2"]) == 1
     assert "2 missing cells" in capsys.readouterr().err
 

@@ -4,6 +4,7 @@ import gzip
 import zlib
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ _HOMES = {
     ".zarr.zip": "zarr",
     ".zarr": "zarr",  # a folder, packed by whoever opened it
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheet"),
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npy": "npy",
@@ -50,6 +52,7 @@ SUFFIXES = tuple(_HOMES)
 # kind -> the module that has its reader, and the reader's name
 _READERS = {
     "csv": ("appca.data.readers.tables", "READER"),
+    "sheet": ("appca.data.readers.tables", "SHEET_READER"),
     "parquet": ("appca.data.readers.parquet", "READER"),
     "npy": ("appca.data.readers.arrays", "NPY_READER"),
     "npz": ("appca.data.readers.arrays", "NPZ_READER"),
@@ -64,6 +67,7 @@ _READERS = {
 }
 _TITLES = {
     "csv": "tables",
+    "sheet": "spreadsheets",
     "parquet": "Parquet",
     "h5ad": "annotated data",
     "mtx": "Matrix Market",
@@ -72,7 +76,15 @@ _TITLES = {
     "nifti": "NIfTI",
 }
 # read by C code that a broken file can crash: see `process`
-BY_LIBRARIES = {"mat", "hdf5", "h5ad", "mtx", "zarr"}
+BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
+_REMEDIES = {  # for endings that people try, beside the general one
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
+    **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
+    **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
+    **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
+    **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".zst"), "unpack it, and give what is in it"),
+}
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -211,9 +223,11 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     """Return the reader for all files together, or say why there is none."""
     if len(names) == 1:
         if kinds[0] is None:
-            name = shortened(names[0], LONGEST_NAME)
-            suffixes = ", ".join(sorted(SUFFIXES))
-            msg = f"“{name}” is of no known kind; give a file that ends in {suffixes}."
+            name, ending = shortened(names[0], LONGEST_NAME), Path(names[0]).suffix.lower()
+            remedy = _REMEDIES.get(
+                ending, "save its table as CSV, XLSX or Parquet, or its array as NPY"
+            )
+            msg = f"“{name}” is of no known kind; {remedy}."
             raise InputError(msg)
         return kinds[0]
     if any(name.lower().endswith(ENDINGS) for name in names):

@@ -36,8 +36,7 @@ from appca.data.readers.intake import (
     row_ids,
     settle_missing,
 )
-from appca.data.readers.roles import FEW, guess_roles, is_label_name
-from appca.data.readers.tables import check_texts, describe, ids_of, labels_of
+from appca.data.readers.roles import FEW, is_label_name, names_beside
 from appca.storage.packed import npy_header
 from appca.words import InputError, counted, is_text, shortened, unknown
 
@@ -292,11 +291,8 @@ def build(
     sides = tuple(image_shape) if image_shape else image_sides(array.shape)
     X = array.reshape(len(array), -1)
     report.setdefault("dtype", str(array.dtype))
-    # The digest of a data set has numbered names: a file keeps the one that it has always had.
-    numbered = NumberedNames("column", X.shape[1])
-    names = None if sides or len(numbered) > limits.columns else tuple(numbered)
     report["image_shape"] = sides
-    return settled(name, X, named, names, missing, report, limits)
+    return settled(name, X, named, None, missing, report, limits)
 
 
 def settled(
@@ -607,26 +603,15 @@ def named_by(name: str, file: File, kind: str, n_rows: int, limits: ReadLimits) 
     All columns are labels but those that name the rows and those that a table leaves out. Raises
     InputError when it has another number of lines, or cannot be read.
     """
-    if kind == "csv":
-        frame, named, _ = tables.frame_of(name, file, tables.CsvOptions(), limits)
-    else:
-        frame = parquet.frame_of(name, file, limits)
-        named = [True] * len(frame.columns)
-    if len(frame) != n_rows:
+    reader = tables.table_beside if kind == "csv" else parquet.table_beside
+    table = reader(name, file, n_rows, limits)
+    if len(table.frame) != n_rows:
         msg = (
-            f"“{shortened(name)}” has {counted(len(frame), 'line')} for the "
+            f"“{shortened(name)}” has {counted(len(table.frame), 'line')} for the "
             f"{counted(n_rows, 'row')} of the array; give a table with one line for each row."
         )
         raise InputError(msg)
-    columns = describe(frame, named)
-    mixed = {column.name: "label" for column in columns if column.kind == "mixed"}
-    roles = guess_roles(columns, n_rows, mixed)
-    roles = {key: "label" if role == "feature" else role for key, role in roles.items()}
-    check_texts(frame, roles, limits)
-    ids = ids_of(frame, roles) if "id" in roles.values() else None
-    if ids is not None and len(np.unique(ids)) < n_rows:
-        ids = None
-    return Beside(ids, labels_of(frame, roles))
+    return Beside(*names_beside(table, limits))
 
 
 _EXACT_SPARSE = 1 << 24  # whole numbers below it are exact in float32

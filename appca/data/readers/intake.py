@@ -1,14 +1,294 @@
-"""What all readers check in a matrix before it becomes a data set: gaps, constants, duplicates."""
+"""One idea of numbers, gaps and text for all tables, and the checks on every matrix."""
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import NumberedNames, distinct
+from appca.data.files import few
 from appca.words import InputError, counted, shortened
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
+GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
+    ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
+) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
+_SIGNS = str.maketrans(
+    dict.fromkeys("\u2212\u2012\u2013\ufe63\uff0d", "-")
+    | dict.fromkeys("\u00a0\u202f\u2009\u2007", " ")
+    | {"\u2019": "'"}
+)
+_ENDS = " \t\n\r\u00a0\u202f\u2009\u2007\u3000\ufeff\u200b"  # blanks around a cell
+_CURRENCY = r"[$€£¥₹₩₽]|R\$|USD|EUR|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|CZK|HUF|INR|BRL|CAD|AUD|Rs\.?"
+# a capital alone needs a blank before it: 1A is a name
+_UNIT = (
+    r" ?(?:[%‰]|[°µ$€£¥₹₩₽][^\s<>=;,()\d]{0,5})| [^\W\d_][^\s<>=;,()\d]{0,8}(?:-?[1-3])?"
+    r"|[^\W\d_](?:[^\s<>=;,()\d]{1,8}(?:-?[1-3])?|(?<![A-Z]))"
+)
+# every digit matches in one way only: else a cell of a million digits takes hours
+_NUMBER = {
+    mark: re.compile(
+        rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
+        rf"(?:(?P<body>(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})(?:(?:{group})\d{{3}})*(?!\d)|\d+)"
+        rf"(?:{dot}\d*)?|{dot}\d+)(?P<power>[eE][+-]?\d+)?|(?P<inf>[iI][nN][fF](?:inity)?))"
+        rf"(?P<unit>{_UNIT})?(?P<close>\))?",
+    )
+    for mark, dot, group in ((".", r"\.", "[,' ]"), (",", ",", r"[.' ]"))
+}
+_GROUPING = {".": str.maketrans("", "", ",' "), ",": str.maketrans(",", ".", ".' ")}
+_PLAIN = {
+    mark: re.compile(rf"[+-]?(?:(?:0|[1-9]\d*)(?:[{mark}]\d*)?|[{mark}]\d+)(?:[eE][+-]\d+)?")
+    for mark in ".,"
+}
+PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
+_WHOLE, _LONGEST_WHOLE = re.compile(r"[+-]?\d+"), 20
+_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
+_MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
+_MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
+_LOOKED_AT = 400  # distinct cells by which a column of words is known
+EXACT = 2**53  # whole numbers up to it are exact as reals
+_MOST_LISTED = 50  # different cells that are no numbers, of a column
+_LARGEST = 1e150  # number whose squares can be summed up
+_FAR = 3.0  # times the range of the others
+_JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
+_NINES = re.compile(r"-?9{2,}(?:\.0)?")
+
+
+def bare(cell: str) -> str:
+    """Return a cell without the blanks at its ends."""
+    return cell.strip(_ENDS)
+
+
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Whether a cell is a number, with whatever sign, grouping or unit."""
+    return _NUMBER[decimal].fullmatch(bare(cell).translate(_SIGNS)) is not None
+
+
+def real(cell: str) -> float:
+    """Return the number in a cell, with the first decimal sign that makes it one, or NaN."""
+    for mark in ".,":
+        if match := _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS)):
+            return _value(match, mark)
+    return np.nan
+
+
+def is_plain(cell: str, decimal: str) -> bool:
+    """Whether pandas reads a cell as the same number, or gap, as `convert` does."""
+    return cell in PLAIN_GAPS or _PLAIN[decimal].fullmatch(cell) is not None
+
+
+def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
+    """Return the decimal sign of cells, and whether it is in doubt: all marks are as in 1.234."""
+    votes = {".": 0, ",": 0}
+    either = 0
+    for cell in cells:
+        if "." in cell or "," in cell:
+            fits = [mark for mark in ".," if is_number(cell, mark)]
+            either += len(fits) == 2
+            if len(fits) == 1:
+                votes[fits[0]] += 1
+    return "," if votes[","] > votes["."] else ".", either > 0 and not any(votes.values())
+
+
+class Converted(NamedTuple):
+    """A column of cells as numbers or as text, and what is to be said of it."""
+
+    values: "np.ndarray | pd.Series[Any]"  # (N,) numbers, or texts and None as objects
+    odd: Mapping[str, int] = MappingProxyType(
+        {}
+    )  # cells among the numbers that are none, with how often
+    unit: str = ""
+    decimal: str = ""  # of numbers that were not plain
+    note: str = ""  # why numbers are read as text
+
+
+def convert(
+    column: "pd.Series[Any]",
+    decimal: str,
+    na_values: Sequence[str] = (),
+    *,
+    is_chosen: bool = False,
+) -> Converted:
+    """Read a column of texts: numbers where at least 90% of the cells that are there are numbers.
+
+    Half is enough for a column that a person has chosen as numbers, and codes are numbers then.
+
+    The decimal sign is `decimal` unless the column makes sense with the other one only. Whole
+    numbers beyond 2^53 stay exact, as whole numbers or as text. Digits with leading zeros, and
+    codes such as 1E5 among digits, are text.
+    """
+    import pandas as pd
+
+    codes, raw = pd.factorize(column.astype(object), use_na_sentinel=True)
+    texts = [bare(text if isinstance(text, str) else str(text)) for text in raw.tolist()]
+    none = set(na_values)
+    texts = ["" if text in none else text for text in texts]
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    some = range(0, len(texts), max(1, len(texts) // _LOOKED_AT))
+    looked_at = [texts[i].translate(_SIGNS) for i in some]
+    hits = {mark: sum(map(bool, map(_NUMBER[mark].fullmatch, looked_at))) for mark in ".,"}
+    other = "," if decimal == "." else "."
+    mark = other if hits[other] > hits[decimal] else decimal
+    filled = sum(text.lower() not in GAPS for text in looked_at)
+    numbers: Converted | None = None
+    note = ""
+    if filled and hits[mark] >= _MANY_NUMBERS * filled:
+        numbers, note = _numbers(_Distinct(texts, counts, codes), mark, none, is_chosen)
+    if numbers is not None:
+        return numbers
+    if not any(texts):
+        return Converted(np.full(len(column), np.nan))
+    words = np.array([*(text or None for text in texts), None], object)
+    return Converted(pd.Series(words[codes], index=column.index, dtype=object), note=note)
+
+
+def converted(
+    column: "pd.Series[Any]",
+    name: str,
+    na_values: Sequence[str],
+    report: FileReport,
+    notes: dict[str, str],
+) -> "pd.Series[Any]":
+    """Read a column of texts as `convert`; the report and notes receive what there is to say."""
+    import pandas as pd
+
+    decimal = report.get("decimal", ".")
+    read = convert(column, decimal, na_values)
+    other = "" if read.decimal == decimal else read.decimal
+    facts = {"not_numbers": read.odd, "units": read.unit, "decimals": other}
+    for key, value in facts.items():
+        if value:
+            report.setdefault(key, {})[name] = value
+    if read.note:
+        notes[name] = read.note
+    return pd.Series(read.values, index=column.index)
+
+
+class _Distinct(NamedTuple):
+    """The distinct cells of a column."""
+
+    texts: list[str]
+    counts: np.ndarray  # how often each occurs
+    codes: np.ndarray  # (N,) place of each row's cell; -1 where there is none
+
+
+def _numbers(
+    cells: _Distinct, mark: str, none: set[str], is_chosen: bool
+) -> tuple[Converted | None, str]:
+    """Return the column as numbers; None, and why, where it is text."""
+    texts, counts, codes = cells
+    parsed = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
+    gaps = np.array([text.lower() in GAPS for text in texts])
+    hit = np.array([match is not None for match in parsed]) & ~gaps
+    n_numbers, n_cells = int(counts[hit].sum()), int(counts[~gaps].sum())
+    if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * n_cells:
+        others = [texts[i] for i in np.flatnonzero(~hit & ~gaps).tolist()]
+        what = "limits" if all(text[0] in "<>≤≥~" for text in others) else "words"
+        return None, f"numbers and {what} such as “{shortened(others[0], 20)}”"
+    matches = [(i, match) for i, match in enumerate(parsed) if match is not None and hit[i]]
+    if not is_chosen and _are_codes([texts[i] for i, _ in matches]):
+        return None, ""
+    units: dict[str, int] = {}
+    for i, match in matches:
+        unit = (match["unit"] or match["money"] or "").strip(" .")
+        units[unit] = units.get(unit, 0) + int(counts[i])
+    unit = max(units, key=lambda unit: (units[unit], unit))
+    if units[unit] < _MOSTLY * n_numbers or units.keys() - {"", unit}:
+        named = [name or "none" for name in units][:3]
+        return None, f"numbers of different units: {', '.join(named)}"
+    reals = np.full(len(texts), np.nan)
+    for i, match in matches:
+        reals[i] = _value(match, mark)
+    reals[np.isin(reals, plain_numbers(none))] = np.nan
+    values: np.ndarray | None = np.append(reals, np.nan)[codes]
+    complete = bool(hit.all()) and not (codes < 0).any()
+    large = not is_chosen and bool((np.abs(reals[hit]) >= EXACT).any())
+    if (complete or large) and all(_WHOLE.fullmatch(texts[i]) for i, _ in matches):
+        whole = _whole(texts, codes) if complete else None
+        values = whole if large or whole is not None else values
+    if values is None:
+        return None, "whole numbers of more than 15 digits"
+    listed = [i for i in np.flatnonzero(~hit).tolist() if texts[i]]
+    odd = {shortened(texts[i]): int(counts[i]) for i in listed[:_MOST_LISTED]}
+    if rest := int(counts[listed[_MOST_LISTED:]].sum()):
+        odd["others"] = rest
+    has_mark = any(mark in texts[i] for i, _ in matches)
+    return Converted(values, odd, unit, mark if has_mark else ""), ""
+
+
+def _value(match: re.Match[str], mark: str) -> float:
+    sign = -1.0 if "-" in (match["sign"] or "") + (match["inner"] or "") else 1.0
+    sign = -sign if match["open"] and match["close"] else sign
+    if match["inf"]:
+        return sign * np.inf
+    return sign * float(match["body"].translate(_GROUPING[mark]) + (match["power"] or ""))
+
+
+def _are_codes(texts: list[str]) -> bool:
+    """Whether digits are codes: some begin with zeros, or look like 1E5 at the length of others."""
+    coded = [text for text in texts if _CODE.fullmatch(text)]
+    if not coded or not all(text.isdigit() or _CODE.fullmatch(text) for text in texts):
+        return False
+    return any(text[0] == "0" for text in coded) or len(set(map(len, texts))) == 1
+
+
+def _whole(texts: list[str], codes: np.ndarray) -> np.ndarray | None:
+    """Return whole numbers in full; None where they have too many digits."""
+    if max(map(len, texts)) > _LONGEST_WHOLE:
+        return None
+    whole = [int(text) for text in texts]
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= min(whole) and max(whole) <= np.iinfo(kind).max:
+            values: np.ndarray = np.array(whole, kind)[codes]
+            return values
+    return None
+
+
+def as_list(na_values: Any) -> list[str]:
+    """Return cells that are gaps, one or several, as texts."""
+    several = isinstance(na_values, (list, tuple))
+    return [str(value) for value in (na_values if several else [na_values]) if value is not None]
+
+
+def plain_numbers(texts: Iterable[str]) -> list[float]:
+    """Return the texts that are plain numbers as numbers."""
+    return [float(text) for text in texts if _PLAIN["."].fullmatch(text)]
+
+
+def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
+    """Return values that may stand for a gap, with how often they occur, by column of X (N, D).
+
+    They are the least or the greatest of their column, far off from all others, and repeated or
+    written with nines alone, such as -999.
+    """
+    far: dict[int, dict[float, int]] = {}
+    if X.dtype.kind != "f" or not X.size:
+        return far
+    some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
+    first, third = some[len(some) // 4], some[3 * len(some) // 4]
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = _FAR * np.maximum(third - first, 1e-300)
+        is_far = ((low < first - reach) | (high > third + reach)) & np.isfinite(high - low)
+    for j in np.flatnonzero(is_far)[:_MOST_JUDGED].tolist():
+        values, counts = np.unique(X[:, j][~np.isnan(X[:, j])], return_counts=True)
+        while len(values) > 3:
+            gaps = values[1] - values[0], values[-1] - values[-2]
+            end, rest = (0, values[1:]) if gaps[0] > gaps[1] else (-1, values[:-1])
+            value, count = float(values[end]), int(counts[end])
+            lonely = max(gaps) > _FAR * (rest[-1] - rest[0]) or (value < 0 <= rest[0])
+            if not lonely or not (count > 1 or _NINES.fullmatch(f"{value:g}")):
+                break
+            far.setdefault(j, {})[value] = count
+            values, counts = rest, counts[1:] if end == 0 else counts[:-1]
+    return far
+
+
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 _MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
 _BLOCK_ROWS = 1 << 14
@@ -39,17 +319,21 @@ def settle_missing(
     if not columns:
         return X, rows
     empty = counts == len(X)
-    if least_rows > 1 or how not in ("refuse", "model"):
-        _check_no_empty_column(empty, names, report)
+    if empty.any() and (least_rows > 1 or how not in ("refuse", "model")):
+        shown = few([f"“{shortened(names[j])}”" for j in np.flatnonzero(empty).tolist()])
+        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
+        raise InputError(msg, report)
     if how == "refuse":
+        listed = few([f"“{shortened(name)}” ({n})" for name, n in columns.items()])
         msg = (
-            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {_listed(columns)}; "
+            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {listed}; "
             "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
             "or correct the file."
         )
         raise InputError(msg, report)
     if how in ("mean", "model"):
-        means = _means(np.where(empty, 0, X) if empty.any() else X, names, report)
+        _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
+        means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
         report["filled" if how == "mean" else "modelled"] = int(counts.sum())
         return np.where(gaps, means.astype(X.dtype), X), rows
     keep = ~gaps.any(axis=1)
@@ -61,20 +345,6 @@ def settle_missing(
         )
         raise InputError(msg, report)
     return X[keep], rows[keep]
-
-
-def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarray:
-    """Average the columns without their gaps; refuse those whose sum is no number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-        fits = np.isfinite(means) & np.isfinite(means.astype(X.dtype))
-    if not fits.all():
-        msg = (
-            f"“{shortened(names[int(np.argmin(fits))])}” holds numbers too large to be averaged; "
-            "give it in a smaller unit, or correct or ignore it."
-        )
-        raise InputError(msg, report)
-    return means
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
@@ -102,6 +372,7 @@ def note_quality(
             "every value must be a finite number, so correct or remove it."
         )
         raise InputError(msg, report)
+    _check_magnitudes(low, high, names, report)
     constant = low == high
     report["constant"] = [names[j] for j in _listed_of(constant, names)]
     report["n_constant"] = int(constant.sum())
@@ -109,6 +380,28 @@ def note_quality(
     if constant.all() and least_rows > 1:
         msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
         raise InputError(msg, report)
+
+
+def _check_magnitudes(
+    low: np.ndarray, high: np.ndarray, names: Sequence[str], report: FileReport
+) -> None:
+    """Refuse columns whose squares overflow, or whose variance vanishes."""
+    if low.dtype != np.float64:
+        return
+    with np.errstate(over="ignore"):
+        spread = high - low
+    large, small = np.maximum(-low, high), np.where(spread > 0, spread, 1)
+    for sizes, bad, word in (
+        (large, large > _LARGEST, "up to"),
+        (small, small < 1 / _LARGEST, "that differ by"),
+    ):
+        if bad.any():
+            j = int(np.argmax(bad))
+            msg = (
+                f"“{shortened(names[j])}” holds numbers {word} {sizes[j]:.3g}, whose squares are "
+                "beyond the range of a computer; give it in another unit, or ignore it."
+            )
+            raise InputError(msg, report)
 
 
 def duplicate_rows(X: np.ndarray) -> int:
@@ -129,18 +422,3 @@ def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
     """Return the places of the columns that a report lists."""
     places: list[int] = np.flatnonzero(mask).tolist()
     return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
-
-
-def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
-    places = np.flatnonzero(empty)
-    if len(places):
-        shown = ", ".join(f"“{shortened(names[j])}”" for j in places[:3].tolist())
-        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-        msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
-        raise InputError(msg, report)
-
-
-def _listed(columns: dict[str, int]) -> str:
-    parts = [f"“{shortened(name)}” ({count})" for name, count in list(columns.items())[:3]]
-    more = [f"{len(columns) - 3:,} more columns"] if len(columns) > 3 else []
-    return ", ".join(parts + more)

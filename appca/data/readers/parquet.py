@@ -1,13 +1,16 @@
 """Parquet tables, with images in columns."""
 
+import base64
 import json
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -24,8 +27,16 @@ from appca.data.files import (
     plain_file,
 )
 from appca.data.readers.images import Entry, ImageOptions, dataset_of
-from appca.data.readers.roles import FEW
-from appca.data.readers.tables import ImageShape, TableOptions, build, check_columns
+from appca.data.readers.intake import EXACT, FileReport, converted
+from appca.data.readers.roles import (
+    FEW,
+    ImageShape,
+    Table,
+    TableOptions,
+    build,
+    check_columns,
+    unique,
+)
 from appca.words import InputError, shortened
 
 if TYPE_CHECKING:
@@ -134,7 +145,12 @@ def _values(series: "pd.Series[Any]", classes: list[str] | None) -> np.ndarray |
 
 _NO_TIME = re.compile(r"( 00:00:00)?\.0+$")  # of a date written as a point in time
 _MOST_PARTS = 1_000_000  # columns times row groups
+_MOST_NESTED = 3  # structs in structs
+_MOSTLY = 0.9  # share of lists of one length from which the others are gaps
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
+_LIST = "list large_list fixed_size_list"
+_NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
 class ParquetOptions(NamedTuple):
@@ -145,31 +161,41 @@ class ParquetOptions(NamedTuple):
     image_shape: ImageShape = None  # "auto" takes squares of grey for images
     size: tuple[int, int] | None = None  # (h, w) to bring images of a column to
     colour: str = "grey"  # or "keep", of images of a column
+    na_values: Any = ()  # further cells that are gaps, such as -999
+    transpose: bool = False  # columns are samples
+
+
+class Parts(NamedTuple):
+    """The rows of all files, and which columns are texts that may be numbers."""
+
+    table: "pa.Table"
+    texts: set[str]
 
 
 def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
 
-    Dates, times and categories count as words; a column of lists that are all equally long becomes
-    one column for each place in them; other nested columns are left out. A column of images as
-    Hugging Face stores them, {bytes, path}, gives a data set of images.
+    Categories are words, and times are dates. Columns of lists, of one length and shape in most
+    rows, become one column for each place; folders called key=value become a column of words; other
+    nested columns are left out. A column of images as Hugging Face stores them, {bytes, path},
+    gives a data set of images.
     """
     name = shortened(files[0][0], LONGEST_NAME)
-    table = _table_of(files, limits)
-    pictured = column_of(table.schema)
+    parts = _parts(files, limits)
+    pictured = column_of(parts.table.schema)
     if pictured is not None and not options.roles:
         images = ImageOptions(options.size, options.colour)
-        return read_pictures(name, table, pictured, images, limits, _cells)
-    frame = _frame(name, table, limits)
-    common = TableOptions(options.roles, options.missing, options.image_shape)
-    dataset = build(name, frame, [True] * len(frame.columns), common, {}, limits)
+        return read_pictures(name, parts.table, pictured, images, limits, _cells)
+    common = TableOptions.of(options)
+    dataset = build(name, _table(name, parts, common.na_values, limits), common, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
 
-def frame_of(name: str, file: File, limits: ReadLimits) -> "pd.DataFrame":
-    """Return the columns of a table."""
-    return _frame(name, _table_of([(name, file)], limits), limits)
+def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
+    """Return the columns of a table that names rows."""
+    del n_rows  # text tables alone may have a header or none
+    return _table(name, _parts([(name, file)], limits), (), limits)
 
 
 def other_columns(name: str) -> InputError:
@@ -177,77 +203,153 @@ def other_columns(name: str) -> InputError:
     return InputError(f"“{name}” has other columns than the files before it; keep the same ones.")
 
 
-def _table_of(files: Files, limits: ReadLimits) -> "pa.Table":
+def _parts(files: Files, limits: ReadLimits) -> Parts:
+    """Put the rows of files one below the other; of their types the wider one holds."""
     import pyarrow as pa
 
     tables: list[pa.Table] = []
+    texts: set[str] = set()
     for name, file in files:
         title = shortened(name, LONGEST_NAME)
         with plain_file(title, file, limits) as stream:
-            tables.append(_table(title, stream, limits))
-        if not tables[-1].schema.equals(tables[0].schema):
+            table, words = _read(title, stream, limits)
+        texts.update(words)
+        for key, value in (part.split("=", 1) for part in name.split("/")[:-1] if "=" in part):
+            if key not in table.column_names:
+                text = pa.scalar(None if value == _NO_PART else unquote(value), pa.string())
+                column = pa.repeat(text, len(table)).dictionary_encode()
+                table = table.append_column(key, column)
+        first = tables[0] if tables else table
+        if sorted(table.column_names) != sorted(first.column_names):
             raise other_columns(title)
-        rows = sum(len(table) for table in tables)
-        check_matrix(title, rows, max(1, tables[0].num_columns), 8, limits)
-    return pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
+        tables.append(
+            table
+            if len(set(first.column_names)) < len(first.column_names)
+            else table.select(first.column_names)
+        )
+        rows = sum(map(len, tables))
+        check_matrix(title, rows, max(1, first.num_columns), 8, limits)
+    if len(tables) == 1:
+        return Parts(tables[0], texts)
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowException, TypeError) as error:
+        msg = f"The files hold other kinds of values in the same column ({shortened(error, 100)})."
+        raise InputError(msg) from error
+    return Parts(whole.unify_dictionaries(), texts)
 
 
-def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
+def _read(name: str, stream: BinaryIO, limits: ReadLimits) -> "tuple[pa.Table, list[str]]":
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         file = parquet.ParquetFile(stream)
-        words = [field.name for field in file.schema_arrow if _is_text(field.type)]
-        _check_names(name, file.schema_arrow.names)
-        nested = any(pa.types.is_nested(kind) for kind in file.schema_arrow.types)
+        words = [field.name for field in file.schema_arrow if _is(field.type, _TEXT)]
+        categories = _categories(file.schema_arrow.names, file.metadata.metadata or {})
+        nested = any(_is(kind, _NESTED) for kind in file.schema_arrow.types)
         _check_size(name, file.metadata, limits, nested=nested)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         # No threads, to read ahead either: one left over from a broken file can abort at exit.
         stream.seek(0)
-        return parquet.read_table(
-            stream, read_dictionary=words, use_threads=False, pre_buffer=False
-        )
+        file = parquet.ParquetFile(stream, read_dictionary=words, pre_buffer=False)
+        table = file.read(use_threads=False)
+        for j in categories:
+            texts = table.column(j).cast(pa.string())
+            table = table.set_column(j, table.field(j).name, texts.dictionary_encode())
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
         msg = f"“{shortened(name)}” is not a Parquet file or is damaged; save it again."
         raise InputError(msg) from error
+    return table, words
 
 
-def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
+def _categories(names: list[str], metadata: dict[bytes, bytes]) -> list[int]:
+    """Return the places of numbers that were written as categories; Parquet itself forgets it."""
+    import pyarrow as pa
+
+    if b"ARROW:schema" not in metadata:
+        return []
+    with suppress(pa.ArrowException, ValueError):
+        schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(metadata[b"ARROW:schema"])))
+        if schema.names == names:
+            dictionaries = [pa.types.is_dictionary(kind) for kind in schema.types]
+            return [
+                j
+                for j, is_category in enumerate(dictionaries)
+                if is_category and _is(schema.types[j].value_type, _NUMBER)
+            ]
+    return []
+
+
+def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> Table:
+    """Return the columns as numbers or texts, by their declared types."""
     import pandas as pd
     import pyarrow as pa
 
-    table = table.replace_schema_metadata(None)  # else pandas makes an index of some columns
-    titles = ["index" if key == _INDEX else key for key in table.column_names]
-    plain = [_is_number(kind) for kind in table.schema.types]
+    table = parts.table.replace_schema_metadata(None)  # else pandas makes an index of some columns
+    for _ in range(_MOST_NESTED):
+        if any(map(pa.types.is_struct, table.schema.types)):
+            table = table.flatten()
+    old = ["index" if key == _INDEX else key for key in table.column_names]
+    titles = unique(old)
+    report: FileReport = {
+        "renamed": [new for new, was in zip(titles, old, strict=True) if new != was]
+    }
+    kinds: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    plain = [
+        _is(kind, _NUMBER) and not _is_exact(table.column(j))
+        for j, kind in enumerate(table.schema.types)
+    ]
     frames: list[pd.DataFrame] = []
-    n_columns, start = 0, 0
+    start = 0
     try:
         for is_plain, group in groupby(plain):  # numbers at once: there may be very many columns
             stop = start + len(list(group))
-            part = table.select(range(start, stop))
+            part = table.select(range(start, stop)).rename_columns(titles[start:stop])
             if is_plain:
-                frames.append(part.rename_columns(titles[start:stop]).to_pandas())
-            else:
-                frames += map(partial(_columns, limits=limits), titles[start:stop], part.columns)
-            n_columns = sum(len(kind.columns) for kind in frames)
-            check_columns(name, n_columns, limits)
+                frames.append(part.to_pandas())
+            for j in range(start, start if is_plain else stop):
+                title, column = titles[j], table.column(j)
+                block = _places(name, title, column, report, limits)
+                if block is None:
+                    values, kind = _cells(column), _kind(column.type)
+                    if table.column_names[j] in parts.texts:
+                        values = converted(values, title, none, report, notes)
+                    elif kind:
+                        kinds[title] = kind
+                    block = pd.DataFrame({title: values}, copy=False)
+                frames.append(block)
+            check_columns(name, sum(len(frame.columns) for frame in frames), limits)
             start = stop
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         reason = shortened(str(error), 100)
         msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
         raise InputError(msg) from error
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
-    _check_names(name, list(frame.columns))
-    return frame
+    frame.columns = unique(list(frame.columns))
+    return Table(frame, [True] * len(frame.columns), report, notes, kinds)
 
 
-def _check_names(name: str, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        msg = f"Column names must differ; some appear twice in “{name}”, so rename them."
-        raise InputError(msg)
+def _is_exact(values: "pa.ChunkedArray") -> bool:
+    """Whether whole numbers with gaps would lose digits as reals."""
+    from pyarrow import compute
+
+    if not (values.null_count and _is(values.type, "integer")):
+        return False
+    ends = compute.min_max(values).as_py()
+    return bool(max(abs(end or 0) for end in ends.values()) >= EXACT)
+
+
+def _kind(kind: "pa.DataType") -> str:
+    """Return the kind of a column by its declared type; "" leaves it to the cells."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(kind):
+        return "date"
+    return "list" if _is(kind, _NESTED) else ""
 
 
 def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -> None:
@@ -269,26 +371,13 @@ def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -
         raise InputError(msg, {TOO_LARGE: True})
 
 
-def _is_text(kind: "pa.DataType") -> bool:
+def _is(kind: "pa.DataType", names: str) -> bool:
+    """Whether a type is one of some, each named as in `pyarrow.types.is_NAME`."""
     import pyarrow as pa
 
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
-
-
-def _is_number(kind: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _columns(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> "pd.DataFrame":
-    """Return a column by its name, or a list's places as columns name[0], name[1], ..."""
-    import pandas as pd
-
-    if len(values) and (block := _places(name, values, limits)) is not None:
-        return pd.DataFrame(block, columns=[f"{name}[{j}]" for j in range(block.shape[1])])
-    return pd.DataFrame({name: _cells(values)}, copy=False)
+    if isinstance(kind, pa.BaseExtensionType):
+        return names == _NESTED
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in names.split())
 
 
 def _cells(values: "pa.ChunkedArray") -> "pd.Series":
@@ -296,16 +385,19 @@ def _cells(values: "pa.ChunkedArray") -> "pd.Series":
     import pyarrow as pa
 
     types, kind = pa.types, values.type
-    if types.is_nested(kind):
-        return pd.Series([[]] * len(values), dtype=object)
+    if _is(kind, _NESTED) or types.is_null(kind):
+        return pd.Series([None if types.is_null(kind) else []] * len(values), dtype=object)
+    if types.is_fixed_size_binary(kind):
+        return _texts(values.cast(pa.binary()).dictionary_encode())
     if types.is_dictionary(kind):
         return _texts(values)
     if types.is_temporal(kind):
         texts = values.cast(pa.string()).to_pylist()
         short = [text if text is None else _NO_TIME.sub("", text) for text in texts]
         return pd.Series(short, dtype=object)
-    if types.is_boolean(kind):
-        return pd.Series(values.to_pylist(), dtype=object)
+    if types.is_boolean(kind) or _is_exact(values):
+        exact = values.cast(pa.string()) if types.is_integer(kind) else values
+        return pd.Series(exact.to_pylist(), dtype=object)
     plain = values.cast(pa.float64()) if types.is_decimal(kind) else values
     series: pd.Series = plain.to_pandas()
     return series
@@ -325,22 +417,45 @@ def _texts(values: "pa.ChunkedArray") -> "pd.Series":
     )
 
 
-def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> np.ndarray | None:
-    """Return lists of numbers that are all equally long as a matrix; None of anything else."""
+def _places(
+    name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
+) -> "pd.DataFrame | None":
+    """Return lists of numbers as columns title[0], title[1], ...; None of anything else.
+
+    They may hold lists themselves. Rows whose list is missing or of another length than most are
+    gaps; the report receives how many there are.
+    """
+    import pandas as pd
     import pyarrow as pa
     from pyarrow import compute
 
-    types, kind = pa.types, values.type
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+    shape: list[int] = []
+    rows = np.ones(len(column), bool)
+    values = column
+    while _is(values.type, _LIST) or isinstance(values.type, pa.BaseExtensionType):
+        if isinstance(values.type, pa.BaseExtensionType):
+            values = pa.chunked_array([chunk.storage for chunk in values.chunks])
+            continue
+        lengths = compute.fill_null(compute.list_value_length(values), -1).to_numpy()
+        counts = np.bincount(lengths[lengths > 0], minlength=1)
+        width = int(counts.argmax())
+        fits = lengths == width
+        if not counts.any() or fits.sum() < _MOSTLY * len(lengths) or (shape and not fits.all()):
+            return None
+        rows = fits if not shape else rows
+        shape.append(width)
+        check_columns(name, math.prod(shape), limits)
+        check_matrix(name, len(column), math.prod(shape), 8, limits)
+        values = compute.list_flatten(values if fits.all() else values.filter(pa.array(fits)))
+    if not shape or not _is(values.type, _NUMBER):
         return None
-    lengths = compute.min_max(compute.list_value_length(values)).as_py()
-    width = lengths["max"] or 0
-    flat = compute.list_flatten(values)
-    if values.null_count or width == 0 or width != lengths["min"] or not _is_number(flat.type):
-        return None
-    check_columns(name, width, limits)
-    check_matrix(name, len(values), width, 8, limits)
-    return np.asarray(flat.to_numpy().reshape(len(values), width))
+    block = np.full((len(column), math.prod(shape)), np.nan)
+    block[rows] = values.to_numpy().reshape(-1, math.prod(shape))
+    if not rows.all():
+        report.setdefault("short_lists", {})[title] = int((~rows).sum())
+    whole = values.to_numpy().reshape(block.shape) if rows.all() else block
+    names = ["".join(f"[{i}]" for i in place) for place in np.ndindex(*shape)]
+    return pd.DataFrame(whole, columns=[title + name for name in names])
 
 
 READER = Reader(ParquetOptions, None, read_many)

@@ -142,20 +142,3 @@ def test_a_reader_leaves_missing_cells_to_the_model_when_asked(name, content):
     mean = read(name, io.BytesIO(content), missing="mean")
     assert mean.missing is None
     np.testing.assert_array_equal(mean.X, dataset.X)
-
-
-def test_a_table_without_gaps_has_no_mask_whatever_was_chosen():
-    dataset = read(
-        "t.csv", io.BytesIO(TABLE.replace(b"?", b"0").replace(b",,", b",0,")), missing="model"
-    )
-    assert dataset.missing is None
-
-
-def test_a_column_that_no_row_has_is_refused_for_the_model_too():
-    with pytest.raises(InputError, match="No cell of column “b”"):
-        read(
-            "t.csv",
-            io.BytesIO(b"a,b,c\n1,,2\n3,,4\n5,,7\n"),
-            missing="model",
-            roles={"a": "feature", "b": "feature", "c": "feature"},
-        )

@@ -37,7 +37,7 @@ def npz(**arrays):
 
 def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(start):
     app = give(start("data/open"), ("mine <b>.csv", b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n"))
-    assert "Read as UTF-8 text, commas · “kind” used as label." in assumed(healthy(app))
+    assert "Read as UTF-8 text, commas · Labels: kind." in assumed(healthy(app))
     assert app.title[0].value == "Explore"
     assert "3 rows × 2" in html(app)
     go(app, "data/this")
@@ -66,9 +66,9 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     data = messy()
     app = give(start("data/open"), ("messy.csv", data))
     said = assumed(healthy(app))
-    assert "Read as Western European text, semicolons, decimal comma" in said
-    assert "left out: “Datum” (dates), “konstant” (one value) · “Stadt” used as label" in said
-    assert "50 of 450 values are missing, filled from the model" in said
+    assert "Read as Western European text (cp1252), semicolons, decimal comma" in said
+    assert "Labels: Stadt · Left out: Datum (dates), konstant (one value)" in said
+    assert "Missing: 50 cells, filled from the model" in said
     app = go(app, "data/this")
     assert not [one for one in app.button if one.key == "upload_use"]
     assert chosen(app, "Encoding") == "Western European (cp1252)"
@@ -181,7 +181,7 @@ def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
 def test_columns_of_numbers_and_words_are_left_out_and_said(start):
     rows = "\n".join(f"{i % 4},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
     app = give(start("data/open"), ("t.csv", f"a,b,c\n{rows}\n".encode()))
-    assert "left out: “c” (numbers and words)" in assumed(healthy(app))
+    assert "Left out: c (numbers and words such as “odd”)" in assumed(healthy(app))
     assert "9 rows × 2" in html(app)
 
 

@@ -1,0 +1,962 @@
+"""Tables of all kinds as people write them: the values they hold, and how they are said to be read.
+
+One table of cases, each with the file, the values that are right, and the facts that must be told.
+"""
+
+import datetime
+import decimal
+import gzip
+import io
+import json
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pyarrow import parquet
+
+from appca.cli import main
+from appca.data.dataset import Dataset
+from appca.data.files import ReadLimits, facts, in_one_line
+from appca.data.readers import read, read_many
+from appca.words import InputError
+from tests.bad_files import huge_png
+from tests.data.sheets import Day, xlsx
+from tests.sentences import faults_of
+
+GAP = np.nan
+
+
+class Case(NamedTuple):
+    """A file and what is right."""
+
+    content: Any  # text, bytes, or the columns of a Parquet file
+    X: Any = None  # some first rows
+    names: Any = ...  # of the features
+    ids: Any = None  # the first ones
+    labels: Any = None  # by column, the first entries
+    n: int | None = None  # rows
+    facts: Any = MappingProxyType({})  # by what they are about
+    options: Any = MappingProxyType({})
+    refusal: str = ""
+    name: str = "t.csv"
+
+
+def written(table: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    parquet.write_table(pa.table(table) if isinstance(table, dict) else table, stream, **options)
+    return stream.getvalue()
+
+
+def bytes_of(case: Case) -> bytes:
+    if isinstance(case.content, (dict, pa.Table)):
+        return written(case.content)
+    return case.content if isinstance(case.content, bytes) else case.content.encode()
+
+
+def opened(case: Case, **more: Any) -> Dataset:
+    options = {"missing": "model"} | dict(case.options) | more
+    return read(case.name, io.BytesIO(bytes_of(case)), **options)
+
+
+def read_or_refused(case: Case) -> Dataset | None:
+    """Return the data set; None where it is refused in one sentence."""
+    sentence = "."
+    try:
+        return opened(case)
+    except InputError as error:
+        sentence = str(error)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return None
+
+
+def rows(line: str, n: int, start: int = 0) -> str:
+    """Lines of which {i} is the number, and {h} half of it."""
+    return "\n".join(line.format(i=i, h=i / 2, k="ab"[i % 2]) for i in range(start, start + n))
+
+
+HEADERS = {
+    "wavelengths above spectra that rise, too": Case(
+        "name;400;402;404;406;kind\n" + rows("H{i};0,{i}1;0,{i}3;0,{i}5;0,{i}7;{k}", 9),
+        names=("400", "402", "404", "406"),
+        ids=["H0"],
+        labels={"kind": ["a", "b"]},
+    ),
+    "two years above whole numbers": Case(
+        "region,2019,2020\nA,12,13\nB,25,24\nC,7,9", [[12, 13]], ("2019", "2020"), ["A", "B", "C"]
+    ),
+    "pandas above counts": Case(
+        "0,1,2,3\n" + rows("{i},3,0,2", 5) + "\n7,1,2,0", names=("0", "1", "2", "3"), n=6
+    ),
+    "years above reals": Case(
+        "country,1990,1991,1992\nNorland,1.5,2.5,3.5\nSudland,4.25,5.5,0.5\nOstland,1,2.5,2",
+        [[1.5, 2.5, 3.5]],
+        ("1990", "1991", "1992"),
+        ["Norland"],
+    ),
+    "falling wavenumbers": Case(
+        "4000;3998;3996\n" + rows("0,{i}5;1,{i};0,2{i}", 9),
+        [[0.05, 1.0, 0.20]],
+        ("4000", "3998", "3996"),
+        n=9,
+    ),
+    "many real wavelengths that rise": Case(
+        ",".join(f"{400 + j * 0.7:.1f}" for j in range(12))
+        + "\n"
+        + "\n".join(",".join(str((7 * i + 3 * j) % 11 / 10) for j in range(12)) for i in range(9)),
+        names=tuple(f"{400 + j * 0.7:.1f}" for j in range(12)),
+        n=9,
+    ),
+    "an index without a name, shuffled": Case(
+        ",a,b\n" + "\n".join(f"{i * 7 % 10},{i / 3:.2f},{i * i % 7}" for i in range(10)),
+        names=("a", "b"),
+        ids=["0", "7", "4"],
+    ),
+    "columns that pandas numbered": Case(
+        "0,1,2\n" + rows("0.{i}1,-{i}.5,2.{i}", 10), [[0.01, -0.5, 2.0]], ("0", "1", "2"), n=10
+    ),
+    "whole numbers above whole numbers": Case(
+        "2001,2002\n1,2\n3,5\n4,8",
+        [[2001, 2002]],
+        None,
+        n=4,
+        facts={"In doubt": "read as data; header=true reads it otherwise"},
+    ),
+    "the same with a header by choice": Case(
+        "2001,2002\n1,2\n3,5\n4,8", [[1, 2]], ("2001", "2002"), n=3, options={"header": True}
+    ),
+    "words above words": Case(
+        "who,what,a,b\n" + rows("p{i},{k},{i},{h}", 8),
+        names=("a", "b"),
+        labels={"what": ["a", "b"]},
+        ids=["p0"],
+    ),
+    "no header": Case("1.5,2,3\n4,5,6\n7,8,8", [[1.5, 2, 3]], None, facts={"Read as": "no header"}),
+    "R, tabs": Case(
+        '"len"\t"kind"\t"wid"\n"r1"\t1.5\t"a"\t2\n"r2"\t2.5\t"b"\t3\n"r3"\t2\t"a"\t1',
+        [[1.5, 2]],
+        ("len", "wid"),
+        ["r1", "r2", "r3"],
+        {"kind": ["a", "b"]},
+    ),
+    "R, blanks": Case('"a" "b"\n"1" 1.5 2\n"2" 2.5 3\n"3" 2 1', [[1.5, 2]], ("a", "b"), ["1", "2"]),
+    "a comment is the header": Case(
+        "# made 2024\n# t x y\n0 1 2\n1 3 4.5\n2 5 6",
+        [[0, 1, 2]],
+        ("t", "x", "y"),
+        facts={"Lines not used": "1 comment line"},
+    ),
+    "line breaks in the header": Case(
+        '"mass\n(g)","width\n(mm)"\n1,2\n3,4.5', [[1, 2]], ("mass (g)", "width (mm)")
+    ),
+    "names and units": Case(
+        "name;mass;length\n;kg;m\n" + rows("n{i};{i},5;{h}", 6).replace(".", ","),
+        [[0.5, 0]],
+        ("mass kg", "length m"),
+        ["n0"],
+        n=6,
+    ),
+    "merged cells above": Case(
+        "Before,,After,\na,b,a,b\n1,2,3,4\n5,6,7,8.5\n1,2,2,2",
+        [[1, 2, 3, 4]],
+        ("Before a", "Before b", "After a", "After b"),
+        n=3,
+    ),
+    "a name twice": Case(
+        "x,x,y\n1,2,3\n4,5,6.5",
+        [[1, 2, 3]],
+        ("x", "x (2)", "y"),
+        facts={"Renamed columns": "x (2)"},
+    ),
+    "the line of the header by choice": Case(
+        "a;b;c\nd;e;f\nx;y;z\n1;2;3\n4;5;6,5",
+        [[1, 2, 3]],
+        ("x", "y", "z"),
+        options={"header": 3},
+        facts={"Read as": "header in line 3"},
+    ),
+}
+_TENTHS = rows("r{i};{i},5;1.00{i}", 9)
+NUMBERS = {
+    "thousands points beside decimal commas": Case(
+        "id;n;x\nr;1.234;0,5\ns;12.345;1,5\nt;7.000;2,25", [[1234, 0.5], [12345, 1.5]], ("n", "x")
+    ),
+    "thousands points and decimal commas": Case(
+        "n;x\n1.234,5;1\n-2.345.678,25;2,5", [[1234.5, 1], [-2345678.25, 2.5]]
+    ),
+    "thousands commas in quotation marks": Case(
+        'n,x\n"1,234",0.5\n"2,345,678.5",1.5', [[1234, 0.5], [2345678.5, 1.5]]
+    ),
+    "narrow, hard and plain blanks between thousands": Case(
+        "n;x\n1\u202f234,5;1,5\n12\u00a0345,5;2\n1 234 567;3,5", [[1234.5, 1.5], [12345.5, 2]]
+    ),
+    "apostrophes between thousands": Case(
+        "n;x\n1'234.5;1\n2’000’000;2.5", [[1234.5, 1], [2e6, 2.5]]
+    ),
+    "decimal commas in quotation marks": Case(
+        'id,x,y\na,"1,5","2,25"\nb,"-0,5",3',
+        [[1.5, 2.25], [-0.5, 3]],
+        facts={"Read as": "decimal comma"},
+    ),
+    "one column has the other decimal sign": Case(
+        "x;y;z\n1,5;2.75;0,1\n2,5;3.5;0,2\n3,5;1.25;0,7",
+        [[1.5, 2.75, 0.1]],
+        facts={"Other decimal sign": "y"},
+    ),
+    "1.234 alone may be either": Case(
+        "x;y\n1.234;5\n2.345;6\n3.456;7",
+        [[1.234, 5]],
+        facts={"In doubt": "1.234 is read as 1.234; decimal=, reads it otherwise"},
+    ),
+    "1.234 as a thousand by choice": Case(
+        "x;y\n1.234;5\n2.345;6", [[1234, 5]], options={"decimal": ","}
+    ),
+    "minus signs of typesetters": Case("x,y\n\u22121.5,2\n\u20132.5,+3", [[-1.5, 2], [-2.5, 3]]),
+    "percent, money, units and accounts": Case(
+        "p,m,u,a,t\n12.5%,$1.50,7.5 kg,(3.5),20 °C\n3%,-$2.25,8 kg,4,21.5 °C",
+        [[12.5, 1.5, 7.5, -3.5, 20], [3, -2.25, 8, 4, 21.5]],
+        facts={"Units": "p in %, m in $, u in kg, t in °C"},
+    ),
+    "euros after decimal commas": Case("x;y\n1.234,50 €;2\n7 €;3", [[1234.5, 2], [7, 3]]),
+    "units that differ are no numbers": Case(
+        "x,y,z\n1 kg,2,1\n800 g,3,2\n2 kg,4,2.5",
+        [[2, 1]],
+        ("y", "z"),
+        facts={"Left out": "x (numbers of different units: kg, g)"},
+    ),
+    "cells that are no numbers": Case(
+        "x,y\nn/a,1\n<0.01,2\n" + rows("{i},{h}", 30),
+        [[GAP, 1], [GAP, 2], [0, 0]],
+        facts={
+            "Not numbers": "x: 2 cells: n/a, <0.01",
+            "Missing": "2 cells, filled from the model: x (2)",
+        },
+    ),
+    "too many of them": Case(
+        "x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8),
+        names=("y", "z"),
+        facts={"Left out": "x (numbers and limits such as “<1”)"},
+    ),
+    "powers of ten": Case("x,y\n1e-3,2E+5\n2.5e2,1e5", [[0.001, 2e5], [250, 1e5]]),
+    "numbers of many digits": Case(
+        "x,y\n0.1234567890123456789,1\n123456.78901234567,2", [[0.1234567890123456789, 1]]
+    ),
+    "the decimal sign is seen late": Case(
+        "x;z\n" + rows("{i};1.234", 400) + "\n0,5;2.345\n", [[0, 1234]], n=401
+    ),
+    "beyond the sample": Case(
+        "x;y\n" + rows("{i};{h}", 400).replace(".", ",") + "\n1.234;7\n5;−8", n=402
+    ),
+}
+GAPS = {
+    "in numbers": Case(
+        "x,w,k\n1,NA,a\n?,2,NA\n3,null,-\n.,4,a\n5,N/A,b\n6,7,\n",
+        [[1, GAP], [GAP, 2], [3, GAP], [GAP, 4]],
+        labels={"k": ["a", "NA", "-", "a", "b", ""]},
+        facts={"Not numbers": "x: 2 cells: ?, ."},
+    ),
+    "by choice": Case(
+        "x,w,k\n1,-999,a\n-999.0,2,a\n3,4,none\n5,-999,none",
+        [[1, GAP], [GAP, 2], [3, 4]],
+        options={"na_values": [-999, "none"]},
+        labels={"k": ["a", "a", "", ""]},
+    ),
+    "far off and repeated": Case(
+        "x,y,z\n" + rows("{h},{i},2.{i}", 20) + "\n-200,3,1e20\n-200,5,1e20\n4,9999,2",
+        facts={"May stand for gaps": "x: -200 (2 cells), y: 9999 (1 cell), z: 1e+20 (2 cells)"},
+    ),
+    "none": Case("x,y\n1,2\n3,4.5", facts={"Missing": "none"}),
+    "refused": Case(
+        "a,b,c\n1,2,x\n,4,y\n3,NA,x\n5,6,\n",
+        options={"missing": "refuse"},
+        refusal=r"2 missing cells, in “a” \(1\), “b” \(1\); choose",
+    ),
+    "their mean": Case("a,b\n1,2\n,4\n3,6", [[1, 2], [2, 4]], options={"missing": "mean"}),
+    "their rows": Case(
+        "a,b,c\n1,2,x\n,4,y\n3,6,x\n5,8,y",
+        [[1, 2], [3, 6]],
+        ids=["row-1", "row-3"],
+        labels={"c": ["x", "x", "y"]},
+        options={"missing": "drop"},
+        facts={"Missing": "1 cell, rows left out: a (1)"},
+    ),
+}
+TEXT = {
+    "leading zeros": Case(
+        "id,zip,a,b\n" + "\n".join(f"{i:04d},{i % 3:05d},{i / 2},{i % 5}" for i in range(9)),
+        names=("a", "b"),
+        ids=["0000", "0001"],
+        labels={"zip": ["00000", "00001"]},
+    ),
+    "leading zeros beyond the sample": Case(
+        "zip,a,b\n" + rows("{i}1,{h},{i}", 400, 100) + "\n00501,1,2",
+        n=401,
+        ids=["1001"],
+        names=("a", "b"),
+    ),
+    "1E5 is a code": Case(
+        "well,a,b\n1E5,1,2\n2E7,2,3.5\n101,3,1\n4E2,0,1",
+        names=("a", "b"),
+        ids=["1E5", "2E7", "101"],
+    ),
+    "whole numbers of 16 digits": Case(
+        "key,a,b\n9007199254740993,1,2\n9007199254740992,2,3.5\n9007199254740995,0,1",
+        ids=["9007199254740993", "9007199254740992"],
+        names=("a", "b"),
+    ),
+    "blanks at both ends": Case(
+        "kind,a,b\noak ,1,2\n oak,2,1\n\u00a0elm,3,3.5\nelm\u00a0,4,1",
+        labels={"kind": ["oak", "oak", "elm", "elm"]},
+    ),
+    "nearly all differ": Case(
+        "sort,a,b\n" + "\n".join(f"Acacia {i % 17},{i / 3:.2f},{i * i}" for i in range(20)),
+        names=("a", "b"),
+        ids=["Acacia 0", "Acacia 1"],
+        labels={},
+        facts={"Row names": "sort, of which 3 are numbered as they repeat"},
+    ),
+    "markup, formulas, quotes": Case(
+        'a,b,kind\n1,2,<b>x</b>\n3,4,=1+1\n5,6,"x, ""y"""\n7,8,<b>x</b>',
+        labels={"kind": ["<b>x</b>", "=1+1", 'x, "y"']},
+    ),
+    "dates, constants, empty and long columns": Case(
+        "a,b,when,one,none,text\n"
+        + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
+        names=("a", "b"),
+        facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
+    ),
+    "running numbers": Case(
+        "order,a,b\n" + rows("{i}7,{h},3.{i}", 9),
+        names=("a", "b"),
+        ids=["07"],
+    ),
+    "few whole numbers may be a label": Case(
+        "sex,a,b\n" + rows("1,{h},3.{i}", 5) + "\n" + rows("2,{h},4.{i}", 5),
+        names=("sex", "a", "b"),
+        facts={"Features that may be labels": "sex (2 values)"},
+    ),
+    "the class comes first": Case(
+        "town,group,a,b\n"
+        + "\n".join(f"t{i % 40},{'xy'[i % 2]},{i / 3:.2f},{i * i % 7}" for i in range(90)),
+        names=("a", "b"),
+        labels={"group": ["x", "y"], "town": ["t0", "t1"]},
+    ),
+    "roles by choice": Case(
+        "id,k,a,b,c\n" + rows("{i},{k},{h},7.{i},{i}", 9),
+        names=("a", "c"),
+        labels={"k": ["a", "b"], "id": [0, 1]},
+        ids=["row-1"],
+        options={"roles": {"id": "label", "b": "ignored", "c": "feature"}},
+    ),
+    "columns are samples": Case(
+        "gene,s1,s2,s3\nA,1,2,3\nB,4,5,6.5\nC,7,8,9",
+        [[1, 4, 7], [2, 5, 8]],
+        ("A", "B", "C"),
+        ["s1", "s2", "s3"],
+        options={"transpose": True},
+    ),
+}
+LINES = {
+    "sep=": Case("sep=;\nx;y\n1;2\n3;4,5", [[1, 2]], ("x", "y"), n=2),
+    "comments": Case(
+        "% one\n% two\nx,y\n1,2\n# three, four, five\n3,4.5",
+        n=2,
+        facts={"Lines not used": "3 comment lines"},
+    ),
+    "titles and notes above": Case(
+        "Survey of June\n\nStation;Ulm\nName;K;mass\na;1;2,5\nb;2;3\nc;4;1",
+        names=("K", "mass"),
+        ids=["a"],
+        n=3,
+        facts={"Lines not used": "2 title lines"},
+    ),
+    "a drawn table": Case(
+        "a | b | c\n---|---|---\n1 | 2 | 3\n4 | 5 | 6.5",
+        [[1, 2, 3]],
+        ("a", "b", "c"),
+        n=2,
+        facts={"Lines not used": "1 drawn line"},
+    ),
+    "the header again, empty rows, a total and a note": Case(
+        "k,x,y\na,1,2\nb,3,4\n,,\nk,x,y\na,5,6\nb,7,8.5\nTotal,16,20.5\nSource: us",
+        n=4,
+        labels={"k": ["a", "b", "a", "b"]},
+        facts={"Lines not used": "1 closing note, 1 empty line, 1 repeated header, 1 total line"},
+    ),
+    "separators at the ends": Case(
+        "a,b,c\n1,2,3,\n4,5,6,\n7,8,9.5,", [[1, 2, 3]], ("a", "b", "c"), ids=["row-1"]
+    ),
+    "separators at some ends": Case("a,b\n1,2\n3,4,,\n5,6.5", [[1, 2], [3, 4]], n=3),
+    "blanks and decimal commas": Case("1,5 2,5 3,5\n4,5 5,5 6,5\n7,5 8 9,1", [[1.5, 2.5, 3.5]]),
+    "blanks in lines": Case("x  y\n 1   2\n3 4.5 \n", [[1, 2], [3, 4.5]], ("x", "y")),
+    "blanks after commas": Case("x, y\n1, 2\n3, 4.5", [[1, 2], [3, 4.5]], ("x", "y")),
+    "old Macs": Case("\rx,y\r1,2\r\r3,4\r", [[1, 2], [3, 4]]),
+    "Windows": Case("\r\nx,y\r\n1,2\r\n\r\n3,4\r\n", [[1, 2], [3, 4]]),
+    "bars": Case("x|y\n1|2\n3|4", [[1, 2], [3, 4]]),
+    "a separator by choice": Case("1:2:3\n4:5:6\n7:8:8", [[1, 2, 3]], options={"separator": ":"}),
+    "line breaks in cells": Case(
+        'k,x,y\n"a\nb",1,2\n"a\nb",3,4.5\n"c\nd",1,1', n=3, labels={"k": ["a\nb"]}
+    ),
+    "a line too long": Case(
+        "a,b\n1,2\n3,4,5\n6,7", refusal="Line 3 of “t.csv” has 3 cells, the first has 2"
+    ),
+    "a line too short": Case('a,b\n1,"2"\n\n3\n6,7', refusal="Line 4 of “t.csv” has 1 cell"),
+    "cut off": Case("a,b,c\n1,2,3\n4,5,6\n7,8", refusal="Line 4 of “t.csv” has 2 cells"),
+}
+_ART = "größe,b,art\n1,2,ö\n3,4,€\n5,6,ö\n7,8,ß"
+ENCODINGS = {
+    **{
+        f"{code} as {found}": Case(
+            _ART.encode(code),
+            names=("größe", "b"),
+            labels={"art": ["ö", "€"]},
+            facts={"Read as": found},
+        )
+        for code, found in (
+            ("utf-8", "UTF-8 text"),
+            ("utf-8-sig", "UTF-8 text"),
+            ("utf-16", "UTF-16 text"),
+            ("utf-16-le", "UTF-16 text"),
+            ("utf-16-be", "UTF-16 text"),
+            ("cp1252", "Western European text (cp1252)"),
+        )
+    },
+    **{
+        code: Case(
+            "\n".join(
+                [
+                    f"{text.split()[0]},b,c",
+                    *(f"{w},1,{i}.5" for i, w in enumerate(text.split()[1:])),
+                ]
+            ).encode(code),
+            names=("b", "c"),
+            ids=text.split()[1:],
+        )
+        for code, text in (
+            ("cp1251", "город Москва Казань Омск население площадь"),
+            ("koi8-r", "город Москва Казань Омск население площадь"),
+            ("cp1253", "πόλη Αθήνα Πάτρα Λάρισα πληθυσμός"),
+            ("cp932", "都市 東京 大阪 名古屋 人口 面積"),
+            ("gb18030", "城市 北京 上海 广州 人口 面积"),
+            ("big5", "城市 臺北 高雄 臺中 人口 面積"),
+            ("cp949", "도시 서울 부산 대구 인구 면적"),
+        )
+    },
+    "of old Macs": Case(
+        "Köln,Größe,Süd\n1,2,3\n4,5,6.5".encode("mac_roman"), names=("Köln", "Größe", "Süd")
+    ),
+    "a stray byte": Case(
+        "ort,a,b\nKøge,1,2\nÅrhus,2,3\n".encode() + b"Malm\xf6,3,4.5\n",
+        ids=["Køge", "Århus", "Malmö"],
+        facts={"Repaired bytes": "in line 4", "Read as": "UTF-8 text"},
+    ),
+    "by choice": Case(
+        "ŝ,b\n1,2\n3,4.5".encode("iso8859-3"), names=("ŝ", "b"), options={"encoding": "iso8859-3"}
+    ),
+    "not text": Case(b"a,b\n\x01\x02,\xe9\n3,4\n", refusal="is not utf-8 text"),
+    "zero bytes": Case(b"a,b\n1,\x00\n3,4\n", refusal="zero bytes"),
+    "half a UTF-16": Case(b"\xff\xfe\x00", refusal="is not utf-16 text"),
+    "packed": Case(gzip.compress(b"a,b\n1,2\n3,4"), [[1, 2], [3, 4]]),
+    "packed and cut off": Case(
+        gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 500)[:-4], refusal="breaks off"
+    ),
+}
+REFUSALS = {
+    "nothing": Case(b"", refusal="“t.csv” is empty"),
+    "blanks": Case("  \n\n ", refusal="only blanks"),
+    "a header alone": Case("a,b,c\n", refusal="a header line and no rows"),
+    "one row": Case("a,b\n1,2\n", refusal="1 row of data; at least 2"),
+    "infinite": Case("a,b\n1,2\n3,inf\n5,6\n", refusal="“b” is infinite in row 2"),
+    "all the same": Case("a,b\n1,2\n1,2\n1,2\n", refusal="All 3 rows are the same"),
+    "one column": Case("a\n1\n2\n3\n", refusal="has 1 feature column of 1; at least 2"),
+    "words alone": Case("a,b\nx,y\nx,z\nw,z\nw,y", refusal="has 0 feature columns of 2"),
+    "numbers and words": Case("a,b\n1,2\n3,x\n5,6\n8,9", refusal="has 1 feature column of 2"),
+    "a spreadsheet called CSV": Case(b"PK\x03\x04....", refusal="packed or spreadsheet file"),
+    "a quote that is never closed": Case(
+        'a,b\n1,"2\n3,4\n', refusal="cannot be read|has 1 cell|no rows"
+    ),
+    "too large to be squared": Case(
+        "a,b\n1e200,1\n2e200,2\n1,3", refusal="“a” holds numbers up to 2e.200"
+    ),
+    "too close": Case(
+        "a,b\n1e-200,1\n2e-200,2\n3e-200,3", refusal="“a” holds numbers that differ by"
+    ),
+    "large and averaged": Case(
+        "a,b\n1,1.7e308\n2,1.7e308\n3,\n4,1", refusal="“b” holds numbers up to 1.7e"
+    ),
+    "a gap everywhere": Case(
+        "a,b,c\n1,,2\n3,,4\n5,,7",
+        options={"roles": {"b": "feature"}},
+        refusal="No cell of column “b”",
+    ),
+    "separator": Case(
+        "a,b\n1,2\n3,4", options={"separator": "::"}, refusal="one character; got '::'"
+    ),
+    "decimal": Case(
+        "a,b\n1,2\n3,4", options={"decimal": "·"}, refusal="a point or a comma; got '·'"
+    ),
+    "encoding": Case("a,b\n1,2", options={"encoding": "klingon"}, refusal="no encoding 'klingon'"),
+    "header": Case(
+        "a,b\n1,2", options={"header": 9}, refusal="Line 9 of “t.csv” cannot be the header"
+    ),
+    "missing": Case("a,b\n1,2\n3,4", options={"missing": "zero"}, refusal="mean, drop; got 'zero'"),
+    "role": Case(
+        "a,b\n1,2\n3,4", options={"roles": {"a": "x"}}, refusal="A role is one of id, label"
+    ),
+    "column": Case("a,b\n1,2\n3,4", options={"roles": {"c": "label"}}, refusal="no column “c”"),
+    "words as numbers": Case(
+        "k,a,b\nx,1,2\ny,3,4\nx,5,5",
+        options={"roles": {"k": "feature"}},
+        refusal="“k” cannot be a feature: it holds words, such as “x”",
+    ),
+    "two ids": Case(
+        "a,b\n1,2\n3,4", options={"roles": {"a": "id", "b": "id"}}, refusal="Only one column"
+    ),
+    "an id of classes": Case(
+        "k,a,b\n" + rows("{k},{i},{h}", 9),
+        options={"roles": {"k": "id"}},
+        refusal="“a” appears more than once",
+    ),
+    "shape": Case("a,b\n1,2\n3,4", options={"image_shape": (3, 3)}, refusal="with 2 values in all"),
+    "an option of images": Case(
+        "a,b\n1,2", options={"colour": "grey"}, refusal="options separator.* got colour"
+    ),
+    "too many columns": Case(
+        "a,b,c\n1,2,3\n4,5,6",
+        options={"limits": ReadLimits(columns=2)},
+        refusal="3 columns, more than the 2",
+    ),
+    "too large a file": Case(
+        "a,b\n" + "1,2\n" * 200,
+        options={"limits": ReadLimits(n_bytes=500)},
+        refusal="more than the 0 MB one file",
+    ),
+    "too large a matrix": Case(
+        "a,b\n" + "1,2\n3,4\n" * 100,
+        options={"limits": ReadLimits(n_bytes=1000)},
+        refusal="200 x 2 numbers",
+    ),
+    "a bomb": Case(
+        gzip.compress(b"\0" * 30_000_000),
+        options={"limits": ReadLimits(n_bytes=2_000_000)},
+        refusal="unpacks to more than 2 MB",
+    ),
+    "no known kind": Case(
+        "x", name="letter.docx", refusal="“letter.docx” .* copy its table into a spreadsheet"
+    ),
+}
+_BOOK = {
+    "About": [["Made by", "us"], ["on", Day(45000)]],
+    "Data": [
+        ["Results 2024"],
+        [],
+        ["id", "kind", "day", "mass", "width"],
+        *(
+            [f"{i:03d}", "ab"[i % 2], Day(45000 + i), i + 0.25, None if i == 2 else i]
+            for i in range(9)
+        ),
+        ["Total", None, None, 38.25, 34],
+    ],
+}
+SHEETS = {
+    "the sheet with numbers": Case(
+        xlsx(_BOOK),
+        [[0.25, 0], [1.25, 1], [2.25, GAP]],
+        ("mass", "width"),
+        ["000", "001"],
+        {"kind": ["a", "b"]},
+        9,
+        {
+            "Read as": "sheet “Data”, not read: About, header in line 3",
+            "Left out": "day (dates)",
+            "Lines not used": "1 title line, 1 total line",
+        },
+        name="t.xlsx",
+    ),
+    "a sheet by choice": Case(
+        xlsx({"A": [["a", "b"], [1, 2], [3, 4.5]], "B": [["c", "d"], [5, 6], [7, 8.5]]}),
+        [[5, 6]],
+        ("c", "d"),
+        options={"sheet": "B"},
+        name="t.xlsx",
+    ),
+    "no such sheet": Case(
+        xlsx({"A": [["a", "b"], [1, 2]]}),
+        options={"sheet": "C"},
+        refusal="no sheet “C”",
+        name="t.xlsx",
+    ),
+    "merged cells": Case(
+        xlsx(
+            {
+                "A": [
+                    ["id", "Before", None, "After", None],
+                    [None, "a", "b", "a", "b"],
+                    ["n1", 1, 2, 3, 4.5],
+                    ["n2", 2, 2, 1, 4],
+                    ["n3", 0, 1, 3, 3],
+                ]
+            },
+            ("A1:A2", "B1:C1", "D1:E1"),
+        ),
+        [[1, 2, 3, 4.5]],
+        ("Before a", "Before b", "After a", "After b"),
+        ["n1"],
+        name="t.xlsx",
+    ),
+    "numbers written as text": Case(
+        xlsx({"A": [["a", "b"], ["1 234,5", 2], ["7,25", 3.5], ["n/a", 4]]}),
+        [[1234.5, 2]],
+        options={"roles": {"a": "feature"}},
+        name="t.xlsx",
+        facts={"Not numbers": "a: 1 cell: n/a"},
+    ),
+    "flags and columns as samples": Case(
+        xlsx({"A": [["g", "s1", "s2"], ["x", 1, 2], ["y", 3, 4.5]]}),
+        [[1, 3], [2, 4.5]],
+        ("x", "y"),
+        ["s1", "s2"],
+        options={"transpose": True},
+        name="t.xlsx",
+    ),
+    "damaged": Case(
+        xlsx(_BOOK)[:-300], refusal="damaged, locked by a password or no spreadsheet", name="t.xlsx"
+    ),
+    "another archive": Case(b"PK\x03\x04", refusal="damaged, locked", name="t.xlsx"),
+}
+_SIX = {"a": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "b": [3, 1, 2, 5, 4, 0]}
+_DAYS = [datetime.datetime(2024, 1, day, tzinfo=datetime.UTC) for day in range(1, 7)]
+PARQUET = {
+    "declared types": Case(
+        {
+            **_SIX,
+            "kind": pa.array([2019, 2020] * 3).dictionary_encode(),
+            "flag": pa.array([True, False, None] * 2),
+            "price": pa.array([decimal.Decimal(f"{i}.5") for i in range(6)]),
+            "when": pa.array(_DAYS),
+            "took": pa.array([datetime.timedelta(seconds=i) for i in range(6)]),
+            "code": pa.array([b"x1", b"x2"] * 3, pa.binary(2)),
+            "nothing": pa.nulls(6),
+            "map": pa.array([[("k", 1.0)]] * 6, pa.map_(pa.string(), pa.float64())),
+        },
+        [[0.5, 3, 0.5]],
+        ("a", "b", "price"),
+        labels={"kind": ["2019", "2020"], "flag": ["True", "False", ""], "code": ["x1", "x2"]},
+        facts={"Left out": "when (dates), took (dates), nothing (empty), map (lists)"},
+    ),
+    "lists, short and missing ones": Case(
+        {
+            "v": pa.array([[1.0, 2.0]] * 18 + [None, [3.0]]),
+            "w": pa.array([[[i, 2], [3, 4]] for i in range(20)]),
+        },
+        [[1, 2, 0, 2, 3, 4]],
+        ("v[0]", "v[1]", "w[0][0]", "w[0][1]", "w[1][0]", "w[1][1]"),
+        facts={"Lists of another length": "v: 2 lists", "Missing": "4 cells"},
+    ),
+    "lists of all lengths": Case(
+        {**_SIX, "r": pa.array([[1], [2, 3], [], [4, 4, 4], [5], [6, 7]])},
+        names=("a", "b"),
+        facts={"Left out": "r (lists)"},
+    ),
+    "tensors": Case(
+        pa.table(
+            {"t": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 2, 3))}
+        ),
+        [np.arange(6.0)],
+        n=4,
+    ),
+    "structs": Case(
+        {"s": pa.array([{"x": i / 2, "y": i * i} for i in range(5)])},
+        [[0, 0], [0.5, 1]],
+        ("s.x", "s.y"),
+    ),
+    "texts are read as in CSV": Case(
+        {"n": ["1.234,5", "7,25", "−3"], "zip": ["01", "02", "01"], "x": [1.0, 2, 3]},
+        [[1234.5, 1], [7.25, 2], [-3, 3]],
+        labels={"zip": ["01", "02"]},
+    ),
+    "row names of pandas": Case(
+        pa.Table.from_pandas(pd.DataFrame(_SIX, index=list("uvwxyz"))),
+        names=("a", "b"),
+        ids=["u", "v"],
+    ),
+    "gaps by choice": Case(
+        {"a": [1.0, -9, 3], "b": [1, 2, -9]},
+        [[1, 1], [GAP, 2], [3, GAP]],
+        options={"na_values": -9},
+    ),
+    "a name twice": Case(
+        pa.Table.from_arrays([pa.array([1.0, 2]), pa.array([3.0, 5])], names=["a", "a"]),
+        names=("a", "a (2)"),
+    ),
+    "cut off": Case(written(_SIX)[:-20], refusal="is not a Parquet file"),
+    "something else": Case(b"PAR1 and no more", refusal="is not a Parquet file"),
+    "one row": Case({"a": [1.0], "b": [2.0]}, refusal="1 row of data"),
+    "one column": Case(
+        {"a": [1.0, 2.0]}, refusal="at least 2 are needed, so change the columns' roles"
+    ),
+    "too large": Case(
+        {"a": np.zeros(200_000), "b": np.zeros(200_000)},
+        options={"limits": ReadLimits(n_bytes=1_000_000)},
+        refusal="would become 200,000 x 2 numbers",
+    ),
+}
+PARQUET = {key: case._replace(name="t.parquet") for key, case in PARQUET.items()}
+KINDS = {
+    "header": HEADERS,
+    "numbers": NUMBERS,
+    "gaps": GAPS,
+    "text": TEXT,
+    "lines": LINES,
+    "encodings": ENCODINGS,
+    "refusals": REFUSALS,
+    "sheets": SHEETS,
+    "parquet": PARQUET,
+}
+CASES = {f"{kind}: {key}": case for kind, some in KINDS.items() for key, case in some.items()}
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_file_gives_its_values_and_says_how_it_was_read(key):
+    case = CASES[key]
+    if case.refusal:
+        with pytest.raises(InputError, match=case.refusal) as refused:
+            opened(case)
+        assert not faults_of(str(refused.value))
+        return
+    dataset = opened(case)
+    found = facts(dataset.provenance["report"], dataset)
+    if case.X is not None:
+        np.testing.assert_array_equal(dataset.with_gaps()[: len(case.X)], np.array(case.X, float))
+    if case.names is not ...:
+        assert dataset.feature_names == case.names
+    if case.ids is not None:
+        assert dataset.ids[: len(case.ids)].tolist() == case.ids
+    if case.labels is not None:
+        assert list(dataset.labels) == list(case.labels)
+        for label, first in case.labels.items():
+            assert dataset.labels[label][: len(first)].tolist() == first
+    assert case.n in (None, dataset.n_rows)
+    for about, text in case.facts.items():
+        assert text in found.get(about, ""), found
+        if about != "Missing" or text != "none":
+            assert text in in_one_line(dataset.provenance["report"], dataset)
+
+
+def said_by(key: str, tmp_path, capsys, *more: str) -> tuple[int, str, str]:
+    """Run `appca data` over the file of a case; return exit code, facts and table."""
+    case = CASES[key]
+    path = tmp_path / case.name
+    path.write_bytes(bytes_of(case))
+    options = [f"--option={k}={json.dumps(v)}" for k, v in case.options.items() if k != "missing"]
+    if "missing" in case.options:
+        options.append(f"--missing={case.options['missing']}")
+    code = main(["data", str(path), *options, *more])
+    return code, *capsys.readouterr()
+
+
+COMMANDS = [
+    *("header: years above reals", "header: the line of the header by choice", "gaps: by choice"),
+    *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
+    *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
+    *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
+    *("refusals: too large to be squared", "lines: a line too long"),
+]
+
+
+@pytest.mark.parametrize("key", COMMANDS)
+def test_the_command_line_says_the_same(key, tmp_path, capsys):
+    case = CASES[key]
+    code, out, err = said_by(key, tmp_path, capsys, "--columns")
+    if case.refusal:
+        assert code == 1
+        assert err.count("\n") == 1
+        return
+    assert code == 0, err
+    lines = {line[2:].split("  ")[0]: line for line in out.splitlines()}
+    for about, text in case.facts.items():
+        if about != "Missing":
+            assert text in lines[about[0].lower() + about[1:]]
+
+
+def test_options_of_the_command_line_change_how_a_table_is_read(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("id,a,b,c\n" + rows("{i},{h},{i}.5,2.{i}", 9) + "\n9,-999,1,-999\n")
+    main(["data", str(path), "--out", "-", "-q", "--na-values", "-999", "--feature", "id"])
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert list(table.columns) == ["row", "id", "a", "b", "c"]
+    assert table["a"].isna().tolist() == [False] * 9 + [True]
+    assert main(["data", str(path)]) == 0
+    assert "--na-values=-999 makes them gaps" in capsys.readouterr().out
+
+
+def test_parts_of_a_parquet_table_are_one_and_their_folders_label_the_rows():
+    parts = {
+        "oak": {"a": pa.array([1, 2, 3]), "b": [0.5, 1.5, 2.5]},
+        "elm%20tree": {"b": [1.0, 2, 3], "a": pa.array([1.0, None, 3.5])},
+    }
+    files = [(f"t/kind={key}/0.parquet", io.BytesIO(written(part))) for key, part in parts.items()]
+    dataset = read_many(files, missing="model")
+    np.testing.assert_array_equal(dataset.with_gaps()[:, 0], [1, 2, 3, 1, GAP, 3.5])
+    assert dataset.feature_names == ("a", "b")
+    assert dataset.labels["kind"].tolist() == ["oak"] * 3 + ["elm tree"] * 3
+    other = ("t/kind=ash/0.parquet", io.BytesIO(written({"a": [1.0, 2]})))
+    with pytest.raises(InputError, match="has other columns than the files before it"):
+        read_many([*files, other])
+
+
+def test_a_parquet_table_is_what_its_csv_would_be(seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"name": list("uvwxyz"), "class": list("ababab")})
+    frame = frame.assign(a=rng.normal(size=6), b=rng.integers(-5, 5, size=6))
+    from_csv = read("data.csv", io.BytesIO(frame.to_csv(index=False).encode()))
+    table = written(pa.Table.from_pandas(frame))
+    assert read("data.parquet", io.BytesIO(table)).digest == from_csv.digest
+
+
+def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
+    codes = pa.array(np.zeros(50_000, np.int32))
+    text = pa.DictionaryArray.from_arrays(codes, pa.array(["long" * 25_000]))
+    numbers = {"a": range(50_000), "b": range(50_000, 100_000)}
+    data = written(pa.table({"text": text, **numbers}), store_schema=False)
+    assert len(data) < 2_000_000
+    dataset = read("t.parquet", io.BytesIO(data))
+    assert dataset.provenance["report"]["roles"]["text"] == "ignored"
+    with pytest.raises(InputError, match="texts of up to 100,000 characters, too long for a label"):
+        read("t.parquet", io.BytesIO(data), roles={"text": "label"})
+
+
+def pictures(seed, n=6, **columns):
+    from tests.data.readers.images.test_images import encoded, noise
+
+    stack = [noise([seed, i], 4, 5) for i in range(n)]
+    cells = [{"bytes": encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    return np.stack(stack), pa.table({"image": pa.array(cells, kind), **columns})
+
+
+def test_images_of_hugging_face_are_images_with_named_classes(seed):
+    stack, table = pictures(seed, label=[0, 1, 0, 1, -1, 0], note=[f"n{i}" for i in range(6)])
+    about = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
+    table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
+    dataset = read("t.parquet", io.BytesIO(written(table, row_group_size=2)))
+    np.testing.assert_array_equal(dataset.images(np.arange(6)), stack)
+    assert dataset.labels["label"].tolist() == ["cat", "dog", "cat", "dog", "", "cat"]
+    assert dataset.ids.tolist() == [f"n{i}" for i in range(6)]
+    plain = table.replace_schema_metadata({"huggingface": "{not json"})
+    labels = read("t.parquet", io.BytesIO(written(plain)), size=(2, 3)).labels
+    assert labels["label"].tolist() == [0, 1, 0, 1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "Row 3 of “image” has no image bytes"),
+        (b"x", "is not an image"),
+        (huge_png(), "smaller"),
+    ],
+)
+def test_images_that_cannot_be_decoded_are_refused(content, words, seed):
+    _, table = pictures(seed)
+    cells = table["image"].to_pylist()
+    cells[2]["bytes"] = content
+    broken = pa.table({"image": pa.array(cells, table["image"].type)})
+    with pytest.raises(InputError, match=words) as refused:
+        read("t.parquet", io.BytesIO(written(broken)))
+    assert not faults_of(str(refused.value))
+
+
+def test_squares_of_grey_values_are_taken_for_images(seed):
+    pixels = np.random.default_rng(seed).integers(256, size=(9, 64))
+    header = ",".join(["label", *(f"pixel{j}" for j in range(64))])
+    lines = [",".join(map(str, [row % 3, *values])) for row, values in enumerate(pixels)]
+    case = Case("\n".join([header, *lines]))
+    dataset = opened(case)
+    assert (dataset.image_shape, dataset.X.dtype) == ((8, 8), np.uint8)
+    assert dataset.labels["label"][:4].tolist() == [0, 1, 2, 0]
+    np.testing.assert_array_equal(dataset.image(3), pixels[3].reshape(8, 8))
+    assert opened(case, image_shape=None).X.dtype == np.float64
+    assert opened(case, image_shape=(4, 16)).image_shape == (4, 16)
+    few = opened(Case("\n".join(",".join(map(str, row // 16)) for row in pixels)))
+    assert few.image_range == (0, 16)
+
+
+def test_a_table_of_20_000_columns_is_read(seed):
+    X = np.random.default_rng(seed).normal(size=(4, 20_000)).round(3)
+    names = [f"gene_{j}" for j in range(20_000)]
+    lines = [",".join([f"s{i}", *map(str, row)]) for i, row in enumerate(X.tolist())]
+    dataset = opened(Case("\n".join([",".join(["sample", *names]), *lines])))
+    np.testing.assert_array_equal(dataset.X, X)
+    assert dataset.feature_names == tuple(names)
+    assert dataset.ids.tolist() == ["s0", "s1", "s2", "s3"]
+
+
+def test_a_path_reads_like_a_file_object_and_the_object_stays_open(tmp_path):
+    (tmp_path / "x.tsv").write_text("a\tb\n1\t2\n3\t4")
+    file = io.BytesIO(b"a\tb\n1\t2\n3\t4")
+    file.read()
+    assert read("x.tsv", tmp_path / "x.tsv").digest == read("x.tsv", file).digest
+    assert not file.closed
+    with pytest.raises(InputError, match="could not be opened"):
+        read("x.csv", tmp_path / "none.csv")
+
+
+def test_lines_of_another_width_are_found_across_pieces_with_and_without_quotes(monkeypatch):
+    monkeypatch.setattr("appca.data.readers.tables._PIECE", 64)
+    lines = ["a,b", *(f"{i},{i * i}" for i in range(100)), "7,7,7", "1,2"]
+    for head in ("a,b", '"a",b'):
+        with pytest.raises(InputError, match="Line 102 "):
+            opened(Case("\n".join([head, *lines[1:]])))
+    assert opened(Case("a,b\n" + "1" * 100 + ".5,2\n3,4\n" + "5,6\n" * 40)).n_rows == 42
+
+
+def test_long_runs_of_digits_are_looked_at_once():
+    """Where a pattern tries all ways to divide them, this takes an hour."""
+    long = "9" * 130_000
+    with pytest.raises(InputError, match="1 feature column of 2"):
+        opened(Case(f"a;b\n{long}x;1\n{long}y;2\n{long}x;3\n"))
+
+
+_SIZES = st.floats(-(2.0**40), 2.0**40).map(lambda value: value if abs(value) > 1e-100 else 0.0)
+
+
+@given(
+    values=arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(2, 6)), elements=_SIZES),
+    separator=st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_any_table_of_numbers_comes_back_number_for_number(values, separator):
+    assume(not (values == values[0]).all())
+    frame = pd.DataFrame(values, columns=[f"v{j}" for j in range(values.shape[1])])
+    case = Case(frame.to_csv(sep=separator, index=False))
+    roles = dict.fromkeys(frame.columns, "feature")
+    np.testing.assert_array_equal(opened(case, roles=roles).X, values)
+
+
+@settings(max_examples=40)
+@given(
+    cells=st.lists(
+        st.lists(st.text(alphabet='ab,;"\n\t =<é', max_size=6), min_size=2, max_size=2),
+        min_size=3,
+        max_size=6,
+    )
+)
+def test_any_text_is_read_back_or_refused_in_a_sentence(cells):
+    frame = pd.DataFrame(cells, columns=["p", "q"]).assign(a=range(len(cells)), b=1.5)
+    case = Case(frame.to_csv(index=False), options={"separator": ",", "header": True})
+    dataset = read_or_refused(case)
+    if dataset is None:
+        return
+    np.testing.assert_array_equal(dataset.X[:, 0], range(len(cells)))
+    for key in {"p", "q"} & set(dataset.labels):
+        assert dataset.labels[key].tolist() == [cell.strip() for cell in frame[key]]
+
+
+@given(data=st.binary(max_size=400), name=st.sampled_from(["t.csv", "t.xlsx", "t.parquet"]))
+def test_any_bytes_at_all_are_read_or_refused_in_a_sentence(data, name):
+    read_or_refused(Case(data, name=name))
