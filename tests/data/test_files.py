@@ -82,6 +82,12 @@ def rows(line: str, n: int, start: int = 0) -> str:
 
 
 HEADERS = {
+    "wavelengths above spectra that rise, too": Case(
+        "name;400;402;404;406;kind\n" + rows("H{i};0,{i}1;0,{i}3;0,{i}5;0,{i}7;{k}", 9),
+        names=("400", "402", "404", "406"),
+        ids=["H0"],
+        labels={"kind": ["a", "b"]},
+    ),
     "two years above whole numbers": Case(
         "region,2019,2020\nA,12,13\nB,25,24\nC,7,9", [[12, 13]], ("2019", "2020"), ["A", "B", "C"]
     ),
@@ -241,6 +247,9 @@ NUMBERS = {
     "numbers of many digits": Case(
         "x,y\n0.1234567890123456789,1\n123456.78901234567,2", [[0.1234567890123456789, 1]]
     ),
+    "the decimal sign is seen late": Case(
+        "x;z\n" + rows("{i};1.234", 400) + "\n0,5;2.345\n", [[0, 1234]], n=401
+    ),
     "beyond the sample": Case(
         "x;y\n" + rows("{i};{h}", 400).replace(".", ",") + "\n1.234;7\n5;−8", n=402
     ),
@@ -332,10 +341,16 @@ TEXT = {
         names=("sex", "a", "b"),
         facts={"Features that may be labels": "sex (2 values)"},
     ),
+    "the class comes first": Case(
+        "town,group,a,b\n"
+        + "\n".join(f"t{i % 40},{'xy'[i % 2]},{i / 3:.2f},{i * i % 7}" for i in range(90)),
+        names=("a", "b"),
+        labels={"group": ["x", "y"], "town": ["t0", "t1"]},
+    ),
     "roles by choice": Case(
         "id,k,a,b,c\n" + rows("{i},{k},{h},7.{i},{i}", 9),
         names=("a", "c"),
-        labels={"id": [0, 1], "k": ["a", "b"]},
+        labels={"k": ["a", "b"], "id": [0, 1]},
         ids=["row-1"],
         options={"roles": {"id": "label", "b": "ignored", "c": "feature"}},
     ),
@@ -724,7 +739,7 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
     if case.ids is not None:
         assert dataset.ids[: len(case.ids)].tolist() == case.ids
     if case.labels is not None:
-        assert set(dataset.labels) == set(case.labels)
+        assert list(dataset.labels) == list(case.labels)
         for label, first in case.labels.items():
             assert dataset.labels[label][: len(first)].tolist() == first
     assert case.n in (None, dataset.n_rows)

@@ -52,6 +52,7 @@ _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gap
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
 _LOOKED_AT = 400  # distinct cells by which a column of words is known
 EXACT = 2**53  # whole numbers up to it are exact as reals
+_MOST_LISTED = 50  # different cells that are no numbers, of a column
 _LARGEST = 1e150  # number whose squares can be summed up
 _FAR = 3.0  # times the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
@@ -153,7 +154,7 @@ def converted(
     report: FileReport,
     notes: dict[str, str],
 ) -> "pd.Series[Any]":
-    """Read a column of texts as `convert`; what is to be said of it goes to the report and notes."""
+    """Read a column of texts as `convert`; the report and notes receive what there is to say."""
     import pandas as pd
 
     decimal = report.get("decimal", ".")
@@ -212,7 +213,10 @@ def _numbers(
         values = whole if large or whole is not None else values
     if values is None:
         return None, "whole numbers of more than 15 digits"
-    odd = {texts[i]: int(counts[i]) for i in np.flatnonzero(~hit).tolist() if texts[i]}
+    listed = [i for i in np.flatnonzero(~hit).tolist() if texts[i]]
+    odd = {shortened(texts[i]): int(counts[i]) for i in listed[:_MOST_LISTED]}
+    if rest := int(counts[listed[_MOST_LISTED:]].sum()):
+        odd["others"] = rest
     has_mark = any(mark in texts[i] for i, _ in matches)
     return Converted(values, odd, unit, mark if has_mark else ""), ""
 

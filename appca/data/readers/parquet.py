@@ -340,7 +340,7 @@ def _is_exact(values: "pa.ChunkedArray") -> bool:
     if not (values.null_count and _is(values.type, "integer")):
         return False
     ends = compute.min_max(values).as_py()
-    return max(abs(end or 0) for end in ends.values()) >= EXACT
+    return bool(max(abs(end or 0) for end in ends.values()) >= EXACT)
 
 
 def _kind(kind: "pa.DataType") -> str:
@@ -395,7 +395,7 @@ def _cells(values: "pa.ChunkedArray") -> "pd.Series":
         texts = values.cast(pa.string()).to_pylist()
         short = [text if text is None else _NO_TIME.sub("", text) for text in texts]
         return pd.Series(short, dtype=object)
-    if _is(kind, "integer boolean"):
+    if types.is_boolean(kind) or _is_exact(values):
         exact = values.cast(pa.string()) if types.is_integer(kind) else values
         return pd.Series(exact.to_pylist(), dtype=object)
     plain = values.cast(pa.float64()) if types.is_decimal(kind) else values

@@ -31,7 +31,8 @@ _LABEL_NAME = re.compile(
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 _DATE = re.compile(
-    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d{1,2}:\d))"
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d{1,2}:\d)"
+    r"|\d{1,2}[-. ]{1,2}(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[- ](\d{4}|\d{2}))"
     r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
 )
@@ -69,8 +70,8 @@ class TableOptions(NamedTuple):
     @classmethod
     def of(cls, options: Any) -> "TableOptions":
         """Take the common fields of a reader's options."""
-        none = intake.as_list(options.na_values)
-        return cls(*(getattr(options, key) for key in cls._fields[:-1]), none)
+        common = {key: getattr(options, key) for key in cls._fields}
+        return cls(**common | {"na_values": intake.as_list(options.na_values)})
 
 
 class Column(NamedTuple):
@@ -490,10 +491,13 @@ def _label(values: "pd.Series[Any]") -> np.ndarray:
 
 
 def _labels(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return the labels, the class first: columns called so, then others, unshared texts last."""
-    distinct = {column: int(frame[column].nunique()) for column in _with(roles, "label")}
-    order = sorted(distinct, key=lambda key: (distinct[key] >= len(frame), not is_label_name(key)))
-    return {column: _label(frame[column]) for column in order}
+    """Return the labels, the class first: columns called so, then others, many values last."""
+
+    def rank(name: str) -> tuple[bool, bool, bool]:
+        n_values, named = int(frame[name].nunique()), is_label_name(name)
+        return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
+
+    return {column: _label(frame[column]) for column in sorted(_with(roles, "label"), key=rank)}
 
 
 def _ids(frame: "pd.DataFrame", roles: dict[str, str], report: FileReport) -> np.ndarray:

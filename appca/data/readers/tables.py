@@ -171,7 +171,10 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     frame = _parsed(name, scan, Dialect(separator, decimal, width), body)
     if in_doubt:
         report["doubt"] = {"option": "decimal", "now": decimal, "other": ","}
-    return _table(name, frame, layout, none, lines, report)
+    table = _table(name, frame, layout, none, lines, report)
+    if in_doubt and report.get("decimals"):  # later cells tell
+        return table_of(name, file, options._replace(decimal=","), limits)
+    return table
 
 
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
@@ -413,7 +416,8 @@ def lay_out(
     if shorter:  # R's header, which has no name for the rows'
         padded = Record(some[top].line, 0, 0, ["", *some[top].cells])
         grid = Grid.of([padded, *some[top + 1 :]], grid.texts.shape[1])
-    has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
+    with np.errstate(invalid="ignore"):  # of infinite numbers
+        has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
     if not has_header:
         return TableLayout(top, [""] * width, None, top, in_doubt)
     if len(some) < top + 2:
@@ -484,9 +488,11 @@ def _header(grid: Grid) -> tuple[bool, bool]:
     worded = n_words > 0 or unnamed
     for j in np.flatnonzero(words & ~numeric):
         worded = worded or grid.texts[0, j] not in grid.texts[1:, j].tolist()
-    certain = (far or counted_up) and not alike and (worded or len(above) > 2)
-    is_header = certain or (worded and not alike)
-    return is_header, not certain and (is_header or far)
+    clear = (far or counted_up) and (worded or len(above) > 2)
+    is_header = clear or (worded and not alike)
+    if not is_header:
+        return False, far or worded
+    return True, not clear or (alike and not worded)
 
 
 def _rises(values: np.ndarray) -> bool:

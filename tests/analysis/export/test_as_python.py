@@ -12,7 +12,6 @@ import pytest
 from appca.analysis.as_python import Recipe, _loading, script
 from appca.data.dataset import Dataset
 from appca.data.readers import read, read_many
-from appca.data.readers.process import read_sample
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
