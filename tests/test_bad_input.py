@@ -19,12 +19,12 @@ from streamlit.testing.v1 import AppTest
 
 import appca
 from appca.cli import main
+from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import read, read_many
 from appca.data.sources import load
 from appca.words import InputError
 from tests import bad_files as bad
-from tests.data.fuzz_targets import mutant, small
 from tests.sentences import faults_of
 from tests.ui.conftest import APP, SECONDS, go, healthy, html, sentences, slider
 
@@ -338,12 +338,24 @@ def test_the_checker_of_sentences_finds_what_is_none():
 
 
 def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
-    """Model files broken in a hundred ways (`tests.data.readers.test_fuzz` reads more)."""
-    rows = small().X
-    Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), "utf-8")
+    """A model file of which bytes are changed, or the end is missing."""
+    from appca.runs.fit import fit_run
+    from appca.runs.model_file import model_bytes
+    from appca.runs.run import RunConfig
+
+    data = Dataset("small", np.random.default_rng(0).normal(size=(30, 4)), np.arange(30))
+    parameters = {"n_components": 3, "n_active": 1, "init": "pca", "max_iter": 50}
+    config = RunConfig(data.digest, {}, "aPPCA", parameters)
+    result = fit_run(data, config)
+    whole = np.frombuffer(model_bytes(config, result.fitted, result.info), np.uint8)
+    rng = np.random.default_rng(seed)
+    Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in data.X), "utf-8")
     codes = []
     for case in range(100):
-        Path("model.npz").write_bytes(mutant("model", seed, case)[0])
+        broken = whole[: rng.integers(len(whole)) if case % 10 == 0 else None].copy()
+        places = rng.integers(0, len(broken), rng.integers(1, 5))
+        broken[places] = rng.integers(0, 256, len(places))
+        Path("model.npz").write_bytes(broken.tobytes())
         with np.errstate(all="ignore"):  # numbers of any size may stand in a model
             codes.append(main(["project", "model.npz", "rows.csv", "--out", "out.csv"]))
         told = capsys.readouterr().err
