@@ -50,7 +50,13 @@ BAD = [
     Bad("header only", "h.csv", b"a,b,c\n", "no rows", "h.csv"),
     Bad("ragged rows", "r.csv", bad.table("a,b", "1,2", "1,2,3"), "Line 3.*3 cells", "r.csv"),
     Bad(
-        *("text in numeric columns", "t.csv", bad.table(*GOOD, "6,oops"), "numbers and words", "oops"),
+        *(
+            "text in numeric columns",
+            "t.csv",
+            bad.table(*GOOD, "6,oops"),
+            "numbers and words",
+            "oops",
+        ),
     ),
     Bad("all-NaN column", "n.csv", bad.table("a,b", "1,", "3,"), "1 feature column of 2", "n.csv"),
     Bad("inf", "i.csv", bad.table(*GOOD, "6,-inf"), "“b” is infinite in row 4", "“b”"),
