@@ -479,7 +479,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
         steady = len(above) >= _MANY and _rises(above)
         return n_words > len(above) or steady, steady
     body = grid.values[1:][:, numeric & is_number]
-    alike = len(above) > 3 and np.mean([_rises(row) for row in body]) > 0.5
+    alike = len(above) > 3 and bool(np.mean([_rises(row) for row in body]) > 0.5)
     low, high = np.nanmin(body, axis=0), np.nanmax(body, axis=0)
     reach = 3 * (high - low)
     outside = (above > high + reach) | (above < low - reach) | (np.nan_to_num(body) % 1).any(axis=0)
