@@ -442,6 +442,8 @@ def test_names_beside_a_matrix_are_found_and_turn_it(ends, tmp_path):
     np.testing.assert_array_equal(dataset.X, C)
     assert dataset.ids.tolist() == CELLS
     assert list(dataset.feature_names) == GENES
+    (tmp_path / ends[0]).write_text("name\n" + "\n".join(CELLS))
+    assert read(matrix.name, matrix).ids.tolist() == CELLS
     (tmp_path / ends[0]).write_text("one\ntwo\nthree\n")
     with pytest.raises(InputError, match=r"has 7 rows, but 3 names|has 9 rows, but 3 names"):
         read(matrix.name, matrix)
