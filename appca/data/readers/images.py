@@ -403,7 +403,7 @@ def _decoded(
         else:
             others.append(entry.filename)
     report.update(files=len(entries), skipped=others, colour=0)
-    candidates.sort(key=lambda one: [natural(part) for part in one[0]])
+    candidates.sort(key=lambda named: [natural(part) for part in named[0]])
     paths: list[PathParts] = []
     pages: list[Page] = []
     n_bytes, n_paged = 0, 0
