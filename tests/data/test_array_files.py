@@ -365,6 +365,26 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(case):
     assert faults_of(str(refused.value)) == ""
 
 
+def test_every_part_that_is_not_used_is_named_with_its_reason():
+    def more(file: Any) -> None:
+        for path in ("uns/log1p/base", "varm/PCs", "obsp/near", "raw/X", "raw/var/_index"):
+            file[path] = np.eye(3)
+
+    parts = {
+        "a.h5ad": (changed(FULL, more),
+                   {"layers/twice", "obsm/X_two", "uns", "varm", "obsp", "raw"}),
+        "a.h5": (hdf5({"X": X, "w": X[:, 0], "s": 3.0, "t": X[:2], "c": X * 1j}),
+                 {"w", "s", "t", "c"}),
+        "a.mat": (mat(X=X, w=X[:, 0], t=X[:2], e=np.zeros((0, 0)), c=cell([1, X])),
+                  {"w", "t", "e", "c"}),
+        "a.npz": (npz(X=X, w=X[:, 0], t=X[:2], o=np.array([{}])), {"w", "t", "o"}),
+    }  # fmt: skip
+    for name, (data, unused) in parts.items():
+        report = read(name, io.BytesIO(data)).provenance["report"]
+        assert set(report["unused"]) == unused, name
+        assert all(report["unused"].values()), name
+
+
 COMMANDS = [case for case in READ if case.name in (
     "a.npz", "cells.mat", "packed.h5", "old.h5ad", "types.h5", "market.zip", "table.zip", "a.arff",
 )]  # fmt: skip
@@ -422,6 +442,8 @@ def test_names_beside_a_matrix_are_found_and_turn_it(ends, tmp_path):
     np.testing.assert_array_equal(dataset.X, C)
     assert dataset.ids.tolist() == CELLS
     assert list(dataset.feature_names) == GENES
+    (tmp_path / ends[0]).write_text("name\n" + "\n".join(CELLS))
+    assert read(matrix.name, matrix).ids.tolist() == CELLS
     (tmp_path / ends[0]).write_text("one\ntwo\nthree\n")
     with pytest.raises(InputError, match=r"has 7 rows, but 3 names|has 9 rows, but 3 names"):
         read(matrix.name, matrix)

@@ -668,7 +668,10 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
     except Exception as error:  # the parser fails in as many ways as there are lines
         raise _damaged_market(title) from error
-    sizes = {side: len(table) for side, table in tables.items()}
+    for side, lines in tables.items():
+        if len(lines) - 1 in matrix.shape and len(lines) not in matrix.shape:
+            tables[side] = lines[1:]  # the first is a heading
+    sizes = {side: len(lines) for side, lines in tables.items()}
     turn = options.transpose
     if turn is None:
         turn = any(

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -395,15 +395,20 @@ def _decoded(
 ) -> tuple[list[PathParts], list[Page]]:
     """Return paths and pages in natural order; the report receives what was skipped."""
     entries = [entry for entry in entries if not is_hidden(entry.filename)]
-    candidates = [entry for entry in entries if entry.filename.lower().endswith(ENDINGS)]
-    others = [entry.filename for entry in entries if entry not in candidates]
+    candidates: list[tuple[PathParts, Entry]] = []
+    others: list[str] = []
+    for entry in entries:
+        if entry.filename.lower().endswith(ENDINGS):
+            candidates.append((parts(entry.filename), entry))
+        else:
+            others.append(entry.filename)
     report.update(files=len(entries), skipped=others, colour=0)
-    candidates.sort(key=lambda entry: [natural(part) for part in parts(entry.filename)])
+    candidates.sort(key=lambda named: [natural(part) for part in named[0]])
     paths: list[PathParts] = []
     pages: list[Page] = []
     n_bytes, n_paged = 0, 0
-    for entry in candidates:
-        label, path, before = shortened(entry.filename), parts(entry.filename), len(pages)
+    for path, entry in candidates:
+        label, before = shortened(entry.filename), len(pages)
         try:
             for page in decode(entry.load(), label, options.size, limits):
                 report["colour"] += page.pixels.ndim == 3
@@ -527,11 +532,13 @@ def opened_zip(
         return files, []
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits, may_be_inside=(".gz", ".npz"))
-        ends = {PurePosixPath(inner).name for inner in archive.namelist()}
+        if any(item.filename.lower().endswith(ENDINGS) for item in items):
+            return files, []
+        ends = {path.rpartition("/")[2] for path in archive.namelist()}
         if ends & {".zgroup", ".zarray", "zarr.json"}:
             return ((f"{name[:-4]}.zarr.zip", file),), []
         wanted = [item for item in items if kind_of(item.filename) is not None]
-        if not wanted or any(item.filename.lower().endswith(ENDINGS) for item in items):
+        if not wanted:
             return files, []
         inside = [
             (
@@ -540,7 +547,8 @@ def opened_zip(
             )
             for item in wanted
         ]
-        return inside, [item.filename for item in items if item not in wanted]
+        left_out = {item.filename for item in items} - {item.filename for item in wanted}
+        return inside, sorted(left_out)
 
 
 READER = Reader(ImageOptions, None, read_many)

@@ -12,21 +12,14 @@ from appca.data import brain
 from appca.data.brain import Event, check_events, mask_of, read_events
 from appca.data.readers import read, read_many
 from appca.words import InputError
+from tests.data.file_makers import nifti
 
 SHAPE, VOLUMES = (5, 6, 4), 20
 AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])
 
 
-def image_bytes(values: np.ndarray, step: float = 2.0, unit: str = "sec") -> bytes:
-    image = nibabel.Nifti1Image(values, AFFINE)
-    if values.ndim == 4:
-        image.header.set_zooms((3.0, 3.0, 4.0, step))
-    image.header.set_xyzt_units("mm", unit)
-    return image.to_bytes()
-
-
 def file(values: np.ndarray, **header) -> io.BytesIO:
-    return io.BytesIO(image_bytes(values, **header))
+    return io.BytesIO(nifti(values, **header))
 
 
 @pytest.fixture
@@ -69,8 +62,15 @@ def test_voxels_are_rows_and_volumes_columns_without_drift(volumes, mask):
     np.testing.assert_allclose(dataset.labels["mean signal"], volumes[inside].mean(axis=1))
 
 
+@pytest.mark.parametrize("axis", [3, 4])
+def test_a_side_of_one_more_makes_no_difference(volumes, mask, axis):
+    known = read("run.nii", file(volumes), mask=file(mask))
+    dataset = read("run.nii", file(np.expand_dims(volumes, axis)), mask=file(mask))
+    assert dataset.digest == known.digest
+
+
 def test_a_data_set_gives_the_recording_back(volumes, mask):
-    dataset = read("run.nii.gz", io.BytesIO(gzip.compress(image_bytes(volumes))), mask=file(mask))
+    dataset = read("run.nii.gz", io.BytesIO(gzip.compress(nifti(volumes))), mask=file(mask))
     recording = brain.of_dataset(dataset)
     np.testing.assert_array_equal(recording.mask, mask.astype(bool))
     np.testing.assert_allclose(recording.affine, AFFINE)
@@ -126,7 +126,7 @@ def test_bad_recordings_are_one_sentence(volumes, mask):
     assert "cannot be read as a NIfTI file" in refusal("a.nii", io.BytesIO(b"no brain" * 90))
     assert "is empty" in refusal("a.nii", io.BytesIO(b""))
     assert "pixdim[4]" in refusal("a.nii", file(volumes, step=0.0))
-    broken = io.BytesIO(image_bytes(volumes)[:-500])
+    broken = io.BytesIO(nifti(volumes)[:-500])
     assert "is truncated" in refusal("a.nii", broken, mask=file(mask))
     assert "give a mask, too" in refusal("a.nii", file(np.zeros_like(volumes)))
     still = np.full_like(volumes, 3)
@@ -149,7 +149,7 @@ def test_a_header_that_promises_too_much_is_refused_before_anything_is_made():
 
 @pytest.mark.parametrize("side", [0.0, np.nan, 1e-30, 1e30])
 def test_voxels_without_a_place_in_space_are_one_sentence(volumes, side):
-    data = bytearray(image_bytes(volumes))
+    data = bytearray(nifti(volumes))
     struct.pack_into("<f", data, 280, side)  # srow_x
     assert "affine" in refusal("a.nii", io.BytesIO(data))
 
@@ -160,7 +160,7 @@ def test_numbers_too_large_to_square_are_one_sentence(volumes, mask):
 
 
 def test_what_a_header_has_wrong_and_nibabel_mends_is_not_printed(volumes, mask, capfd):
-    data = bytearray(image_bytes(volumes))
+    data = bytearray(nifti(volumes))
     data[123] = 0xFF  # a unit that does not exist
     data[254] = 0x77  # a code of the place that does not exist
     assert read("a.nii", io.BytesIO(bytes(data)), mask=file(mask)).n_rows == 18
