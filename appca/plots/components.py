@@ -29,7 +29,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     """Draw a line a column, in the order of the tests, and K components across.
 
     `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
-    The strength of a color is the effect; squares are paler, so that rings show.
+    The strength of a colour is the effect; squares are paler, so that rings show.
     """
     import plotly.graph_objects as go
 

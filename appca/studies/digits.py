@@ -131,7 +131,7 @@ def start(rng: np.random.Generator, X: np.ndarray, dimensions: int) -> Networks:
 def negative_bound(xp: Any, networks: Networks, X: Any, noise: Any) -> Any:
     """Negative evidence lower bound per row, in nats, with one draw of each row's code.
 
-    Of rows X (m, D), by standard normal noise (m, d); `xp` is NumPy, or JAX's NumPy. A gray value x
+    Of rows X (m, D), by standard normal noise (m, d); `xp` is NumPy, or JAX's NumPy. A grey value x
     counts as a coin that shows 1 with probability x.
     """
     mean = networks.hidden(xp, X) @ networks.code + networks.code_bias

@@ -214,7 +214,7 @@ def _question(opened: Opened, reading: Reading) -> None:
         cut = [(column, look._replace(cells=look.cells[:ASKED_ROWS])) for column, look in looks]
         with place:
             st.caption(DOUBTS[option, value])
-            st.html(_table(cut, can_change=False))
+            st.html(_table(cut, False))
             act = guarded(partial(_change, opened, option, value))
             st.button("This one", key=f"doubt-{value}", on_click=act)
 

@@ -19,8 +19,8 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
     (
         "cook",
         {},
-        "There is no job of the kind “cook”; choose fit, umap, download, study, quality, grid, "
-        "stability, models, masked, project.",
+        "There is no job of the kind “cook”; choose fit, umap, download, study, project, grid, "
+        "stability, models, masked, quality.",
     ),
     ("fit", {}, broken("KeyError: 'config'")),
     ("fit", {"config": "aPPCA"}, broken("AttributeError: 'str' object has no attribute 'get'")),

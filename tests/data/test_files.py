@@ -833,7 +833,7 @@ def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
 
 
 def pictures(seed, n=6, **columns):
-    from tests.data.readers.images.test_images import encoded, noise
+    from tests.data.file_makers import encoded, noise
 
     stack = [noise([seed, i], 4, 5) for i in range(n)]
     cells = [{"bytes": encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]

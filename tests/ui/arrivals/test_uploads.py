@@ -75,7 +75,7 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     choose(app, "read_as", "Encoding", "UTF-8")
     assert "name its encoding" in sentences(app)[0]
     choose(app, "read_as", "Encoding", "Latin-1")
-    choose(healthy(app), "read_as", "First line", "First line is a header")
+    assert chosen(healthy(app), "Header") == "Line 1 is the header"
     app.button(key="upload_use").click().run()
     assert "filled with their column's mean" in assumed(healthy(app))
     assert "90 rows × 5" in html(app)
@@ -139,10 +139,10 @@ def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes
 @pytest.mark.thorough
 def test_the_form_shows_how_the_table_is_written_after_a_visit_of_another_page(start):
     app = go(give(start("data/open"), ("t.csv", b"1,2\n3,4\n5,4\n7,7\n")), "data/this")
-    choose(app, "read_as", "First line", "First line is a header")
+    choose(app, "read_as", "Header", "Line 1 is the header")
     app.button(key="upload_use").click().run()
     assert "3 rows × 2" in html(healthy(app))
-    assert chosen(go(app, "data/this"), "First line") == "First line is a header"
+    assert chosen(go(app, "data/this"), "Header") == "Line 1 is the header"
     assert not [one for one in app.button if one.key == "upload_use"]
 
 
