@@ -28,7 +28,7 @@ import numpy as np
 from appca.models import numerics, polynomials
 from appca.models.numerics import Array
 from appca.models.row_model import NEGLIGIBLE, RowModel, background, slope, weigh
-from appca.models.rows import Block, Observations, about, added, centre_of, tile_rows, tiles
+from appca.models.rows import Block, Observations, Rows, about, added, centre_of, tile_rows, tiles
 from appca.models.sparse_rows import ShiftedSparse, dense
 from appca.models.stiefel import polar
 
@@ -196,9 +196,22 @@ def feature_powers(rows: Observations) -> tuple[Array, Array]:
         return out
 
     power, fourth = rows.summed(powers, np.zeros((2, rows.d)))
-    share = rows.n / rows.mass  # of a row that counts once
-    relative = power / unit
-    return power, share * relative * (relative / np.where(fourth > 0.0, fourth, 1.0))
+    relative = power / unit / weight_of_one(rows)
+    return power, relative * (power / unit / np.where(fourth > 0.0, fourth, 1.0))
+
+
+def weight_of_one(rows: Observations) -> float:
+    """Return the weight of a row that counts once.
+
+    That is the smallest where all are multiples of it, as numbers of repetitions are, else the
+    mean.
+    """
+    weights = rows.weights if isinstance(rows, Rows) else None
+    if weights is None:
+        return 1.0
+    counts = weights / weights.min()
+    repeated = np.allclose(counts, np.round(counts), rtol=1e-9, atol=0.0)
+    return float(weights.min() if repeated else weights.mean())
 
 
 def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[Array, Array]:
@@ -210,7 +223,7 @@ def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[
     origin = np.zeros(rows.d) if rows.origin is None else rows.origin
     counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
     counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
-    share = floor_shares(varying, rows.n)
+    share = floor_shares(varying, rows.mass / weight_of_one(rows))
 
     def scale_at(noise: Array) -> Array:
         return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)

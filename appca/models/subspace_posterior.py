@@ -214,8 +214,8 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         P, squares = self._projected(X)
-        given = support_density(P, squares, Z, self.row_model)
-        return share_of(given - self._log_density(P, squares))
+        joint = support_density(P, squares, Z, self.row_model)
+        return share_of(joint - self._log_density(P, squares))
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
         P, squares = self._projected(X)
