@@ -289,7 +289,7 @@ def _rejected(rng: np.random.Generator, a: Array, n_active: int) -> Mask:
     """Draw independent members until there are L of them, which takes a few standard deviations."""
     active, room = np.empty(a.shape, dtype=bool), Room(a)
     for part in room.parts():
-        p = room.probabilities(a[part], n_active)
+        p = np.ascontiguousarray(room.probabilities(a[part], n_active))
         left = np.arange(len(p))
         while len(left):
             drawn = rng.random((len(left), a.shape[1])) < p[left]
