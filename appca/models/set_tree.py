@@ -121,8 +121,10 @@ def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
     """Choose the sets to walk through: supports, or what they leave out where that is precise."""
     K, L = len(model.A), n_active
     Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
+    if L <= K - L:
+        return SharedSystem(Lam, L, offset, 1.0)
     values = np.linalg.eigvalsh(Lam)
-    if L <= K - L or (L < K and values[-1] > STEEP * values[0]):
+    if L < K and values[-1] > STEEP * values[0]:
         return SharedSystem(Lam, L, offset, 1.0)
     offset -= 0.5 * float(np.log(values).sum())
     return SharedSystem(np.asarray(np.linalg.inv(Lam), np.float64), K - L, offset, -1.0)
