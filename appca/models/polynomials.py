@@ -150,7 +150,7 @@ def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
 
 
 def _has_table(a: NDArray[Any], n_active: int) -> bool:
-    K = a.shape[1]
+    K = int(a.shape[1])
     return K <= LARGEST_FOR_COLUMNS or K * (n_active + 1) <= MOST_ENTRIES
 
 
