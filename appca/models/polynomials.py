@@ -150,7 +150,7 @@ def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
 
 
 def _has_table(a: NDArray[Any], n_active: int) -> bool:
-    K = a.shape[1]
+    K = int(a.shape[1])
     return K <= LARGEST_FOR_COLUMNS or K * (n_active + 1) <= MOST_ENTRIES
 
 
@@ -289,7 +289,7 @@ def _rejected(rng: np.random.Generator, a: Array, n_active: int) -> Mask:
     """Draw independent members until there are L of them, which takes a few standard deviations."""
     active, room = np.empty(a.shape, dtype=bool), Room(a)
     for part in room.parts():
-        p = room.probabilities(a[part], n_active)
+        p = np.ascontiguousarray(room.probabilities(a[part], n_active))
         left = np.arange(len(p))
         while len(left):
             drawn = rng.random((len(left), a.shape[1])) < p[left]

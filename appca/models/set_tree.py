@@ -121,8 +121,10 @@ def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
     """Choose the sets to walk through: supports, or what they leave out where that is precise."""
     K, L = len(model.A), n_active
     Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
+    if L <= K - L:
+        return SharedSystem(Lam, L, offset, 1.0)
     values = np.linalg.eigvalsh(Lam)
-    if L <= K - L or (L < K and values[-1] > STEEP * values[0]):
+    if L < K and values[-1] > STEEP * values[0]:
         return SharedSystem(Lam, L, offset, 1.0)
     offset -= 0.5 * float(np.log(values).sum())
     return SharedSystem(np.asarray(np.linalg.inv(Lam), np.float64), K - L, offset, -1.0)
@@ -139,14 +141,14 @@ def times(c: Floats, M: Floats) -> Floats:
 
 def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
     """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
-    (n, K), asked = c.shape, problem(pairs, c, n_active)
+    (n, K), system = c.shape, problem(pairs, c, n_active)
     F, used, h, second = (
         np.zeros(n),
         np.zeros((n, K)),
         np.zeros((n, K)),
         np.zeros((n, len(pairs.T))),
     )
-    best, probability, tree = np.zeros(n, np.int64), np.ones(n), SetTree(asked)
+    best, probability, tree = np.zeros(n, np.int64), np.ones(n), SetTree(system)
     for part in tree.parts():
         F[part], best[part], total = tree.weigh()
         F[part] += np.log(total)
@@ -154,14 +156,14 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
         used[part], h[part], second[part] = tree.differentiate()
     i, j = np.triu_indices(K)
     second *= np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
-    if asked.inverse is not None:
+    if system.inverse is not None:
         # from sums over sets of what is left out to those over supports
-        M = asked.inverse
+        M = system.inverse
         change, both = np.matvec(M, h), M - M @ unfolded(second, K) @ M
-        used, h = 1.0 - used, asked.b + change
+        used, h = 1.0 - used, system.b + change
         second = both[:, i, j] + h[:, i] * h[:, j] - change[:, i] * change[:, j]
     members = supports(K, n_active)[best]
-    return IncompletePosterior(F + asked.offset, used, h, second, members, probability)
+    return IncompletePosterior(F + system.offset, used, h, second, members, probability)
 
 
 def posterior(
@@ -169,23 +171,23 @@ def posterior(
 ) -> SharedPosterior:
     """Sum over all supports of rows c (n, K); row n counts weights[n] times in `second`."""
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
-    system = shared_system(model, n_active)
+    shared = shared_system(model, n_active)
     out = SharedPosterior(np.zeros(n), np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)))
 
     def share(rows: slice) -> Floats:
-        asked, w = system.of(c[rows]), counts[rows]
+        system, w = shared.of(c[rows]), counts[rows]
         log_sum, used, h = out.log_sum[rows], out.inclusion[rows], out.H[rows]
-        tree = SharedSetTree(asked)
+        tree = SharedSetTree(system)
         for part in tree.parts():
             top, _, total = tree.weigh()
             log_sum[part] = top + np.log(total)
             used[part], h[part] = tree.differentiate(w[part])
-        log_sum += asked.offset
-        slopes: Floats = tree.slopes[0] if asked.n_members else np.zeros((K, K))
+        log_sum += system.offset
+        slopes: Floats = tree.slopes[0] if system.n_members else np.zeros((K, K))
         sums = -slopes - slopes.T
-        if asked.inverse is not None:
-            M, change = asked.inverse, times(h, asked.inverse)
-            used[:], h[:] = 1.0 - used, asked.b + change
+        if system.inverse is not None:
+            M, change = system.inverse, times(h, system.inverse)
+            used[:], h[:] = 1.0 - used, system.b + change
             sums = w.sum() * M - M @ sums @ M + (h.T * w) @ h - (change.T * w) @ change
         return sums
 
@@ -208,22 +210,22 @@ def weighed(
 ) -> WeighedSupports:
     """Weigh all supports of rows c (n, K), and draw one of each by numbers in [0, 1) (n,)."""
     n, K = c.shape
-    system = shared_system(model, n_active)
+    shared = shared_system(model, n_active)
     which, value, total = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
 
     def share(rows: slice) -> None:
-        asked = system.of(c[rows])
+        system = shared.of(c[rows])
         (best, drawn), f, sums = which[:, rows], value[rows], total[rows]
-        tree = SharedSetTree(asked)
+        tree = SharedSetTree(system)
         for part in tree.parts():
             f[part], best[part], sums[part] = tree.weigh()
             if uniforms is not None:
                 drawn[part] = tree.drawn(uniforms[rows][part])
-        f += asked.offset
+        f += system.offset
 
     deque(in_order(share, _shares(n)), maxlen=0)
     sets = supports(K, n_active)
-    if system.sign > 0.0:  # in the order of the members
+    if shared.sign > 0.0:  # in the order of the members
         sets = sets[::-1] if n_active > K - n_active else sets
     best, drawn = sets[which]
     return WeighedSupports(best, value, value + np.log(total), drawn)
@@ -263,10 +265,10 @@ def steps(n_components: int, n_members: int) -> tuple[Members, Members]:
 class SetTree:
     """Some rows side by side, each with its M, and memory for their sums over sets of J members."""
 
-    def __init__(self, asked: SetProblem) -> None:
-        K, J = asked.b.shape[1], asked.n_members
+    def __init__(self, system: SetProblem) -> None:
+        K, J = system.b.shape[1], system.n_members
         Q, n_sets = K + 1, math.comb(K, J)
-        self._asked, self._how = asked, (J, asked.sign)
+        self._system, self._how = system, (J, system.sign)
         self._width = w = min(LANES, max(8, MOST_NUMBERS // max(1, J * Q * Q)))
         i, j = np.triu_indices(K)
         self._pairs, self._edge = i * Q + j, np.arange(K) * Q + K
@@ -278,13 +280,13 @@ class SetTree:
 
     def parts(self) -> Iterator[slice]:
         """Take some rows after others; none where the only set is the empty one."""
-        n, J = len(self._asked.b), self._asked.n_members
+        n, J = len(self._system.b), self._system.n_members
         for start in range(0, n if J else 0, self._width):
             part = slice(start, min(start + self._width, n))
             self._n = part.stop - start
-            M = self._asked.M
+            M = self._system.M
             self._M[self._pairs, : self._n] = (M[part] if len(M) > 1 else M).T
-            self._M[self._edge, : self._n] = self._asked.b[part].T
+            self._M[self._edge, : self._n] = self._system.b[part].T
             yield part
 
     def _walk(self, number: int) -> None:
@@ -321,23 +323,23 @@ class SetTree:
 class SharedSetTree:
     """Some rows side by side that share M, and memory for their sums over sets of J members."""
 
-    def __init__(self, asked: SetProblem) -> None:
-        K, J, w = asked.b.shape[1], asked.n_members, LANES
-        self._asked, self._how, self._n = asked, (J, asked.sign), 0
+    def __init__(self, system: SetProblem) -> None:
+        K, J, w = system.b.shape[1], system.n_members, LANES
+        self._system, self._how, self._n = system, (J, system.sign), 0
         self._S, self.slopes = np.zeros((2, J, K, K))
         self._b, self._N = zeros((2, J, K + 1, w))
         self._g, self._used, self._lanes = (zeros((m, w)) for m in (math.comb(K, J), K, 3))
         self._sums, self._best, self._logs = np.zeros((3, w)), np.zeros(w, np.int64), np.zeros(J)
         if J:
-            self._S[0] = asked.M
+            self._S[0] = system.M
 
     def parts(self) -> Iterator[slice]:
         """Take some rows after others; none where the only set is the empty one."""
-        n, J = len(self._asked.b), self._asked.n_members
+        n, J = len(self._system.b), self._system.n_members
         for start in range(0, n if J else 0, LANES):
             part = slice(start, min(start + LANES, n))
             self._n = part.stop - start
-            self._b[0, :-1, : self._n] = self._asked.b[part].T
+            self._b[0, :-1, : self._n] = self._system.b[part].T
             yield part
 
     def _walk(self, number: int) -> None:

@@ -1,11 +1,43 @@
-"""Products whose bits do not depend on the company: against plain loops, to the bit."""
+"""Products in float64, tile by tile, and products whose bits depend on the row alone."""
 
 import numpy as np
 import pytest
 
-from appca.models import products, threads
-from appca.models.products import mean_squares, projected, times
-from appca.models.rows import Rows
+import appca.models.products as products_module
+from appca.models import threads
+from appca.models.products import mean_squares, products, projected, projections, times, totals
+from appca.models.rows import Rows, about
+
+
+@pytest.fixture(params=[(700, 40), (300, 2100)], ids=["long", "wide"])
+def world(request, seed):
+    """Rows far from zero, and columns for both sides."""
+    rng = np.random.default_rng(seed)
+    n, d = request.param
+    X = (50.0 + rng.normal(size=(n, d))).astype(np.float32)
+    origin = X.mean(axis=0)
+    return X, origin, rng.normal(size=(d, 3)), rng.normal(size=(n, 3))
+
+
+def test_products_are_those_of_the_centred_rows_in_float64(world, monkeypatch):
+    monkeypatch.setattr(products_module, "TILE_BYTES", 10_000)  # many tiles, the last ones partial
+    X, origin, W, S = world
+    rows = about(X, origin)
+    assert rows.careful
+    Y = X.astype(np.float64) - origin
+    np.testing.assert_allclose(projections(rows, W), Y @ W, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(products(rows, S), Y.T @ S, rtol=0, atol=1e-10)
+    total, squares = totals(rows)
+    np.testing.assert_allclose(total, Y.sum(axis=0), rtol=0, atol=1e-9)
+    assert squares == pytest.approx(np.square(Y).sum(), rel=1e-13)
+
+
+def test_rows_that_stand_about_nothing_are_taken_as_they_are(world):
+    X, _, W, S = world
+    rows, Y = about(X, None), X.astype(np.float64)
+    np.testing.assert_allclose(projections(rows, W), Y @ W, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(products(rows, S), Y.T @ S, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(totals(rows)[0], Y.sum(axis=0), rtol=1e-12)
 
 
 def from_left(numbers):
@@ -57,5 +89,5 @@ def test_neither_tiles_nor_threads_nor_the_order_in_memory_move_a_bit(cores, see
     read_only.flags.writeable = False
     np.testing.assert_array_equal(times(read_only, W), whole)
     np.testing.assert_array_equal(times(X[4:5], W), whole[4:5])
-    monkeypatch.setattr(products, "TILE_BYTES", 1000)
+    monkeypatch.setattr(products_module, "TILE_BYTES", 1000)
     np.testing.assert_array_equal(times(X, W), whole)
