@@ -234,7 +234,11 @@ def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
     below = 0.5
     if header is not None and png is not None:
         sheet = np.asarray(Image.open(io.BytesIO(png)))
-        picture = _cell(sheet, header, k + (len(meta["components"]) if dark else 0))
+        place = k + (len(meta["components"]) if dark else 0)
+        cell, (h, w, _) = header["cell"], header["tile"]
+        line, column = divmod(place, header["columns"])
+        top, left = line * cell + (cell - h) // 2, column * cell + (cell - w) // 2
+        picture = sheet[top : top + h, left : left + w]
         around = (1 - PICTURE) / 2 / PICTURE * max(picture.shape[:2])
         axes.imshow(picture, interpolation="bilinear")
         axes.margins(0)
@@ -253,13 +257,6 @@ def _weights(axes: Axes, component: dict[str, Any], theme: dict[str, str]) -> No
     for i, (name, weight) in enumerate(component["columns"], start=1):
         axes.barh(i, abs(weight), height=0.8, color=theme["below" if weight < 0 else "above"])
         axes.text(0.03, i, name, fontsize=7, **plain)
-
-
-def _cell(sheet: np.ndarray, header: dict[str, Any], place: int) -> np.ndarray:
-    cell, (h, w, _) = header["cell"], header["tile"]
-    line, column = divmod(place, header["columns"])
-    top, left = line * cell + (cell - h) // 2, column * cell + (cell - w) // 2
-    return sheet[top : top + h, left : left + w]
 
 
 def _colours(
@@ -347,7 +344,8 @@ def plot_subspaces(
     if layout not in there:
         msg = f"by is one of {', '.join(map(repr, there))}; got {by!r}."
         raise InputError(msg)
-    return draw(scene, layout, _colouring(scene, y), dark=dark)
+    colouring = "" if y is None else next(iter(scene.meta["colourings"]))
+    return draw(scene, layout, colouring, dark=dark)
 
 
 def plot_map(
@@ -375,7 +373,8 @@ def plot_map(
     """
     maps = None if coordinates is None else {MAP: coordinates}
     scene = _scene(model, X, y, images, maps)
-    return draw(scene, MAP if maps else "pca", _colouring(scene, y), dark=dark)
+    colouring = "" if y is None else next(iter(scene.meta["colourings"]))
+    return draw(scene, MAP if maps else "pca", colouring, dark=dark)
 
 
 def plot_components(
@@ -411,7 +410,3 @@ def _scene(model: Any, X: Any, y: Any, images: Any, maps: dict[str, Any] | None 
     run = numbered_after(run_of(model, rows.dataset), None)
     coordinates = {key: map_of(key, xy, rows.dataset) for key, xy in (maps or {}).items()}
     return scene_of_rows(rows, run, coordinates)
-
-
-def _colouring(scene: Scene, y: Any) -> str:
-    return "" if y is None else next(iter(scene.meta["colourings"]))

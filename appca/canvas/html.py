@@ -108,10 +108,8 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}
-    if n_components is None and n_active is None:
-        models = [model]
-    else:
-        models = _fits(model, X, n_components, n_active)
+    several = n_components is not None or n_active is not None
+    models = _fits(model, X, n_components, n_active) if several else [model]
     write_page(Path(path), rows, [run_of(fit, rows.dataset) for fit in models], views, title, note)
 
 
@@ -168,8 +166,12 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
 
     fits = []
     for scene in scenes:
-        meta, dropped = _meta(scene)
-        kept = {name: array for name, array in scene.buffers.items() if name not in dropped}
+        meta, kept = scene.meta, dict(scene.buffers)
+        if (hover := meta.get("hover")) and meta["rows"] > MOST_WITH_NUMBERS:
+            lines = [line for line in hover["lines"] if line["kind"] != "number"]
+            for line in (line for line in hover["lines"] if line["kind"] == "number"):
+                del kept[line["buffer"]]
+            meta = meta | {"hover": hover | {"lines": lines}}
         fits.append(
             {
                 "size": [len(meta["components"]), meta["n_active"]],
@@ -198,17 +200,6 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-
-
-def _meta(scene: Scene) -> tuple[dict[str, Any], set[str]]:
-    """Return the header, and the buffers that are left out of a large picture."""
-    meta = scene.meta
-    hover = meta.get("hover")
-    if not hover or meta["rows"] <= MOST_WITH_NUMBERS:
-        return meta, set()
-    kept = [line for line in hover["lines"] if line["kind"] != "number"]
-    dropped = {line["buffer"] for line in hover["lines"]} - {line["buffer"] for line in kept}
-    return meta | {"hover": hover | {"lines": kept}}, dropped
 
 
 def _packed(array: np.ndarray) -> str:

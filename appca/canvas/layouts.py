@@ -116,14 +116,10 @@ def _grid(usage: Usage, kind: str) -> Layout:
     sizes = 0.8 + 0.2 * (subspaces.counts / subspaces.counts.max(initial=1)) ** 0.4
     for panel, size in zip(layout.header["panels"], sizes, strict=True):
         panel["size"] = round(float(size), 3)
-    drawn = int(subspaces.start[-1])
     if subspaces.gathered:
-        gathered = len(subspaces.rows) - drawn
-        layout.header["other"] = {
-            "subspaces": subspaces.gathered,
-            "start": drawn,
-            "count": gathered,
-        }
+        start = int(subspaces.start[-1])
+        other = {"subspaces": subspaces.gathered, "start": start}
+        layout.header["other"] = other | {"count": len(subspaces.rows) - start}
     return layout
 
 
@@ -167,26 +163,24 @@ def _layout(
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, those of each panel in the order in which their images have room; levels."""
+    """Return the rows, those of each panel in the order in which their images are placed; levels.
+
+    The panels share a number of images; the remainder of small ones goes to the others.
+    """
+    least, most = 0, MOST_IMAGES
+    while least < most:
+        middle = (least + most + 1) // 2
+        fits = int(np.minimum(panels.counts, middle).sum()) <= together
+        least, most = (middle, most) if fits else (least, middle - 1)
     panel = panels.panel_of_point
     low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
     width = (high - low)[panel]
     x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
     y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
-    inside, levels = room_orders(x, y, panels.start, _most_images(panels.counts, together))
+    inside, levels = room_orders(x, y, panels.start, max(least, 1))
     rows = panels.rows.copy()
     rows[: len(panel)] = panels.rows[: len(panel)][inside + panels.start[panel]]
     return rows, levels
-
-
-def _most_images(counts: np.ndarray, together: int) -> int:
-    """Share a number of images out over panels; what small ones do not need goes to the others."""
-    low, high = 0, MOST_IMAGES
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = int(np.minimum(counts, middle).sum()) <= together
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return max(low, 1)
 
 
 def _ranges(pair: np.ndarray) -> list[list[float]]:

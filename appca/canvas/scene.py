@@ -78,13 +78,8 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
     cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
     columns = SHEET_SIDE // cell
-    header = {
-        "tile": [*tile, 3],
-        "cell": cell,
-        "columns": min(columns, len(both)),
-        "per_sheet": len(both),
-        "count": 1,
-    }
+    header = {"tile": [*tile, 3], "cell": cell, "columns": min(columns, len(both))}
+    header |= {"per_sheet": len(both), "count": 1}
     return ComponentSheet(header, png(on_sheet(cells, cell, columns), compress_level=FAST))
 
 
@@ -145,20 +140,15 @@ def hover_buffers(
 
 
 def texts_of(ids: np.ndarray, lines: Sequence[RowText], rows: np.ndarray) -> dict[str, Any]:
-    """Return what the hover card says of some rows, line by line, as JSON has it."""
-    return {
-        "ids": ids[rows].tolist(),
-        "lines": [{"title": line.title, "values": _plain(line, rows)} for line in lines],
-    }
-
-
-def _plain(line: RowText, rows: np.ndarray) -> list[Any]:
-    values = line.values[rows].tolist()
-    if line.names:
-        return [line.names[code] if code >= 0 else None for code in values]
-    return [
-        None if isinstance(value, float) and not np.isfinite(value) else value for value in values
-    ]
+    """Return the hover texts of some rows, line by line, as JSON has them."""
+    listed = []
+    for line in lines:
+        values = line.values[rows].tolist()
+        if line.names:
+            values = [line.names[code] if code >= 0 else None for code in values]
+        plain = [None if isinstance(v, float) and not np.isfinite(v) else v for v in values]
+        listed.append({"title": line.title, "values": plain})
+    return {"ids": ids[rows].tolist(), "lines": listed}
 
 
 def _buffer(line: RowText) -> tuple[str, np.ndarray]:
@@ -195,7 +185,7 @@ OfRun = tuple[list[dict[str, Any]], int | None, ComponentSheet | None, Marks]
 
 
 class Scene(NamedTuple):
-    """What the canvas is mounted with."""
+    """Header and buffers that the canvas is mounted with."""
 
     meta: dict[str, Any]
     buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers read them
@@ -262,7 +252,7 @@ def scene_of_usage(
 
 
 def _of_run(usage: Usage, of_run: OfRun) -> Scene:
-    """Return what is known of the components, and the panels in which the rows stand."""
+    """Return the components, and the panels with their rows."""
     entries, n_active, drawn, marks = of_run
     layouts = layouts_of(usage, of_components(usage))
     buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
@@ -278,7 +268,7 @@ def _of_run(usage: Usage, of_run: OfRun) -> Scene:
 
 
 def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
-    """Return what is known of the rows by themselves: maps, colours, texts and images."""
+    """Return the facts of the rows that need no fit: maps, colours, texts and images."""
     colourings, maps, lines = of_a_row
     headers: dict[str, Any] = {}
     buffers: dict[str, np.ndarray] = {}
@@ -348,11 +338,8 @@ def scene_shown(
 
 def label_lines(dataset: Dataset) -> list[RowText]:
     """Return the lines of the hover card that need no fit."""
-    labels = []
-    for name in dataset.labels:
-        names, codes = dataset.classes(name)
-        labels.append(RowText(name, codes, tuple(names)))
-    return labels
+    classes = {name: dataset.classes(name) for name in dataset.labels}
+    return [RowText(name, codes, tuple(names)) for name, (names, codes) in classes.items()]
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ def style_of(images: np.ndarray) -> str:
 
 
 def tiles_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
-    """Give the images of rows at tile size, (n, h, w) or (n, h, w, 3) uint8."""
+    """Return the images of rows at tile size, (n, h, w) or (n, h, w, 3) uint8."""
     return resized(dataset.images(rows), tile_of(dataset.image_shape or ()))
 
 
@@ -91,14 +91,8 @@ class Sheets(NamedTuple):
     @property
     def header(self) -> dict[str, Any]:
         """Say how the sheets are divided."""
-        return {
-            "tile": list(self.tile),
-            "cell": self.cell,
-            "columns": self.columns,
-            "per_sheet": self.per_sheet,
-            "count": self.n_sheets,
-            "style": self.style,
-        }
+        facts = {"tile": list(self.tile), "cell": self.cell, "columns": self.columns}
+        return facts | {"per_sheet": self.per_sheet, "count": self.n_sheets, "style": self.style}
 
     def png(self, number: int) -> bytes:
         """Draw one sheet."""

@@ -9,17 +9,7 @@ import numpy as np
 from appca.analysis import brain
 from appca.analysis.brain import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
-from appca.studies.study import (
-    CheckedClaim,
-    Figures,
-    Options,
-    Outcome,
-    Report,
-    Row,
-    Study,
-    checked,
-    span,
-)
+from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, span
 from appca.words import InputError, fixed
 
 if TYPE_CHECKING:
@@ -229,7 +219,7 @@ def _maps(
     )
 
 
-def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
+def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
     """Judge the paper's claims by the tables.
 
     The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last. The map of the

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from appca.analysis.components import width
-from appca.analysis.map_quality import ClassNeighbour, crowding, nearest_classes
+from appca.analysis.map_quality import ClassNeighbour, nearest_classes
 from appca.analysis.rows import Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
 from appca.analysis.subspaces import principal_scores, rgb, supports, title
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
@@ -18,14 +18,14 @@ from appca.studies.fitting import (
     PCA_AXES,
     PanelFit,
     codes_of,
+    crowded_panels,
     crowding_claim,
-    crowding_rows,
     fit,
     images_of,
     subspace_panels,
 )
 from appca.studies.study import (
-    CheckedClaim,
+    Claim,
     Figures,
     Options,
     Outcome,
@@ -60,14 +60,10 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, measure crowding against PCA, and the width along every component."""
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.6)
-    principal, _ = principal_scores(Y, 2)
     report("comparing neighbours", 0.7)
     how = {"n_neighbors": options["n_neighbors"], "most": 12}
-    crowded = crowding(fitted.scores, fitted.active, principal, codes, **how)
-    rows = crowding_rows(crowded, codes, fitted)
+    rows, arrays = crowded_panels(Y, fitted, codes, names, **how)
     wide = widths(fitted, width(dataset.images(np.arange(len(Y)))), codes)
-    arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
-    arrays |= {"pca": principal, "codes": codes, "names": np.array(names)}
     claims = [crowding_claim(rows), width_claim(wide)]
     return Outcome({"panels": rows, "width": wide}, arrays, claims)
 
@@ -101,7 +97,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
     return rows_of_table
 
 
-def width_claim(wide: list[Row]) -> CheckedClaim:
+def width_claim(wide: list[Row]) -> Claim:
     """Judge by |r| of component 2; another one holds in part, as their order is arbitrary."""
     strength = {row["component"]: abs(row["correlation"] or 0.0) for row in wide}
     second, most = strength.get(2, 0.0), max(wide, key=lambda row: strength[row["component"]])
@@ -186,7 +182,7 @@ def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[C
     return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
 
 
-def umap_claims(rows: list[Row]) -> list[CheckedClaim]:
+def umap_claims(rows: list[Row]) -> list[Claim]:
     """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
@@ -279,7 +275,7 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
     return np.asarray(group.rows[taken[np.lexsort((turn[taken], of_rows[taken]))]])
 
 
-def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
+def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
     """Judge by whether any group joins different objects, and the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
     several, pairs = [len(first) > 1 for first in joined], len(joined_pairs(mixtures))

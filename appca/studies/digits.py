@@ -14,23 +14,22 @@ from appca.analysis.components import (
     slant,
     within_classes,
 )
-from appca.analysis.map_quality import crowding
-from appca.analysis.subspaces import principal_scores, title
+from appca.analysis.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.studies.fitting import (
     PCA_AXES,
     PanelFit,
     codes_of,
+    crowded_panels,
     crowding_claim,
-    crowding_rows,
     fit,
     images_of,
     reporting,
     subspace_panels,
 )
 from appca.studies.study import (
-    CheckedClaim,
+    Claim,
     Figures,
     Options,
     Outcome,
@@ -234,13 +233,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
     digits = coded(options, report, 0.85)
     fitted = fit(digits.Y, options, report, 0.85, 0.95)
-    principal, _ = principal_scores(digits.Y, 2)
     report("comparing neighbours", 0.95)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
-    crowdings = crowding(fitted.scores, fitted.active, principal, digits.codes, **how)
-    rows = crowding_rows(crowdings, digits.codes, fitted)
-    arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
-    arrays |= {"pca": principal, "codes": digits.codes, "names": np.array(digits.names)}
+    rows, arrays = crowded_panels(digits.Y, fitted, digits.codes, digits.names, **how)
     tables = {"panels": rows, "classes": class_shares(digits, fitted)}
     tables["effects"] = effects(digits, fitted)
     return Outcome(tables, arrays, [crowding_claim(rows)])
@@ -352,9 +347,7 @@ def shared_factors(
     return Outcome(tables, arrays, sharing_claims(rows, ranks, shares.overall))
 
 
-def sharing_claims(
-    rows: list[Row], ranks: list[tuple[str, str]], overall: float
-) -> list[CheckedClaim]:
+def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> list[Claim]:
     """Judge digits by their largest share, the pairs of the paper by rank and by chance."""
     shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
     far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
@@ -440,7 +433,7 @@ def run_strokes(options: Options, report: Report, processes: int = 1) -> Outcome
     return Outcome({"strokes": rows}, arrays, stroke_claims(rows))
 
 
-def stroke_claims(rows: list[Row]) -> list[CheckedClaim]:
+def stroke_claims(rows: list[Row]) -> list[Claim]:
     """Judge ink and slant by the largest difference of a subspace from all other digits.
 
     A claim holds from `CLEAR` on, and partly from `SLIGHT` on.

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.analysis.subspaces import Subspace, ranked, title
+from appca.analysis.map_quality import crowding
+from appca.analysis.subspaces import Subspace, principal_scores, ranked, title
 from appca.data.dataset import Dataset
 from appca.data.folders import folder_of_files
 from appca.data.sources import are_here, load
-from appca.studies.study import CheckedClaim, Options, Report, Row, checked
+from appca.studies.study import Claim, Options, Report, Row, checked
 from appca.words import InputError, percent
 
 if TYPE_CHECKING:
-    from appca.analysis.map_quality import Crowding
     from appca.models.loop import Callback, Progress
     from appca.plots.studies import Scatter
 
@@ -97,24 +97,33 @@ def subspace_panels(
     return panels
 
 
-def crowding_rows(crowdings: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) -> list[Row]:
-    """One line a panel: k-NN accuracy in it, and of the same rows in PCA."""
+def crowded_panels(
+    Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
+) -> tuple[list[Row], dict[str, np.ndarray]]:
+    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; and the arrays.
+
+    `how` are settings of `crowding`; the arrays are those that figures of the panels are made of.
+    """
+    principal, _ = principal_scores(Y, 2)
+    crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
     members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
-    return [
+    rows: list[Row] = [
         {
-            "subspace": title(crowding.components),
-            "rows": crowding.n_rows,
-            "classes": len(np.unique(codes[members[crowding.components]])),
-            "panel_accuracy": crowding.panel.value,
-            "panel_error": crowding.panel.error,
-            "pca_same_rows": crowding.same_rows.value,
-            "pca_all_rows": crowding.all_rows.value,
+            "subspace": title(panel.components),
+            "rows": panel.n_rows,
+            "classes": len(np.unique(codes[members[panel.components]])),
+            "panel_accuracy": panel.panel.value,
+            "panel_error": panel.panel.error,
+            "pca_same_rows": panel.same_rows.value,
+            "pca_all_rows": panel.all_rows.value,
         }
-        for crowding in sorted(crowdings, key=lambda crowding: crowding.components)
+        for panel in sorted(crowdings, key=lambda panel: panel.components)
     ]
+    arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
+    return rows, arrays | {"pca": principal, "codes": codes, "names": np.array(names)}
 
 
-def crowding_claim(rows: list[Row]) -> CheckedClaim:
+def crowding_claim(rows: list[Row]) -> Claim:
     """Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
 
     It holds in part if only the fewer rows of a panel make the difference: against PCA's picture of

@@ -7,17 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import (
-    CheckedClaim,
-    Figures,
-    Options,
-    Outcome,
-    Report,
-    Row,
-    Study,
-    checked,
-    span,
-)
+from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, span
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
@@ -100,7 +90,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"speed": table, "ladder": rows}, {}, claims(table), CLOCK)
 
 
-def claims(table: Sequence[Row]) -> list[CheckedClaim]:
+def claims(table: Sequence[Row]) -> list[Claim]:
     """Judge each model: every mean ratio must be at least `ORDERS`."""
     checked_claims = []
     for model in dict.fromkeys(row["model"] for row in table):

@@ -30,7 +30,7 @@ from appca.storage.files import (
     write_json,
 )
 from appca.storage.identity import is_id
-from appca.studies.study import CheckedClaim, Options, Outcome, Row, Study
+from appca.studies.study import Claim, Options, Outcome, Row, Study
 from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
@@ -192,7 +192,7 @@ def _read(folder: Path, name: str) -> Stored:
     if read_json(folder / "config.json", f"Result {name}") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    claims = [CheckedClaim(**row) for row in facts.get("claims", [])]
+    claims = [Claim(**row) for row in facts.get("claims", [])]
     outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
     facts_of_run = (str(facts["study"]), dict(facts["options"]), *times)

@@ -26,7 +26,7 @@ HEADINGS = {
 }
 
 
-class CheckedClaim(NamedTuple):
+class Claim(NamedTuple):
     """One claim of the paper beside the measurement that decides on it."""
 
     claim: str  # a short sentence
@@ -37,7 +37,7 @@ class CheckedClaim(NamedTuple):
     caption: str = ""  # its meaning: "on their own plane"
 
 
-def headings(claims: Sequence[CheckedClaim]) -> dict[str, str]:
+def headings(claims: Sequence[Claim]) -> dict[str, str]:
     """Return field and heading of each column; numbers of the paper only where there are any."""
     return {
         field: title
@@ -52,14 +52,14 @@ def checked(
     tests: Iterable[bool],
     paper: str = "",
     number: tuple[str, str] = ("", ""),
-) -> CheckedClaim:
+) -> Claim:
     """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
     passed = list(tests)
     holds: Holds = "yes" if all(passed) else "partly" if any(passed) else "no"
-    return CheckedClaim(claim, paper, measured, holds if passed else "not tested", *number)
+    return Claim(claim, paper, measured, holds if passed else "not tested", *number)
 
 
-def verdict(claims: Sequence[CheckedClaim]) -> Holds:
+def verdict(claims: Sequence[Claim]) -> Holds:
     """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
     holds = {claim.holds for claim in claims} - {"not tested"}
     if len(holds) == 1:
@@ -83,7 +83,7 @@ class Outcome(NamedTuple):
 
     tables: dict[str, list[Row]]  # all rows of a table have the same columns
     arrays: dict[str, np.ndarray]
-    claims: Sequence[CheckedClaim]  # none in results stored before there were any
+    claims: Sequence[Claim]  # none in results stored before there were any
     text: str = ""  # one sentence about the setting
 
     @property

@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthetic, load
 from appca.studies.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
 from appca.studies.study import (
-    CheckedClaim,
+    Claim,
     Figures,
     Options,
     Outcome,
@@ -71,7 +71,7 @@ def residual(Y: np.ndarray, fitted: PanelFit) -> float:
     return lost / float(np.square(centred).sum())
 
 
-def plane_claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
+def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
     """Judge by rows, angles and the shares of variance that projections and PCA lose."""
     right = sum(row["of_the_plane"] for row in rows) / sum(row["rows_of_plane"] for row in rows)
     angle = max(row["angle"] for row in rows)
@@ -148,7 +148,7 @@ def described(design: str, Z: np.ndarray) -> Row:
     }
 
 
-def design_claims(rows: list[Row]) -> list[CheckedClaim]:
+def design_claims(rows: list[Row]) -> list[Claim]:
     """Judge the draws by what the paper calls the designs; its picture has no numbers."""
     sparse, dense, classes, balanced, single = rows  # in the order of `DESIGNS`
     measured = (

@@ -20,7 +20,7 @@ from appca.data.sources import DESIGNS, Synthetic, draw_synthetic
 from appca.studies.fitting import reporting
 from appca.studies.processes import Spec, Tick, work
 from appca.studies.study import (
-    CheckedClaim,
+    Claim,
     Figures,
     Options,
     Outcome,
@@ -457,7 +457,7 @@ MORE = 1.05  # times the factors of the data are more than there are
 Cells = dict[tuple[str, int], dict[str, Row]]  # by design and K, the rows by method
 
 
-def claims(table: Sequence[Row], options: Options) -> list[CheckedClaim]:
+def claims(table: Sequence[Row], options: Options) -> list[Claim]:
     """Judge all claims, each by the columns (design and K) that have the methods it is about."""
     cells: Cells = {}
     for row in table:
@@ -524,7 +524,7 @@ def claims(table: Sequence[Row], options: Options) -> list[CheckedClaim]:
     ]
 
 
-def _lowest(cells: Cells) -> CheckedClaim:
+def _lowest(cells: Cells) -> Claim:
     """Among the five methods of the paper, as often as in the paper; level errors count there."""
     columns = [place for place in cells if place in COLUMNS]
     claim = "aFA by EM has the lowest error of the five methods"
@@ -543,7 +543,7 @@ def _lowest(cells: Cells) -> CheckedClaim:
     return checked(claim, measured, tests, f"{paper} of {n} columns", number)
 
 
-def _absolute(table: Sequence[Row], options: Options) -> CheckedClaim:
+def _absolute(table: Sequence[Row], options: Options) -> Claim:
     """Mean absolute errors cannot be below the noise, unless rows are fitted by many factors."""
     floor = options["noise_sd"] * math.sqrt(2 / math.pi)
     numbers = [value for row in PRINTED.values() for value in row]
@@ -556,7 +556,7 @@ def _absolute(table: Sequence[Row], options: Options) -> CheckedClaim:
     return checked("The errors are mean absolute errors", measured, tests, span(numbers, ".3f"))
 
 
-def _squared(cells: Cells) -> CheckedClaim:
+def _squared(cells: Cells) -> Claim:
     """Try the other reading: squared errors, to which noise of variance 0.01 adds 0.01."""
     tests, parts = [], []
     for name, is_balanced in (("on balanced data", True), ("on the other designs", False)):
@@ -678,7 +678,7 @@ def title_of(name: str) -> str:
     return "Truth" if name == TRUTH else METHODS[name].title
 
 
-def popularity_claims(apart: list[Row]) -> list[CheckedClaim]:
+def popularity_claims(apart: list[Row]) -> list[Claim]:
     """Judge each design by whose curve is nearest to the true one."""
     checked_claims = []
     for design in SPARSE_AND_DENSE:

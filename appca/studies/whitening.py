@@ -15,17 +15,7 @@ from appca.data.readers import read
 from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import (
-    CheckedClaim,
-    Figures,
-    Options,
-    Outcome,
-    Report,
-    Row,
-    Study,
-    checked,
-    share,
-)
+from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, share
 from appca.words import InputError, fixed, percent
 
 LEAST_FOLDS = 2
@@ -352,7 +342,7 @@ def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple
     return float(apart.mean()), float(t.ppf(0.975, n - 1) * np.sqrt(variance))
 
 
-def claims(table: Sequence[Row]) -> list[CheckedClaim]:
+def claims(table: Sequence[Row]) -> list[Claim]:
     """Judge gains in accuracy by their 95% intervals, at most of the sizes.
 
     The first claim compares the least K that comes within `NEAR` of the raw values.

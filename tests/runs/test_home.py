@@ -35,17 +35,11 @@ def test_nobody_else_enters_a_home(home, umask):
     try:
         assert homes.home() == home
         WRITERS["run"].write(home, 1)
+        home.chmod(0o755)  # a home that was open is closed
         homes.private.cache_clear()
         homes.home()
     finally:
         os.umask(before)
-    assert rights_of(home) == 0o700
-
-
-def test_a_home_that_was_open_is_closed(home):
-    WRITERS["run"].write(home, 1)
-    home.chmod(0o755)
-    homes.home()
     assert rights_of(home) == 0o700
     assert WRITERS["run"].read(home) == 1
 
@@ -78,15 +72,12 @@ def test_all_get_the_same_secret(tmp_path):
     assert len(found.pop()) == 32
 
 
-def test_a_secret_that_is_none_any_more_is_replaced(tmp_path):
+def test_a_damaged_secret_is_replaced_and_an_unwritable_home_is_an_os_error(tmp_path):
     first = secret(tmp_path)
     (tmp_path / "secret").write_bytes(b"")
     second = secret(tmp_path)
     assert second != first
     assert second == secret(tmp_path)
-
-
-def test_a_home_that_cannot_be_written_to_is_an_os_error(tmp_path):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(OSError, match="home"):
         secret(tmp_path / "home")

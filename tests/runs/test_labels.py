@@ -20,14 +20,11 @@ def run(tmp_path):
     return RunStore(tmp_path).save(config, fit_run(dataset, config))
 
 
-def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
-    found = store.labels(run)
-    assert found == store.Labels(("", "", ""), (1, 1, 1))
-    seen = numbered(run.fitted, Numbering((0, 1, 2), found.signs, found.names))
-    assert seen.scores is run.fitted.scores
-
-
 def test_names_and_signs_come_back_from_the_disk(run):
+    unlabelled = store.labels(run)
+    assert unlabelled == store.Labels(("", "", ""), (1, 1, 1))
+    shown = numbered(run.fitted, Numbering((0, 1, 2), unlabelled.signs, unlabelled.names))
+    assert shown.scores is run.fitted.scores
     store.put(run, store.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
     assert store.labels(run) == store.Labels(("", "strong colour", ""), (1, 1, -1))
     assert sorted(path.name for path in run.path.iterdir()) == [

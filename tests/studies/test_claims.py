@@ -8,7 +8,7 @@ from appca.analysis.rows import Mixture
 from appca.data.sources import DESIGNS
 from appca.studies import brain, coil20, digits, speed, synthetic, table1, whitening
 from appca.studies.fitting import crowding_claim
-from appca.studies.study import CheckedClaim, checked, headings, span, verdict
+from appca.studies.study import Claim, checked, headings, span, verdict
 
 LETTERS = {"yes": "y", "partly": "p", "no": "n", "not tested": "t"}
 
@@ -19,7 +19,7 @@ LETTERS = {"yes": "y", "partly": "p", "no": "n", "not tested": "t"}
 )
 def test_a_claim_holds_if_all_its_tests_do(tests, holds):
     claim = checked("a", "b", iter(tests), "c")
-    assert claim == CheckedClaim("a", "c", "b", holds)
+    assert claim == Claim("a", "c", "b", holds)
     assert verdict([claim]) == holds
     assert verdict([claim, claim._replace(holds="not tested")]) == holds
     assert list(headings([claim, checked("a", "b", [])])) == ["claim", "paper", "measured", "holds"]

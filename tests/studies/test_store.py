@@ -16,14 +16,14 @@ from appca.studies import store as store_module
 from appca.studies.catalogue import PLACES, STUDIES, shipped, study_of
 from appca.studies.report import aligned, document, write
 from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, Stored, StudyStore, lean
-from appca.studies.study import CheckedClaim, Outcome
+from appca.studies.study import Claim, Outcome
 from appca.words import InputError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
 PIXELS = {784, 1024}  # of an image of MNIST, of COIL-20
 STUDY, POPULARITY = STUDIES["z-priors"], STUDIES["popularity"]
 OPTIONS = STUDY.options("quick")
-CLAIMS = [CheckedClaim("A <b> | c", "0.<5", "6 & 7", "partly"), CheckedClaim("a", "", "b", "yes")]
+CLAIMS = [Claim("A <b> | c", "0.<5", "6 & 7", "partly"), Claim("a", "", "b", "yes")]
 OUTCOME = Outcome(
     {
         "mixed": [
