@@ -102,7 +102,9 @@ def test_a_common_factor_of_weights_changes_nothing(name, factor, X):
         for w in (weights, factor * weights)
     ]
     for attribute in ("components_", "noise_variance_", "explained_variance_"):
-        np.testing.assert_allclose(*(getattr(m, attribute) for m in fits), rtol=1e-6)
+        # Each factor rounds the sums otherwise, and the climbs end within `tol` of each other.
+        both = [getattr(model, attribute) for model in fits]
+        np.testing.assert_allclose(*both, rtol=1e-6, atol=1e-7)
     with pytest.raises(ValueError, match=r"at most 1e\+100"):
         fits[0].fit(X, sample_weight=1e200 * weights)
 
