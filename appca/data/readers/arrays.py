@@ -25,6 +25,7 @@ from appca.data.files import (
     Reader,
     ReadLimits,
     check_matrix,
+    few,
     file_bytes,
     file_stream,
     members,
@@ -364,7 +365,15 @@ def settled(
     """Make a data set of a matrix (N, D) whose features may have unique names."""
     sides = report.setdefault("image_shape", None)
     names = None if names is None or len(names) > limits.columns else tuple(names)
-    features = names or NumberedNames("column", X.shape[1])
+    features: Sequence[str] = names or NumberedNames("column", X.shape[1])
+    empty = _without_numbers(X) if sides is None and limits.least_rows > 1 else np.zeros(0, int)
+    if 0 < len(empty) <= X.shape[1] - 2:
+        left_out = few([features[j] for j in empty[:6].tolist()], len(empty))
+        note(report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}")
+        keep = np.setdiff1d(np.arange(X.shape[1]), empty)
+        features = [features[j] for j in keep.tolist()]
+        names = tuple(features) if len(features) <= limits.columns else None
+        X = X[:, keep]
     report.setdefault("dtype", str(X.dtype))
     report |= {"rows": len(X), "columns": X.shape[1]}
     gaps = left_to_the_model(X, missing)
@@ -382,6 +391,13 @@ def settled(
         missing=gaps,
         least_rows=limits.least_rows,
     )
+
+
+def _without_numbers(X: np.ndarray) -> np.ndarray:
+    """Return the numbers of the columns of X (N, D) of which every cell is missing."""
+    if X.dtype.kind != "f" or not X.size or not np.isnan(X.min()):
+        return np.zeros(0, int)
+    return np.flatnonzero(np.isnan(X).all(axis=0))
 
 
 def unique(names: Sequence[str]) -> list[str]:

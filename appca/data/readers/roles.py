@@ -145,7 +145,9 @@ def build(name: str, table: Table, options: TableOptions, limits: ReadLimits) ->
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     X, rows = intake.settle_missing(matrix, features, options.missing, report, limits.least_rows)
     intake.note_quality(X, features, report, limits.least_rows)
-    report["constant"] += [key for key, why in report["left_out"].items() if why == "one value"]
+    values = {each.name for each in columns if each.kind == "number"}
+    one_value = [key for key, why in report["left_out"].items() if why == "one value"]
+    report["constant"] += [key for key in one_value if key in values]
     report["n_constant"] = len(report["constant"])
     named = any(table.named) or options.transpose
     shape = _image_shape(options.image_shape, features, named, X)
@@ -388,6 +390,7 @@ def _is_constant(column: Column, n_rows: int) -> bool:
     """Whether a column says nothing; of pixels, which have their place in an image, never."""
     pixel = not column.named or _PIXEL_NAME.fullmatch(column.name.strip())
     same = column.kind == "number" and column.low == column.high and not column.is_large
+    same |= column.kind == "text" and column.complete and column.distinct == 1
     return n_rows > 1 and same and not pixel
 
 

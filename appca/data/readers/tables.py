@@ -742,12 +742,20 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     from python_calamine import CalamineError, CalamineWorkbook
 
     data = file_bytes(name, file, limits)
+    damaged = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = {title: _cells(book, title, limits) for title in book.sheet_names}
     except (CalamineError, OSError, ValueError) as error:
-        msg = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
-        raise InputError(msg) from error
+        raise InputError(damaged) from error
+    sheets: dict[str, list[Record]] = {}
+    unread: dict[str, str] = {}
+    for title in book.sheet_names:
+        try:
+            sheets[title] = _cells(book, title, limits)
+        except (CalamineError, ValueError) as error:
+            unread[title] = f"a sheet that cannot be read: {error}"
+    if unread and not sheets:
+        raise InputError(damaged)
     numbers = {
         title: sum(intake.is_number(cell) for row in rows for cell in row.cells)
         for title, rows in sheets.items()
@@ -763,6 +771,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
         msg = f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another."
         raise InputError(msg)
     report: FileReport = {"sheet": chosen, "sheets": list(sheets), "decimal": "."}
+    report["unused"] = unread
     width = max(len(row.cells) for row in some)
     check_columns(name, width, limits)
     check_matrix(name, len(some), width, 8, limits)
