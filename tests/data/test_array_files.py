@@ -300,7 +300,7 @@ REFUSED = [
     Case("row.npy", stored(np.save, X[:1]), "at least 2 rows and 2 values"),
     Case("same.npy", stored(np.save, np.ones((5, 4))), "All 5 rows are the same"),
     Case("infinite.npy", stored(np.save, np.r_[X, [[np.inf] * 4]]), "is infinite in row 7"),
-    Case("none.npy", stored(np.save, X * [1, np.nan, np.nan, np.nan]), "No cell of column “column 2”"),
+    Case("none.npy", stored(np.save, X * [1, *[np.nan] * 3]), "No cell of column “column 2”"),
     Case("no.npz", npz(a=np.arange(9)), r"no matrix of numbers, only “a” \(9\)"),
     Case("pickle.npz", npz(X=np.array([{}, []], object)), r"only “X” \(Python objects; save"),
     Case("many.npz", npz(a=X, b=X[:5]), r"several arrays, “a” \(6 x 4\), “b” \(5 x 4\)"),
