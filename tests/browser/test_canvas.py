@@ -592,6 +592,7 @@ def test_the_sentence_about_the_picture_stays_in_narrow_windows(page, width):
     page.set_viewport_size({"width": width, "height": 800})
     settle(page)
     title = page.locator(".appca-title")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     title.wait_for()  # the canvas notices its width a frame later
     bar = page.locator(".appca-bar").bounding_box()
     box, tools = title.bounding_box(), page.locator(".appca-tools").bounding_box()

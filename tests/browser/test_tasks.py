@@ -298,24 +298,26 @@ def test_the_keyboard_finds_a_row_its_nearest_and_saves_a_figure(keyboard):
 
 def test_the_keyboard_steers_a_row_and_asks_another_question_of_compare(keyboard):
     page = keyboard
-    press_by_key(page, link(page, "Components"))
-    sound(page, "Components")
-    turn_to(page, "Steer")
+    press_by_key(page, link(page, "Explore"))
+    sound(page, "Explore")
+    page.locator(".st-key-drawer_tab [role=radio]").first.focus()
+    turn_to(page, "Point", ".st-key-drawer_tab")
+    press_by_key(page, page.get_by_label("Steer this row"), "Space")
     page.locator(".ca-steer-plane").wait_for()
-    press_by_key(page, page.get_by_role("slider"), "End")
     score = "() => JSON.parse(document.querySelector('.ca-steer').dataset.z)[0]"
-    assert page.evaluate(score) > 0
+    start = page.evaluate(score)
+    press_by_key(page, page.locator(".ca-steer").get_by_role("slider"), "End")
+    assert page.evaluate(score) > start
     press_by_key(page, page.locator(".ca-steer-reset"))
-    assert page.evaluate(score) == 0
+    assert page.evaluate(score) == start
     press_by_key(page, link(page, "Check"))
     sound(page, "Check")
-    turn_to(page, "Compare")
+    turn_to(page, "Can I trust it?")
     page.locator(".st-key-compare_question [role=radio]").nth(1).wait_for()
-    before = page.locator(".ca-answer").first.inner_text()
+    answers = "() => [...document.querySelectorAll('.ca-answer')].map(one => one.innerText).join()"
+    before = page.evaluate(answers)
     turn_to(page, "PCA, 2 axes", ".st-key-compare_question")
-    page.wait_for_function(
-        "before => document.querySelector('.ca-answer').innerText !== before", arg=before
-    )
+    page.wait_for_function(f"before => ({answers})() !== before", arg=before)
 
 
 OPENERS = "[data-testid=stPopover] button, [data-testid=stExpander] summary"
