@@ -179,7 +179,10 @@ def store(folder: Any, file: bytes, zarr_format: int = 3, chunk: int = 2, **how:
         made.attrs.update(said)
 
     with h5py.File(io.BytesIO(file)) as source:
-        source.visititems(copy)
+        names: list[str] = []
+        source.visit(names.append)  # which holds h5py's lock, for which the threads of zarr wait
+        for name in names:
+            copy(name, source[name])
     return folder
 
 
