@@ -48,9 +48,15 @@ class JournalStore:
 
         Raises InputError when the disk refuses.
         """
-        text = json.dumps(record, allow_nan=False)
-        with storing("The result", self.folder), (self.folder / name / RECORDS).open("ab") as file:
-            file.write(line_of(text))
+        line, place = line_of(json.dumps(record, allow_nan=False)), self.folder / name / RECORDS
+        with storing("The result", self.folder), place.open("ab", buffering=0) as file:
+            end = file.seek(0, 2)
+            try:
+                while line:
+                    line = line[file.write(line) :]
+            except OSError:
+                file.truncate(end)
+                raise
 
     def records(self, name: str) -> list[Record]:
         """Return all undamaged records, oldest first; none for an unknown name."""
