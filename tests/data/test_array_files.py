@@ -718,6 +718,7 @@ def test_kinds_are_known_by_name_and_by_content():
     assert kind_of("notes.gz", io.BytesIO(gzip.compress(b"notes"))) is None
 
 
+@pytest.mark.filterwarnings("ignore:Writing zarr v2")
 @pytest.mark.parametrize("end", ["h5ad", "zarr"])
 def test_files_of_anndata_itself_in_all_its_columns(end, tmp_path):
     ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
