@@ -19,7 +19,6 @@ elif tab == "trust":
         st.subheader("Does the picture keep neighbours?", anchor=False)
         compare.map_quality(dataset, shown)
 else:
-    st.subheader("Which model?", anchor=False)
     choose.which_model_tab(dataset)
     hidden = st.toggle("Predict hidden cells", key="check_hidden", persist_state="session")
     if hidden and (shown := kit.finished()) is not None:
