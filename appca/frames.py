@@ -289,7 +289,7 @@ def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
         result = np.full(len(x), None, dtype=object)
         result[there] = [_name(value) for value in present]
         return result if present else np.full(len(x), np.nan)
-    gap = np.nan if dtype is np.float64 else np.datetime64("NaT")
+    gap = np.nan if dtype is np.float64 else np.datetime64("NaT", "us")
     result = np.full(len(x), gap, dtype=dtype)
     result[there] = np.array(present, dtype=dtype)
     return result
