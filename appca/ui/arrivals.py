@@ -708,11 +708,12 @@ def assumed() -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
         st.markdown(markdown(opened.said), width="content")
-        for name in list(opened.read(opened.options).report.get("likely_labels", {}))[:1]:
+        report = opened.read(opened.options).report
+        for name in list(report.get("likely_labels", {}))[:1]:
             if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
                 roles = opened.options.get("roles", {}) | {name: "label"}
                 _read_as(opened, opened.options | {"roles": roles})
-        doubt = opened.read(opened.options).report.get("doubt")
+        doubt = report.get("doubt")
         if doubt and st.button(DOUBTS[doubt["option"], doubt["other"]], key="assumed_otherwise"):
             _read_as(opened, changed(opened.options, doubt["option"], doubt["other"]))
         rows = opened.kind == "mat" and not opened.options.get("transpose")

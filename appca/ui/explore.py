@@ -549,15 +549,21 @@ def _note(dataset: Dataset, shown: Shown, moved: RunConfig | None) -> None:
 
 def _far_row(dataset: Dataset, shown: Shown) -> None:
     """Say that the picture is about a single row, and offer to leave it out."""
-    norms = np.linalg.norm(shown.fitted.components, axis=1)
-    power = np.square(shown.fitted.scores * norms).sum(axis=1)
-    row, total = int(power.argmax()), float(power.sum())
-    if dataset.n_rows < LEAST_ROWS or not power[row] > MOST_OF_A_ROW * total:
+    row, share = kept(f"far-{shown.key}", partial(_farthest, shown.fitted))
+    if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return
-    name = markdown(shortened(dataset.ids[row], 30))
-    st.markdown(f"**{name}** holds {percent(power[row] / total)} of the variance in the components")
+    name = shortened(dataset.ids[row], 30)
+    st.markdown(f"**{markdown(name)}** holds {percent(share)} of the variance in the components")
     st.button("Look at it", key="far_look", on_click=guarded(rows.hold), args=[dataset, row])
     leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
+
+
+def _farthest(fitted: FittedRun) -> tuple[int, float]:
+    """Return the row with most of the variance in the components, and its share."""
+    norms = np.linalg.norm(fitted.components, axis=1)
+    power = np.square(fitted.scores * norms).sum(axis=1)
+    row, total = int(power.argmax()), float(power.sum())
+    return row, float(power[row]) / total if total else 0.0
 
 
 def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:

@@ -210,8 +210,8 @@ def _rows_named(
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
     texts, few whole numbers, or numbers under a name such as class or target. Texts that all
-    differ name the rows. Raises InputError
-    when what is called ids or labels has not one entry for each row of any array.
+    differ name the rows. Raises InputError when what is called ids or labels has not one entry for
+    each row of any array.
     """
     others = {key: item for key, item in items.items() if key != wanted and _is_vector(item)}
     one_each = {key: item for key, item in others.items() if math.prod(item.shape) == n_rows}
