@@ -1,6 +1,6 @@
+// @ts-check
 import { typeOver } from '../../canvas/js/parts/bar.js';
 
-// @ts-check
 /**
  * Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed.
  * One with `data-name` becomes a field for another name first. A list sends the place of what was chosen.
@@ -8,30 +8,31 @@ import { typeOver } from '../../canvas/js/parts/bar.js';
  */
 
 /** @type {WeakMap<Element, () => void>} */ const listening = new WeakMap();
+/** @type {WeakSet<Element>} */ const sent = new WeakSet();
 const LONGEST = 40; // letters of a name
 
 /** @param {{data: {of: string}, parentElement: Element, setTriggerValue: (name: string, act: Act) => void}} call */
 export default function follow({ data, parentElement, setTriggerValue }) {
   listening.get(parentElement)?.();
+  const all = `.st-key-${data.of} [data-act]`;
+  const send = (/** @type {HTMLElement} */ place, text = '') => {
+    keepFocus(place, data.of);
+    sent.add(place);
+    const { act = '', value = '' } = place.dataset;
+    setTriggerValue('act', { act, value, text });
+  };
   const pressed = (/** @type {Event} */ event) => {
-    const place =
-      event.target instanceof Element
-        ? event.target.closest(`.st-key-${data.of} [data-act]`)
-        : null;
+    const place = event.target instanceof Element ? event.target.closest(all) : null;
     const isList = place instanceof HTMLSelectElement;
     if (!(place instanceof HTMLElement) || isList !== (event.type === 'change')) return;
-    const send = (text = '') => {
-      keepFocus(place, data.of);
-      setTriggerValue('act', {
-        act: place.dataset.act ?? '',
-        value: place.dataset.value ?? '',
-        text,
-      });
-    };
-    if (isList) send(place.value);
-    else if (place.dataset.name === undefined) send();
-    else typeOver(place, place.dataset.name, LONGEST, send);
+    if (isList) send(place, place.value);
+    else if (place.dataset.name === undefined) send(place);
+    else typeOver(place, place.dataset.name, LONGEST, (text) => send(place, text));
   };
+  // What was chosen from a list before anybody listened.
+  for (const place of document.querySelectorAll(all))
+    if (place instanceof HTMLSelectElement && !sent.has(place))
+      if (place.selectedOptions[0]?.defaultSelected === false) send(place, place.value);
   const kinds = ['click', 'change'];
   kinds.forEach((kind) => document.addEventListener(kind, pressed));
   const stop = () => kinds.forEach((kind) => document.removeEventListener(kind, pressed));
@@ -46,10 +47,8 @@ function keepFocus(place, of) {
   const timer = setInterval(() => {
     if ((looks += 1) > 200) clearInterval(timer);
     if (place.isConnected || document.activeElement !== document.body) return;
-    const same = document.querySelectorAll(`.st-key-${of} [data-act="${act}"]`);
-    const next = [...same].find(
-      (each) => each instanceof HTMLElement && each.dataset.value === value,
-    );
+    const same = `[data-act="${act}"][data-value="${CSS.escape(value ?? '')}"]`;
+    const next = document.querySelector(`.st-key-${of} ${same}`);
     if (!(next instanceof HTMLElement)) return;
     next.focus();
     clearInterval(timer);
