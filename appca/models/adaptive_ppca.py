@@ -17,6 +17,7 @@ from appca.models.blocks import (
     is_dask,
     is_large_map,
     lazily,
+    names_of,
     spooled,
     stream,
 )
@@ -360,10 +361,12 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         if is_dask(X) or isinstance(X, Iterator):
             refuse_weights(sample_weight, "rows that come in blocks")
         if is_dask(X):
-            return self._fit_parts(partial(dask_rows, X))
+            return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
         if isinstance(X, Iterator):
+            named = NamedBlocks(X, once=True)
             with TemporaryFile() as file:
-                return self._fit_parts(lambda **how: stream(spooled(X, file), **how))
+                kept = partial(spooled, named, file)
+                return self._fit_parts(lambda **how: stream(kept(), **how), lambda: named.names)
         if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
         X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
@@ -402,13 +405,12 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             best. The first block decides between float32 and float64.
         """
         named = NamedBlocks(blocks)
-        self._fit_parts(partial(stream, named))
-        if named.names is not None:
-            self.feature_names_in_ = np.array(named.names, dtype=object)
-        return self
+        return self._fit_parts(partial(stream, named), lambda: named.names)
 
-    def _fit_parts(self, look: Callable[..., Observations]) -> Self:
-        """Fit to rows that are never in memory all at once."""
+    def _fit_parts(
+        self, look: Callable[..., Observations], names: Callable[[], list[str] | None]
+    ) -> Self:
+        """Fit to rows that are never in memory all at once; `names` are known after a look."""
         refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
@@ -419,8 +421,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
             refuse_conflicts(self, (rows.n, rows.d))
-            self.n_features_in_ = rows.d
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self._named_features(rows.d, names())
             return self._fit_rows(rows)
 
     def _fit(self, X: Array, weights: Array | None) -> Self:

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models.data_checks import filled
+from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
 from appca.models.posterior import Description
 from appca.models.rows import Block, added, block_count, is_far
@@ -175,7 +175,8 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     def read() -> Iterator[Array]:
         width, dtype = None, None
         for i, block in enumerate(blocks() if callable(blocks) else blocks):
-            array: Any = sparse_rows(block) if is_sparse(block) else np.asarray(filled(block))
+            array: Any = block if isinstance(block, ShiftedSparse) else numbers_of_rows(block)
+            array = sparse_rows(array) if is_sparse(array) else np.asarray(array)
             if array.ndim != 2 or array.dtype.kind not in "fiub":
                 msg = (
                     f"blocks must be matrices of numbers, rows by features; block {i} has "
@@ -196,7 +197,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     return read
 
 
-def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
+def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
     """Write the rows of an iterator to an empty file, from which they can be read again.
 
     Raises ValueError for blocks that are refused, see `checked`, or not finite.
@@ -251,6 +252,23 @@ CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summe
 def is_dask(X: Any) -> bool:
     """Whether X belongs to Dask, told without importing it."""
     return type(X).__module__.split(".")[0] == "dask"
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame; None unless all are texts."""
+    names = list(getattr(X, "column_names", getattr(X, "columns", ())))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
+    """Raise ValueError where X has other columns than the fit, or in another order."""
+    names = names_of(X)
+    if fitted is not None and names is not None and names != list(fitted):
+        msg = (
+            f"X must have the columns of the fit in its order; {what} has "
+            f"{', '.join(names)!r:.60}: bring them into the order of the fit."
+        )
+        raise ValueError(msg)
 
 
 @dataclass(frozen=True)
@@ -425,6 +443,7 @@ def plain(chunk: Any) -> Any:
 
     What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
     """
+    chunk = numbers_of_rows(chunk)
     if is_sparse(chunk):
         floating = chunk.dtype in (np.float32, np.float64)
         return sparse_rows(chunk if floating else chunk.astype(np.float64))
@@ -480,6 +499,7 @@ def each_described(model: Any, X: Any) -> Iterator[Description]:
 def _suited(model: Any, X: Any) -> Any:
     """Return X in chunks of whole rows, if it has the features of the fit."""
     check_is_fitted(model)
+    refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X = matrix(X)
     D = model.components_.shape[1]
     if X.shape[1] != D:
@@ -493,9 +513,9 @@ def _suited(model: Any, X: Any) -> Any:
 
 def _shared(model: Any) -> Any:
     """One task that gives the workers the model."""
-    # What was fitted, without a callback, which may be bound to this process.
-    parameters = model.get_params(deep=False)
-    kept = {name: parameters[name] for name in ("whiten", "inference") if name in parameters}
+    bound = ("callback", "random_state", "init")  # to this process, or large
+    parameters = model.get_params(deep=False).items()
+    kept = {name: value for name, value in parameters if name not in bound}
     return sent_once(type(model)(**kept).restore(model.fitted_arrays()))
 
 

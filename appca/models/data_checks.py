@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, validate_data
 
+from appca.frames import matrix_of
 from appca.models.numerics import NEGLIGIBLE, Array
 from appca.models.rows import Block, Observations, tiles
 from appca.models.sparse_rows import dense
+from appca.words import InputError
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
 MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
@@ -131,12 +133,24 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
         raise ValueError(msg)
 
 
-def filled(X: Any) -> Any:
-    """Return a masked array with NaN where it is masked; anything else as it is."""
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    floating = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
-    return np.ma.filled(X.astype(floating), np.nan)
+def numbers_of_rows(X: Any) -> Any:
+    """Return rows of any library as an array or sparse matrix, see `frames.matrix_of`."""
+    try:
+        return matrix_of(X).values
+    except InputError:
+        if type(X) is np.ndarray:  # scikit-learn says what is wrong with it
+            return X
+        raise
+
+
+def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
+    """Return rows (N, D) as `check_array` with `how` gives them; names are those of the fit.
+
+    With `reset` the number and the names of the features become those of the model.
+    """
+    values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
+    validate_data(model, X if hasattr(X, "columns") else values, reset=reset, skip_check_array=True)
+    return values
 
 
 def without_subnormal(X: Array) -> Array:

@@ -24,12 +24,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_random_state
 
-from appca.models.blocks import NO_ROWS, Blocks, checked, each_described, is_dask, lazily
+from appca.models.blocks import (
+    NO_ROWS,
+    Blocks,
+    checked,
+    each_described,
+    is_dask,
+    lazily,
+    names_of,
+    refuse_other_names,
+)
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
 from appca.models.data_checks import (
-    filled,
+    checked_rows,
     refuse_not_finite,
     refuse_weights,
     row_weights,
@@ -75,7 +84,7 @@ class Criteria:
                 "rows use any number: use allocate, which says the components themselves."
             )
             raise ValueError(msg)
-        active = self.allocate(X)  # type: ignore[attr-defined]
+        active = np.asarray(self.allocate(X))  # type: ignore[attr-defined]
         if math.comb(K, L) > LARGEST_NUMBER:
             msg = (
                 f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
@@ -152,7 +161,7 @@ class Criteria:
 
     def bic(self, X: Any) -> float:
         """Return the Bayesian information criterion on X; lower is better."""
-        total = self.score_samples(X)  # type: ignore[attr-defined]
+        total = np.asarray(self.score_samples(X))  # type: ignore[attr-defined]
         return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
 
     def aic(self, X: Any) -> float:
@@ -271,15 +280,8 @@ class NamedBlocks:
     def __call__(self) -> Iterator[Any]:
         """Yield the blocks."""
         for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
-            columns = list(getattr(block, "columns", ()))
-            if columns and all(isinstance(name, str) for name in columns):
-                self.names = columns if self.names is None else self.names
-                if columns != list(self.names):
-                    msg = (
-                        f"blocks must have the columns of the fit in its order; block {i} has "
-                        f"{', '.join(columns)!r:.60}: bring them into the order of the first."
-                    )
-                    raise ValueError(msg)
+            self.names = names_of(block) if self.names is None else self.names
+            refuse_other_names(self.names, block, f"block {i}")
             yield block
 
 
@@ -337,9 +339,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
-        checked = validate_data(
+        checked = checked_rows(
             self,
-            filled(X) if shifted is None else shifted.values,
+            X if shifted is None else shifted.values,
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
@@ -350,6 +352,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             return shifted or sparse_rows(checked)
         refuse_not_finite(checked, gaps=self._takes_gaps)
         return without_subnormal(checked) if reset else checked
+
+    def _named_features(self, n: int, names: list[str] | None) -> None:
+        """Keep the number and the names of features of rows that come in parts."""
+        self.n_features_in_ = n
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _unnamed(self) -> Self:
         """Return a copy to be asked about rows that were checked, and so have no more names."""
@@ -633,6 +642,9 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
+        if is_sparse(X):
+            msg = "impute fills in missing entries, and a sparse X has none: pass an array."
+            raise ValueError(msg)
         if is_incomplete(X):
             self._refuse_gaps()
         return PosteriorWithGaps(self._posterior()).imputed(X)

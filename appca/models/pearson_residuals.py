@@ -5,12 +5,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from appca.models.data_checks import filled
+from appca.models.data_checks import checked_rows, refuse_not_finite
 from appca.models.estimator import whole_or_not
 from appca.models.numerics import Array
-from appca.models.sparse_rows import ShiftedSparse, is_sparse, sparse_rows
+from appca.models.sparse_rows import ShiftedSparse, is_sparse, refuse_stored, sparse_rows
 
 BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
 
@@ -125,8 +125,12 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return residuals.astype(X.dtype, copy=False)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        kinds = [np.float64, np.float32]
-        X = validate_data(self, filled(X), reset=reset, dtype=kinds, accept_sparse="csr")
+        how = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+        X = checked_rows(self, X, reset=reset, ensure_all_finite=False, **how)
+        if is_sparse(X):
+            refuse_stored(X.data)
+        else:
+            refuse_not_finite(X)
         least = X.min() if X.shape[0] else 0.0
         if least < 0:
             msg = (

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.models.blocks import dask_rows, is_dask
+from appca.models.blocks import dask_rows, is_dask, names_of
 from appca.models.climb import EMControl
 from appca.models.data_checks import counted_rows, refuse_constant, refuse_sizes, refuse_weights
 from appca.models.em import EMSettings, floor_of
@@ -95,8 +95,7 @@ class PPCA(Criteria, Queries):
             refuse_parameters(self._model, self.get_params(deep=False))
             chunks = dask_rows(X)
             refuse_sizes(self.n_components, chunks.n, chunks.d)
-            self.n_features_in_ = chunks.d
-            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            self._named_features(chunks.d, names_of(X))
             return self._fit_rows(X, chunks)
         X = self._validated(X, reset=True)
         X, weights = counted_rows(X, sample_weight)

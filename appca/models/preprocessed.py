@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from appca.models.data_checks import filled
+from appca.models.data_checks import checked_rows
 from appca.models.estimator import Criteria, Queries, whole_or_not, write
 from appca.models.numerics import Array
 from appca.models.products import times
@@ -76,7 +76,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kinds = [np.float64, np.float32, np.uint8]
         how = {"dtype": kinds, "order": "C", "ensure_all_finite": "allow-nan"}
         sparse = "csr" if get_tags(self.estimator).input_tags.sparse else False
-        checked = validate_data(self, filled(X), reset=reset, accept_sparse=sparse, **how)
+        checked = checked_rows(self, X, reset=reset, accept_sparse=sparse, **how)
         if is_sparse(checked):
             refuse_stored(checked.data)
         return checked

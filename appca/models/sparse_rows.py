@@ -32,13 +32,19 @@ class ShiftedSparse:
 
     ndim = 2
     __array_priority__ = 1000.0  # a product of an array with these rows is taken here
-    # so that nothing makes a dense array of them by accident
-    __array__ = None
 
     def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
         self.values = values
         self.left = np.empty((values.shape[0], 0)) if left is None else left
         self.right = np.empty((0, values.shape[1])) if right is None else right
+
+    def __array__(self, *_dtype: Any, **_copy: Any) -> Array:
+        """Refuse to become dense by accident."""
+        msg = (
+            "These rows stay sparse, less a matrix of low rank, for the models of appca alone: "
+            "call toarray() for anything else."
+        )
+        raise TypeError(msg)
 
     @property
     def shape(self) -> tuple[int, int]:

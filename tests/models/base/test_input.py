@@ -76,22 +76,6 @@ def test_a_batch_that_fails_changes_nothing(X, monkeypatch):
     assert model.__dict__ == before
 
 
-@pytest.mark.parametrize("name", ["aPPCA", "PPCA"])
-def test_what_is_masked_is_missing(name, X):
-    masked = np.ma.masked_where(np.random.default_rng(0).random(X.shape) < 0.05, X + 0.0)
-    masked.data[masked.mask] = -9999.0
-    gaps = masked.filled(np.nan)
-    fits = [MODELS[name].__class__(**MODELS[name].get_params()).fit(Y) for Y in (masked, gaps)]
-    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
-    for method in ("score_samples", "transform", "impute"):
-        found = getattr(fits[0], method)
-        np.testing.assert_array_equal(found(masked), found(gaps), err_msg=method)
-    with pytest.raises(ValueError, match="hold NaN"):
-        AdaptiveFactorAnalysis(3, 1).fit(masked)
-    with pytest.raises(ValueError, match="NaN"):
-        PearsonResiduals().fit(abs(masked))
-
-
 @pytest.mark.parametrize("factor", [1e-300, 0.0023, 1e12, 1e99])
 @pytest.mark.parametrize("name", ["aPPCA", "aPPCA, noise", "aPPCA, sizes"])
 @pytest.mark.filterwarnings("ignore:EM ended")
@@ -119,16 +103,29 @@ def test_a_common_factor_of_the_weights_of_batches_changes_nothing(factor, seed)
     np.testing.assert_allclose(fits[1].components_, fits[0].components_, atol=1e-6)
 
 
-def test_columns_of_blocks_keep_the_order_of_the_fit(X):
+def test_columns_of_parts_keep_the_order_of_the_fit(X):
+    dask = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame(X, columns=list("abcdef"))
     blocks = [frame[:70], frame[70:]]
-    model = AdaptivePPCA(3, 1, random_state=0).fit_blocks(blocks)
-    assert list(model.feature_names_in_) == list("abcdef")
-    assert model.score_blocks(blocks) == pytest.approx(model.score(frame))
     turned = [block[list("bacdef")] for block in blocks]
-    for ask in (model.score_blocks, lambda b: list(model.transform_blocks(b)), model.fit_blocks):
-        with pytest.raises(ValueError, match="in its order; block 1 has"):
-            ask([blocks[0], turned[1]])
+    for fit in (
+        lambda model: model.fit_blocks(blocks),
+        lambda model: model.fit(iter(blocks)),
+        lambda model: model.fit(dask.from_pandas(frame, 2)),
+    ):
+        model = fit(AdaptivePPCA(3, 1, random_state=0))
+        assert list(model.feature_names_in_) == list("abcdef")
+        assert model.score_blocks(blocks) == pytest.approx(model.score(frame))
+        for ask in (
+            model.score_blocks,
+            lambda b, m=model: list(m.transform_blocks(b)),
+            model.fit_blocks,
+        ):
+            with pytest.raises(ValueError, match="in its order; block 1 has"):
+                ask([blocks[0], turned[1]])
+        for ask in (model.transform, model.score, model.row_scales):
+            with pytest.raises(ValueError, match="in its order; the Dask frame has"):
+                ask(dask.from_pandas(frame[list("bacdef")], 2))
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e150])

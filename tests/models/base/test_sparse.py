@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
+from appca import PPCA, AdaptivePPCA
 from appca.models import rows
 
 QUERIES = [
@@ -128,14 +128,6 @@ def test_rows_that_are_all_equal_are_refused(X):
     S = scipy.sparse.csr_array(np.tile(X[:1], (50, 1)))
     with pytest.raises(ValueError, match="all its 50 rows are equal"):
         AdaptivePPCA(2, 1).fit(S)
-
-
-def test_models_that_need_dense_rows_say_so(X):
-    S = scipy.sparse.csr_array(X)
-    sampled = AdaptivePPCA(3, 1, inference="gibbs")
-    for model in (sampled, AdaptiveFactorAnalysis(3, 1)):
-        with pytest.raises(TypeError, match=r"[Ss]parse.*toarray"):
-            model.fit(S)
 
 
 @pytest.mark.thorough

@@ -186,22 +186,6 @@ def test_questions_are_answered_lazily_as_in_memory(kind, whiten, data, da):
     assert model.score(X) == pytest.approx(model.score(data.X), rel=1e-12)
 
 
-def test_questions_about_missing_cells_are_answered_as_in_memory(data, da, seed):
-    model = AdaptivePPCA(4, 2, random_state=0).fit(data.X)
-    gappy = data.X.copy()
-    gappy[np.random.default_rng(seed).random(gappy.shape) < 0.1] = np.nan
-    X = da.from_array(gappy, chunks=(1000, 12))
-    np.testing.assert_allclose(model.transform(X).compute(), model.transform(gappy), atol=1e-9)
-    assert model.score(X) == pytest.approx(model.score(gappy), rel=1e-9)
-
-
-def test_probabilistic_pca_of_chunks_is_that_in_memory(data, da):
-    whole = PPCA(3).fit(data.X)
-    ours = PPCA(3).fit(da.from_array(data.X, chunks=(450, 12)))
-    same(ours, whole, data.X)
-    np.testing.assert_allclose(ours.log_likelihoods_, whole.log_likelihoods_, rtol=1e-9)
-
-
 def test_single_precision_stays_and_whole_numbers_become_double(data, da):
     X = data.X.astype(np.float32)
     ours = AdaptivePPCA(4, 2, random_state=0).fit(da.from_array(X, chunks=(999, 12)))

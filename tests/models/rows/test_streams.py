@@ -97,7 +97,6 @@ REFUSALS = {
     "a spent iterator": (lambda X: iter([X]), "blocks must be readable again for every pass"),
     "no rows": (lambda _X: [], "blocks must hold rows; got none"),
     "a vector": (lambda X: [X, X[0]], "block 1 has 1 dimension"),
-    "text": (lambda X: [X.astype(str)], "blocks must be matrices of numbers"),
     "another width": (lambda X: [X, X[:, :5]], "block 1 has 5, those before have 12"),
     "NaN": (lambda X: [X, np.full((2, 12), np.nan)], "X must be finite, but block 1 holds NaN"),
     "equal rows": (lambda _X: [np.ones((9, 12))], "X must vary, but all its 9 rows are equal"),
