@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -89,11 +90,15 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return residuals (N, D) of counts X (N, D), sparse for sparse counts if possible."""
+        """Return residuals (N, D) of counts X (N, D), sparse for sparse counts if possible.
+
+        `set_output` for data frames makes them dense.
+        """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        sums = _row_sums(X)
-        if not (is_sparse(X) and np.isinf(self.theta) and np.isinf(self.clip_)):
+        sums, usual = _row_sums(X), get_config()["transform_output"]
+        frames = getattr(self, "_sklearn_output_config", {}).get("transform", usual) != "default"
+        if frames or not (is_sparse(X) and np.isinf(self.theta) and np.isinf(self.clip_)):
             return self._dense(X.toarray() if is_sparse(X) else X, sums)
         # (x - r p) / sqrt(r p) = x / sqrt(r p) - sqrt(r) sqrt(p)
         by_row, by_column = np.sqrt(sums), np.sqrt(self.proportions_)

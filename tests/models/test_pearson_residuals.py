@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import AdaptivePPCA, PearsonResiduals
@@ -98,3 +99,12 @@ def test_what_are_no_counts_is_refused(counts):
 @parametrize_with_checks([PearsonResiduals(theta=100.0)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_a_data_frame_of_sparse_counts_is_dense_and_other_estimators_are_told(seed):
+    X = scipy.sparse.csr_array(np.random.default_rng(seed).poisson(0.7, (50, 6)).astype(float))
+    residuals = PearsonResiduals().fit(X)
+    frame = clone(residuals).set_output(transform="pandas").fit_transform(X)
+    np.testing.assert_allclose(frame, residuals.transform(X).toarray())
+    with pytest.raises(TypeError, match=r"stay sparse.*call toarray\(\)"):
+        StandardScaler().fit(residuals.transform(X))
