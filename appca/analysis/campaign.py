@@ -17,8 +17,9 @@ from appca.storage.journal import JournalStore, Record
 from appca.words import InputError
 
 MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
+Report = Callable[[float], object]  # share done; raising from it ends the work
 Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurement begins
-Measure = Callable[[Step, Callable[[float], object]], Record]
+Measure = Callable[[Step, Report], Record]
 
 
 class Campaign(Recorded):
@@ -35,7 +36,7 @@ class Campaign(Recorded):
         """Return the steps in the order of measuring."""
         raise NotImplementedError
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what measures a step; it reports the share done of the step."""
         raise NotImplementedError
 
@@ -52,22 +53,17 @@ class Campaign(Recorded):
         dataset: Dataset,
         home: Path,
         report: Callable[[int, float], object] = lambda _place, _share: None,
-        callback: Callable[[Any], object] | None = None,
     ) -> None:
         """Measure every step that the journal lacks, and store each result at once.
 
-        `report` gets the place of a step and the share of it that is done, `callback` each
-        iteration of EM; an exception from either ends the work.
+        `report` gets the place of a step and the share of it that is done; an exception from it
+        ends the work.
         """
-        done = self.records(home)
-        places = [place for place, step in enumerate(self.steps()) if step not in done]
+        done, steps, journal = self.records(home), self.steps(), self.journal(home)
+        places = [place for place, step in enumerate(steps) if step not in done]
         if not places:
             return
-        measure, steps, journal = (
-            self.measuring(dataset, callback),
-            self.steps(),
-            self.journal(home),
-        )
+        measure = self.measuring(dataset)
         journal.begin(self.id, self.to_dict())
         for place in places:
             report(place, 0.0)
@@ -100,11 +96,3 @@ def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
         return np.arange(n_rows)
     drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
     return np.sort(drawn)
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return a setting as an int; InputError unless it is a whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
-        raise InputError(msg)
-    return int(value)

@@ -8,16 +8,15 @@ all rows in use, because components in different coordinates could not be compar
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of, whole_number
+from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of
 from appca.analysis.fitted import FittedModel, OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -33,7 +32,19 @@ _SEED_STEP = 1000  # seeds of the repeats are apart from those a person tries on
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
-Callback = Callable[[Any], object] | None
+
+
+class HeldOutMeasure(NamedTuple):
+    """One fit on the rows it has not seen."""
+
+    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
+    error: float  # mean squared reconstruction error a feature, in preprocessed units
+    n_iter: int
+    stop_reason: str
+    seconds: float
+
+
+Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +80,13 @@ class GridConfig(Campaign, OfModel):
             msg = "A grid fits by EM or hard assignment; got inference “gibbs”."
             raise InputError(msg)
         for name in ("components", "actives"):
-            sizes = tuple(sorted({whole_number(name, size, 1) for size in getattr(self, name)}))
-            object.__setattr__(self, name, sizes)
-            if not sizes:
-                msg = f"{name} must name at least one number."
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
+        limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4, "random_state": 0}
+        for name, least in limits.items():
+            value = getattr(self, name)
+            if min(value if isinstance(value, tuple) else [value], default=least) < least:
+                msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
                 raise InputError(msg)
-        for name, least in (("n_folds", 2), ("max_rows", 4), ("random_state", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least))
         if not 0 < len(self.cells) <= MOST_CELLS:
             msg = (
                 f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
@@ -89,24 +100,14 @@ class GridConfig(Campaign, OfModel):
         every = ((k, active) for k in self.components for active in self.actives if active <= k)
         return tuple(cell for cell in every if self.is_exact(*cell))
 
-    @cached_property
-    def baselines(self) -> tuple[Cell, ...]:
-        """Cells (q, q) in which every row uses all: PPCA with q components, for each K and L."""
-        return tuple((q, q) for q in sorted({size for cell in self.cells for size in cell}))
-
     def is_exact(self, k: int, active: int) -> bool:
         """Whether the likelihood of a cell is exact."""
         return ALL_MODELS[self.model].can.is_exact(k, active)
 
     def order(self) -> list[Cell]:
-        """Return the cells in the order in which they are measured.
-
-        First PPCA, the quick baseline; then from coarse to fine over K, smallest, largest, middle
-        and so on, with all L of a K together, so that the whole range is seen early.
-        """
-        ranks = {k: place for place, k in enumerate(coarse_to_fine(self.components))}
-        others = [cell for cell in self.cells if cell[0] != cell[1]]
-        return [*self.baselines, *sorted(others, key=lambda cell: (ranks[cell[0]], cell[1]))]
+        """Return the cells as they are measured: PPCA with each K and L, then by K and by L."""
+        ppca = {(q, q) for cell in self.cells for q in cell}
+        return [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
@@ -128,54 +129,37 @@ class GridConfig(Campaign, OfModel):
         train = rows - math.ceil(rows / self.n_folds)
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
-    def measuring(self, dataset: Dataset, callback: Callback) -> Measure:
-        """Return what measures a cell in a fold."""
+    def measuring(self, dataset: Dataset) -> Measure:
+        """Return what fits a cell to the rows of a fold and scores those held back."""
         split = folds(dataset.n_rows, self.n_folds, self.max_rows, self.random_state)
-        preprocessing = Preprocessing.from_dict(self.preprocessing)
-        learned: dict[int, Fitted] = {}
+        options = Preprocessing.from_dict(self.preprocessing)
+
+        @cache
+        def learned(fold: int) -> Fitted:
+            return options.fit(dataset.X[split[fold][0]])
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            *cell, fold = step
-            train, test = (dataset.X[rows] for rows in split[fold])
-            if fold not in learned:
-                learned[fold] = preprocessing.fit(train)
-            train, test = (learned[fold].transform(rows) for rows in (train, test))
-            measured = measure(self, train, test, (cell[0], cell[1]), callback)
-            return [None if isinstance(v, float) and math.isnan(v) else v for v in measured]
+            k, active, fold = step
+            train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
+            began, n = time.perf_counter(), len(train) - 1
+            most = n if self.model == "aFA" else min(n, train.shape[1])
+            if k > most:
+                return [None, None, 0, f"K is above {most}, the most this fold allows", 0.0]
+            model = estimator_of(self.model, self.parameters, (k, active)).fit(train)
+            residual = test - model.inverse_transform(model.transform(test))
+            measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
+            values = [float(value) if np.isfinite(value) else None for value in measured]
+            seconds = round(time.perf_counter() - began, 4)
+            return [*values, int(model.n_iter_), str(model.stop_reason_), seconds]
 
         return measure_step
 
-    def measures(self, home: Path) -> "Measures":
+    def measures(self, home: Path) -> Measures:
         """Return what has been measured so far."""
-        measures = {}
-        for step, record in self.records(home).items():
-            if len(record) == len(HeldOutMeasure._fields):
-                values: list[Any] = [math.nan if value is None else value for value in record]
-                measures[step] = HeldOutMeasure(*values)
-        return measures
-
-
-class HeldOutMeasure(NamedTuple):
-    """One fit on the rows it has not seen."""
-
-    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
-    error: float  # mean squared reconstruction error a feature, in preprocessed units
-    n_iter: int
-    stop_reason: str
-    seconds: float
-
-
-Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
-
-
-def coarse_to_fine(values: Iterable[int]) -> list[int]:
-    """Order ascending values: ends first, then always the middle of the widest gap left."""
-    values = list(values)
-    order = [0, len(values) - 1][: len(values)]
-    while len(order) < len(values):
-        width, start = max((b - a, -a) for a, b in pairwise(sorted(order)))
-        order.append(-start + width // 2)
-    return [values[place] for place in order]
+        return {
+            step: HeldOutMeasure(*(math.nan if value is None else value for value in record))
+            for step, record in self.records(home).items()
+        }
 
 
 def folds(
@@ -198,35 +182,9 @@ def folds(
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
 
-def measure(
-    config: GridConfig, train: np.ndarray, test: np.ndarray, cell: Cell, callback: Callback = None
-) -> HeldOutMeasure:
-    """Fit one cell to preprocessed rows (n, D) and score others (m, D).
-
-    `callback` gets each iteration of EM; an exception from it ends the fit.
-    """
-    began = time.perf_counter()
-    most = len(train) - 1 if config.model == "aFA" else min(len(train) - 1, train.shape[1])
-    if cell[0] > most:
-        reason = f"K is above {most}, the most this fold allows"
-        return HeldOutMeasure(math.nan, math.nan, 0, reason, 0.0)
-    estimator = estimator_of(config.model, config.parameters, cell, callback).fit(train)
-    residual = test - estimator.inverse_transform(estimator.transform(test))
-    return HeldOutMeasure(
-        float(estimator.score(test)),
-        float(np.square(residual, dtype=np.float64).mean()),
-        int(estimator.n_iter_),
-        str(estimator.stop_reason_),
-        round(time.perf_counter() - began, 4),
-    )
-
-
-def estimator_of(
-    model: str, parameters: Mapping[str, Any], cell: tuple[int, Any], callback: Callback = None
-) -> Any:
+def estimator_of(model: str, parameters: Mapping[str, Any], cell: tuple[int, Any]) -> Any:
     """Return the unfitted estimator of a cell."""
-    sizes = {"n_components": cell[0], "n_active": cell[1]}
-    return estimator_class(model)(**{**parameters, **sizes, "callback": callback})
+    return estimator_class(model)(**{**parameters, "n_components": cell[0], "n_active": cell[1]})
 
 
 class GridTable(NamedTuple):
@@ -256,13 +214,15 @@ class Suggestion(NamedTuple):
 def table(config: GridConfig, measures: Measures) -> GridTable:
     """Arrange the measurements."""
 
-    def in_folds(cell: Cell) -> Floats:
-        measured = [measures.get((*cell, fold)) for fold in range(config.n_folds)]
-        there = [measure[:2] for measure in measured if measure is not None]
-        return np.array(there if len(there) == len(measured) else [[np.nan] * 2] * len(measured))
+    def in_folds(k: int, active: int) -> Floats:
+        steps = [(k, active, fold) for fold in range(config.n_folds)]
+        if not all(step in measures for step in steps):
+            return np.full((len(steps), 2), np.nan)
+        return np.array([measures[step][:2] for step in steps])
 
-    values = np.array([[in_folds((k, L)) for L in config.actives] for k in config.components])
-    baseline = {q: in_folds(cell)[:, 0] for cell in config.baselines for q in cell[:1]}
+    values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
+    sizes = sorted({*config.components, *config.actives})
+    baseline = {q: in_folds(q, q)[:, 0] for q in sizes}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
@@ -286,29 +246,18 @@ def near(log_likelihood: Floats) -> np.ndarray:
     return np.asarray(behind <= error)  # NaN compares as False; 0 <= 0 at the best itself
 
 
-def gain(grid: GridTable) -> Floats:
-    """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
-    values: Floats = grid.log_likelihood - _baseline(grid, grid.actives)[None]
-    return values
+def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
+    """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-
-def closed(grid: GridTable) -> Floats:
-    """Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL).
-
-    From log-likelihoods averaged over folds. Above 1 the cell is better than PPCA with all K. NaN
-    at K = L and where PPCA with K is no better than with L on the held-out rows: no gap then.
+    The share is of the gap between PPCA with L and with K components. Above 1 the cell is better
+    than PPCA with all K; it is NaN at K = L and where PPCA with K is no better than with L on the
+    held-out rows. Both are NaN where the baseline is not measured.
     """
-    sizes = grid.actives, grid.components
-    of_l, of_k = (_baseline(grid, of_side).mean(axis=-1) for of_side in sizes)
-    gap = of_k[:, None] - of_l
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(gap > 0, (grid.log_likelihood.mean(axis=-1) - of_l) / gap, np.nan)
-
-
-def _baseline(grid: GridTable, sizes: tuple[int, ...]) -> Floats:
-    """Log-likelihood of PPCA of these sizes, (size, fold); NaN where not measured."""
-    missing = np.full(grid.log_likelihood.shape[-1], np.nan)
-    return np.stack([grid.baseline.get(q, missing) for q in sizes])
+    K, L = cell
+    values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
+    of_l, of_k = (float(np.mean(grid.baseline.get(q, math.nan))) for q in (L, K))
+    more = float(values.mean()) - of_l
+    return more, more / (of_k - of_l) if of_k > of_l else math.nan
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
@@ -341,10 +290,10 @@ def advise(grid: GridTable) -> Advice:
     budgets = {}
     for place, size in enumerate(grid.actives):
         curve = grid.log_likelihood[:, place]
-        if size not in grid.baseline or np.isnan(curve.mean(axis=-1)).all():
+        measured = np.flatnonzero(~np.isnan(curve).any(axis=-1))
+        if size not in grid.baseline or not len(measured):
             continue
         peak = int(np.argmax(near(curve)))
-        measured = np.flatnonzero(~np.isnan(curve).any(axis=-1))
         rising = measured[measured <= peak]
         bend = rising[elbow(np.array(grid.components)[rising], curve[rising].mean(axis=-1))]
         budgets[size] = grid.components[peak if inside else int(bend)]
@@ -355,28 +304,21 @@ def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None
     """Return what to try first, at this L where the data leave it open; None without numbers."""
     if advice.cell is not None:
         return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
-    budgets = advice.budgets
-    wanted = next((size for size in (n_active, 2, *budgets) if size in budgets), None)
-    if wanted is None:
+    L = next((size for size in (n_active, 2, *advice.budgets) if size in advice.budgets), None)
+    if L is None:
         return None
-    k, means = budgets[wanted], grid.log_likelihood[:, grid.actives.index(wanted)].mean(axis=-1)
-    value = {
-        size: float(mean)
-        for size, mean in zip(grid.components, means, strict=True)
-        if np.isfinite(mean)
-    }
-    sizes = list(value)
+    k, means = advice.budgets[L], grid.log_likelihood[:, grid.actives.index(L)].mean(axis=-1)
+    there = np.isfinite(means)
+    sizes, means = np.array(grid.components)[there].tolist(), means[there]
     at = sizes.index(k)
     if at + 1 == len(sizes):
-        reason = f"With L = {wanted}, more components still help; a wider grid would tell more."
-        return Suggestion((k, wanted), reason)
-    after = fixed(value[sizes[at + 1]] - value[k], 2)
-    text = f"With L = {wanted}, going beyond {k} components gains little: {after} nats"
-    text += f" for {sizes[at + 1] - k} more"
+        reason = f"With L = {L}, more components still help; a wider grid would tell more."
+        return Suggestion((k, L), reason)
+    text = f"With L = {L}, going beyond {k} components gains little: "
+    text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
     if at > 0:
-        before = fixed(value[sizes[1]] - value[sizes[0]], 2)
-        text += f", against {before} between {sizes[0]} and {sizes[1]}"
-    return Suggestion((k, wanted), f"{text}.")
+        text += f", against {fixed(means[1] - means[0])} between {sizes[0]} and {sizes[1]}"
+    return Suggestion((k, L), f"{text}.")
 
 
 class Stability(NamedTuple):
@@ -431,24 +373,24 @@ class StabilityConfig(Campaign, OfModel):
         """Return the rows of every fit."""
         return [({}, min(n_rows, self.max_rows), 1.0) for _ in self.steps()]
 
-    def measuring(self, dataset: Dataset, callback: Callback) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits once more and compares with the reference."""
         from appca.models.draws import match
 
         X = dataset.X[sample_of(dataset.n_rows, self.max_rows, self.random_state)]
         Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
-        references: list[Any] = []
+
+        @cache
+        def reference() -> Any:
+            return estimator_of(self.model, self.parameters, self.cell).fit(Y)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            if not references:
-                first = estimator_of(self.model, self.parameters, self.cell, callback)
-                references.append(first.fit(Y))
             if step[0] == 0:
-                return [float(references[0].score(Y)), *[1.0] * self.cell[0]]
+                return [float(reference().score(Y)), *[1.0] * self.cell[0]]
             parameters, rows = self.variant(step[0], len(Y))
-            again = estimator_of(self.model, parameters, self.cell, callback).fit(Y[rows])
-            cosine = match(references[0].components_, again.components_).cosine
-            return [float(again.score(Y)), *(float(value) for value in cosine)]
+            again = estimator_of(self.model, parameters, self.cell).fit(Y[rows])
+            cosine = match(reference().components_, again.components_).cosine
+            return [float(again.score(Y)), *cosine.tolist()]
 
         return measure_step
 
@@ -458,17 +400,15 @@ class StabilityConfig(Campaign, OfModel):
         if self.way == "starts":
             start = {"init": "random", "n_init": 1, "random_state": seed}
             return self.parameters | start, np.arange(n_rows)
-        drawn = np.random.default_rng(seed).permutation(n_rows)[: max(2, (n_rows + 1) // 2)]
-        return self.parameters, np.sort(drawn)
+        return self.parameters, sample_of(n_rows, max(2, (n_rows + 1) // 2), seed)
 
     def outcome(self, home: Path) -> Stability | None:
         """Return the fits so far; None before the reference and one more are stored."""
-        records, width = self.records(home), self.cell[0] + 1
-        others = [record for (n,), record in sorted(records.items()) if n and len(record) == width]
-        if not others or (0,) not in records:
+        records = self.records(home)
+        if len(records) < 2 or (0,) not in records:
             return None
-        values = np.array(others, dtype=np.float64)
-        return Stability(float(records[0,][0]), values[:, 0], values[:, 1:])
+        values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
+        return Stability(float(values[0, 0]), values[1:, 0], values[1:, 1:])
 
 
 def resampled(

@@ -5,8 +5,8 @@ around both, and their predictions of hidden cells are compared with the true va
 are in the units after preprocessing, whose scales are learned without the hidden cells.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -79,7 +79,7 @@ class MaskedConfig(Campaign, OfModel):
         cells = [(of.get(method, (K, L)), float(method in of)) for _, method in self.steps()]
         return [({"n_components": k, "n_active": q}, rows, n) for (k, q), n in cells]
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what hides cells, predicts them by one method, and returns error and number.
 
         Raises InputError when the preprocessing needs whole rows.
@@ -88,19 +88,17 @@ class MaskedConfig(Campaign, OfModel):
         X = dataset.X[rows]
         missing = np.zeros(X.shape, bool) if dataset.missing is None else dataset.missing[rows]
         options = Preprocessing.from_dict(self.preprocessing)
-        prepared: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+        @lru_cache(maxsize=1)
+        def prepared(repeat: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            hidden = hide(~missing, self.share, np.random.default_rng([self.random_state, repeat]))
+            Y = options.fit(X, missing=missing | hidden).transform(X)
+            truth, Y[missing | hidden] = Y[hidden], np.nan
+            return Y, hidden, truth
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            repeat, method = step
-            if repeat not in prepared:
-                prepared.clear()
-                rng = np.random.default_rng([self.random_state, repeat])
-                hidden = hide(~missing, self.share, rng)
-                Y = options.fit(X, missing=missing | hidden).transform(X)
-                truth, Y[missing | hidden] = Y[hidden], np.nan
-                prepared[repeat] = Y, hidden, truth
-            Y, hidden, truth = prepared[repeat]
-            residual = truth - filled_in(method, Y, self, callback)[hidden]
+            Y, hidden, truth = prepared(step[0])
+            residual = truth - filled_in(step[1], Y, self)[hidden]
             error = float(np.sqrt(np.square(residual, dtype=np.float64).mean()))
             return [error, int(hidden.sum())]
 
@@ -109,11 +107,10 @@ class MaskedConfig(Campaign, OfModel):
     def errors(self, home: Path) -> dict[str, np.ndarray]:
         """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
         records = sorted(self.records(home).items())
-        errors = {
-            method: np.array([record[0] for (_, name), record in records if name == method])
-            for method in self.methods
-        }
-        return {method: values for method, values in errors.items() if len(values)}
+        errors: dict[str, list[float]] = {method: [] for method in self.methods}
+        for (_, method), (error, _) in records:
+            errors[method].append(error)
+        return {method: np.array(values) for method, values in errors.items() if values}
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -128,10 +125,10 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
     return hidden
 
 
-def filled_in(
-    method: str, Y: np.ndarray, config: MaskedConfig, callback: Callable[..., Any] | None = None
-) -> np.ndarray:
+def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     """Return Y (N, D) with what a method puts into its missing cells (NaN)."""
+    from sklearn.impute import KNNImputer
+
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
 
@@ -141,32 +138,30 @@ def filled_in(
     if method == RIDGE:
         return ridge(Y, config.random_state)
     if method == NEAR:
-        from sklearn.impute import KNNImputer
-
         return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
-    if method == OWN:
-        estimator: Any = AdaptivePPCA(**config.parameters | {"callback": callback})
-    else:
-        estimator = PPCA(K if method == EVERY else L, callback=callback)
-    return np.asarray(estimator.fit(Y).impute(Y))
+    model = (
+        AdaptivePPCA(**config.parameters) if method == OWN else PPCA(K if method == EVERY else L)
+    )
+    return np.asarray(model.fit(Y).impute(Y))
 
 
 def ridge(Y: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Predict each column from all others, with the penalty that predicts hidden cells best.
-
-    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
-    column j given the others has the coefficients -P[j] / P[j, j].
-    """
+    """Predict each column from all others, with the penalty that predicts hidden cells best."""
     hidden = hide(~np.isnan(Y), 0.05, np.random.default_rng(seed))
     seen = np.where(hidden, np.nan, Y)
 
     def error(penalty: float) -> float:
-        return float(np.square((_ridge(seen, penalty) - Y)[hidden]).sum())
+        return float(np.square((regressed(seen, penalty) - Y)[hidden]).sum())
 
-    return _ridge(Y, min(PENALTIES, key=error))
+    return regressed(Y, min(PENALTIES, key=error))
 
 
-def _ridge(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
+def regressed(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
+    """Predict the missing cells of each column from all others, so many `times`.
+
+    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
+    column j given the others has the coefficients -P[j] / P[j, j].
+    """
     gaps, filled = np.isnan(Y), _means(Y)
     for _ in range(times):
         centre = filled.mean(axis=0)

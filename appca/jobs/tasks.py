@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, Measure, Step
+from appca.analysis.campaign import Campaign, Measure, Report, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import Cap, ModelsConfig, Report, RivalProjection, Split, TimeUp
+from appca.analysis.compare import Cap, Method, ModelsConfig, RivalProjection, Split, TimeUp
 from appca.analysis.fitted import OfModel
 from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
@@ -358,7 +358,7 @@ class MethodWork(NamedTuple):
     title: str
     size: int  # numbers of a row's scores
     used: int  # of them not zero
-    fit: Callable[[Split, Cap, Report], RivalProjection]
+    fit: Method
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,9 +397,8 @@ class QualityConfig(Campaign):
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what measures a method; see `measured`."""
-        del callback
         split, by_key = split_of(dataset, self), {method.key: method for method in methods(self)}
         column = split.dataset.class_column
         # a label with about as many values as there are rows is no class
@@ -436,7 +435,7 @@ def measured(
     line |= {"note": "", "seconds": None, "n_neighbors": k}
     del line["fit"]
     try:
-        made = method.fit(split, Cap(seconds), lambda share: report(share / 2))
+        made = method.fit(split, Cap(seconds, lambda share: report(share / 2)))
     except TimeUp:
         return line | {"note": f"not finished within {seconds:g} s"}
     except ValueError as error:
@@ -464,18 +463,14 @@ def methods(config: QualityConfig) -> list[MethodWork]:
         fit = partial(compare.ours, PPCA, {"n_components": q, "random_state": 0})
         return MethodWork(key, "Probabilistic PCA", q, q, fit)
 
-    sparse, codes = "Sparse PCA (scikit-learn)", "Dictionary learning + OMP (scikit-learn)"
-    factors, kl = "Factor analysis (scikit-learn)", k * active
+    factors, mixtures = "Factor analysis (scikit-learn)", partial(compare.mixture, k, active)
     plain = [ppca("ppca_l", active)] if active < k else []
     return [
         MethodWork("own", MODELS[run.model].title, k, active, this_fit),
         *([] if run.model == "PPCA" else [*plain, ppca("ppca_k", k)]),
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(compare.pca, k)),
         MethodWork("fa", factors, k, k, partial(compare.factor_analysis, k)),
-        MethodWork("mixture", "Mixture of PPCA", kl, active, partial(compare.mixture, k, active)),
-        MethodWork("subspaces", "K-subspaces", kl, active, partial(compare.subspaces, k, active)),
-        MethodWork("sparse", sparse, k, k, partial(compare.sparse_pca, k)),
-        MethodWork("dictionary", codes, k, active, partial(compare.dictionary, k, active)),
+        MethodWork("mixture", "Mixture of PPCA", k * active, active, mixtures),
         MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(compare.pca, 2)),
         MethodWork("umap", "UMAP", 2, 2, compare.umap),
     ]

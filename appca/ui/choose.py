@@ -319,8 +319,7 @@ def _numbers(grid: GridTable, cell: Cell) -> list[kit.Number]:
     i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
     likelihood = float(grid.log_likelihood[i, j].mean())
     told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
-    more = float(choose.gain(grid)[i, j].mean())
-    share = choose.closed(grid)[i, j]
+    more, share = choose.gain(grid, cell)
     if np.isfinite(more):
         told.append((f"+{fixed(more)}", f"nats over PCA with {cell[1]}"))
     if np.isfinite(share):
@@ -491,7 +490,7 @@ def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tupl
         rival = name_of(advice.best_rival.key, config)
         gap = f"{fixed(abs(advice.lead), 1)} nats"
         if abs(advice.lead) <= CLEAR * advice.lead_error:
-            text += f" kit.Level with the best rival, {rival}."
+            text += f" Level with the best rival, {rival}."
         elif advice.lead > 0:
             text += f" Above all rivals: {gap} over {rival}."
         else:

@@ -373,7 +373,7 @@ def _at_once(dataset: Dataset, config: QualityConfig) -> Measured:
         heavy = method.key == "mixture" and split.train.size > MOST_OF_A_MIXTURE
         if method.key in ("own", *RIVALS) and not heavy:
             cap = Cap(SECONDS)
-            made = method.fit(split, cap, lambda _share: None)
+            made = method.fit(split, cap)
             if cap.over():  # a fit that the clock ends has other numbers the next time
                 continue
             facts: Line = {"key": method.key, "size": method.size, "used": method.used}
