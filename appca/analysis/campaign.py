@@ -14,7 +14,6 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
-from appca.words import InputError
 
 MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
 Report = Callable[[float], object]  # share done; raising from it ends the work
@@ -86,7 +85,7 @@ class Campaign(Recorded):
         """Return the campaigns in this home: the one with the id `first`, then the latest."""
         store = cls.journal(home)
         for name in filter(None, [first, *store.names()]):
-            with suppress(InputError, TypeError, KeyError, AttributeError):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
                 yield cls.from_dict(store.config(name) or {})
 
 

@@ -52,9 +52,8 @@ class GridConfig(Campaign, OfModel):
     """Settings of a grid over K and L.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
-    more rows than `max_rows` a random sample is used. `random_state` draws it and deals the rows
-    to the folds. Raises InputError for values without meaning, and a grid without a cell or with
-    too many.
+    more rows than `max_rows` a random sample is used. Raises InputError for values without meaning,
+    and a grid without a cell or with too many.
     """
 
     folder: ClassVar[str] = "grids"
@@ -67,7 +66,6 @@ class GridConfig(Campaign, OfModel):
     actives: tuple[int, ...]
     n_folds: int = 3
     max_rows: int = MOST_ROWS
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,7 +79,7 @@ class GridConfig(Campaign, OfModel):
             raise InputError(msg)
         for name in ("components", "actives"):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
-        limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4, "random_state": 0}
+        limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
         for name, least in limits.items():
             value = getattr(self, name)
             if min(value if isinstance(value, tuple) else [value], default=least) < least:
@@ -131,7 +129,7 @@ class GridConfig(Campaign, OfModel):
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits a cell to the rows of a fold and scores those held back."""
-        split = folds(dataset.n_rows, self.n_folds, self.max_rows, self.random_state)
+        split = folds(dataset.n_rows, self.n_folds, self.max_rows)
         options = Preprocessing.from_dict(self.preprocessing)
 
         @cache
@@ -162,22 +160,20 @@ class GridConfig(Campaign, OfModel):
         }
 
 
-def folds(
-    n_rows: int, n_folds: int, max_rows: int, random_state: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Deal the rows in use to folds, shuffled: ascending training and held-out rows of each.
 
     The sizes differ by one row at most. Raises InputError when a fold would be left with fewer
     than two rows to learn from, or with none to test on.
     """
-    rows = sample_of(n_rows, max_rows, random_state)
+    rows = sample_of(n_rows, max_rows, 0)
     if len(rows) < max(n_folds, 4):
         msg = (
             f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
             "folds or more rows."
         )
         raise InputError(msg)
-    shuffled = np.random.default_rng([random_state, 1]).permutation(rows)
+    shuffled = np.random.default_rng([0, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
 
@@ -195,13 +191,6 @@ class GridTable(NamedTuple):
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
     error: Floats  # (nK, nL, fold) held-out mean squared error a feature
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
-
-
-class Advice(NamedTuple):
-    """The advised sizes."""
-
-    cell: Cell | None  # over all
-    budgets: dict[int, int]  # L -> K, the elbow or the peak
 
 
 class Suggestion(NamedTuple):
@@ -274,43 +263,28 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
 
 
-def advise(grid: GridTable) -> Advice:
-    """Advise sizes from the cells that are measured.
+def advise(grid: GridTable, n_active: int) -> Suggestion | None:
+    """Return the sizes to try, and why; None while no cell is measured.
 
-    If the best cell is inside the grid, the smallest L, then K, within one standard error of it,
-    and for each L the smallest K as good as its best. At an edge of the grid there is no cell, and
-    the K of each L is at the elbow of its curve.
+    If the best cell is inside the grid, they are the smallest L, then K, within one standard error
+    of it. At an edge of the grid L is `n_active`, else 2 or the smallest there is, and K is at the
+    elbow of its curve up to the smallest K that is as good as its best.
     """
     as_good = near(grid.log_likelihood)
     if not as_good.any():
-        return Advice(None, {})
-    j = int(np.argmax(as_good.any(axis=0)))
-    k, active = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
-    inside = k < grid.components[-1] and active < grid.actives[-1]
-    budgets = {}
-    for place, size in enumerate(grid.actives):
-        curve = grid.log_likelihood[:, place]
-        measured = np.flatnonzero(~np.isnan(curve).any(axis=-1))
-        if size not in grid.baseline or not len(measured):
-            continue
-        peak = int(np.argmax(near(curve)))
-        rising = measured[measured <= peak]
-        bend = rising[elbow(np.array(grid.components)[rising], curve[rising].mean(axis=-1))]
-        budgets[size] = grid.components[peak if inside else int(bend)]
-    return Advice((k, active) if inside else None, budgets)
-
-
-def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None:
-    """Return what to try first, at this L where the data leave it open; None without numbers."""
-    if advice.cell is not None:
-        return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
-    L = next((size for size in (n_active, 2, *advice.budgets) if size in advice.budgets), None)
-    if L is None:
         return None
-    k, means = advice.budgets[L], grid.log_likelihood[:, grid.actives.index(L)].mean(axis=-1)
-    there = np.isfinite(means)
-    sizes, means = np.array(grid.components)[there].tolist(), means[there]
-    at = sizes.index(k)
+    j = int(np.argmax(as_good.any(axis=0)))
+    k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
+    if k < grid.components[-1] and grid.actives[-1] > L:
+        return Suggestion((k, L), "No larger choice explains unseen rows better.")
+    measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
+    there = [size for size, any_k in zip(grid.actives, measured.any(axis=0), strict=True) if any_k]
+    L = next(size for size in (n_active, 2, *there) if size in there)
+    j = grid.actives.index(L)
+    sizes, curve = np.array(grid.components)[measured[:, j]], grid.log_likelihood[measured[:, j], j]
+    means, rising = curve.mean(axis=-1), int(np.argmax(near(curve))) + 1
+    at = elbow(sizes[:rising], means[:rising])
+    k = int(sizes[at])
     if at + 1 == len(sizes):
         reason = f"With L = {L}, more components still help; a wider grid would tell more."
         return Suggestion((k, L), reason)
@@ -334,7 +308,7 @@ class StabilityConfig(Campaign, OfModel):
     """Settings of a series of fits; InputError for values without meaning.
 
     K and L are among the `parameters`. By the way "starts" the random start differs from fit to
-    fit, by "halves" the half of the rows. All else is as in a grid.
+    fit, by "halves" the half of the rows, of which a random sample is used as in a grid.
     """
 
     folder: ClassVar[str] = "stability"
@@ -345,8 +319,6 @@ class StabilityConfig(Campaign, OfModel):
     parameters: dict[str, Any]
     way: str = "starts"
     repeats: int = 8
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -371,13 +343,13 @@ class StabilityConfig(Campaign, OfModel):
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return the rows of every fit."""
-        return [({}, min(n_rows, self.max_rows), 1.0) for _ in self.steps()]
+        return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits once more and compares with the reference."""
         from appca.models.draws import match
 
-        X = dataset.X[sample_of(dataset.n_rows, self.max_rows, self.random_state)]
+        X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
         Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
 
         @cache
@@ -396,7 +368,7 @@ class StabilityConfig(Campaign, OfModel):
 
     def variant(self, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
         """Return the settings and the rows of one further fit."""
-        seed = self.random_state + _SEED_STEP * repeat
+        seed = _SEED_STEP * repeat
         if self.way == "starts":
             start = {"init": "random", "n_init": 1, "random_state": seed}
             return self.parameters | start, np.arange(n_rows)

@@ -106,18 +106,13 @@ class TimeUp(Exception):
 class Cap:
     """The time a method may take, from the making of this on, and who is told of its progress."""
 
-    def __init__(
-        self,
-        seconds: float,
-        report: Report = lambda _share: None,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.seconds, self.report, self.clock = seconds, report, clock
-        self.began = clock()
+    def __init__(self, seconds: float, report: Report = lambda _share: None) -> None:
+        self.seconds, self.report = seconds, report
+        self.began = time.perf_counter()
 
     def passed(self) -> float:
         """Return the seconds since the beginning."""
-        return self.clock() - self.began
+        return time.perf_counter() - self.began
 
     def over(self) -> bool:
         """Report the share of the time that is used, and return whether it is up."""
@@ -298,14 +293,13 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
             store = EmbeddingStore(Path(folder))
             return embed(dataset, config, store, report=told).coordinates
 
-    def told(_stage: str, share: float) -> None:
-        cap.report(share)
-        if cap.passed() > cap.seconds:
+    def told(_stage: str, _share: float) -> None:
+        if cap.over():
             raise TimeUp
 
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
     lay_out(few, lambda _stage, _share: cap.report(0.0))
-    cap.began = cap.clock()
+    cap.began = time.perf_counter()
     coordinates = lay_out(split.dataset, told)
     return RivalProjection(coordinates, cap.passed())
 
@@ -415,20 +409,17 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
 class ModelsConfig(Campaign, OfModel):
     """Settings of a comparison of models, whose steps are the `METHODS`.
 
-    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
-    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
+    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions.
     """
 
     folder: ClassVar[str] = "models"
+    model: ClassVar[str] = "aPPCA"  # type: ignore[misc]  # not a setting here
 
     dataset: str
     preprocessing: dict[str, Any]
     parameters: dict[str, Any]
     n_components: int
     n_active: int
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
-    model: str = "aPPCA"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -442,7 +433,7 @@ class ModelsConfig(Campaign, OfModel):
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return settings and rows of the fit of every step; a rival takes half of a variant."""
-        rows, K = min(n_rows, self.max_rows), {"n_components": self.n_components}
+        rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
         variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
         return [(variants[i % len(variants)], rows, weight) for i, weight in enumerate(weights)]
@@ -496,11 +487,11 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
 
     Raises InputError when there are too few rows, or too few features vary.
     """
-    rows = sample_of(dataset.n_rows, config.max_rows, config.random_state)
+    rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     if len(rows) < LEAST_ROWS:
         msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
         raise InputError(msg)
-    order = np.random.default_rng([config.random_state, 2]).permutation(rows)
+    order = np.random.default_rng([0, 2]).permutation(rows)
     n_test = round(HELD_OUT * len(rows))
     train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
     fitted = Preprocessing.from_dict(config.preprocessing).fit(train.X)

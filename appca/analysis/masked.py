@@ -16,9 +16,8 @@ from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_o
 from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.words import InputError
 
-MOST_REPEATS = 20
+SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, in units of the mean variance of a column
@@ -28,11 +27,10 @@ FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(Campaign, OfModel):
-    """Settings of a test on hidden cells; InputError for values without meaning.
+    """Settings of a test on hidden cells.
 
     `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both
-    equal it is PPCA. `share` of the observed cells are hidden, up to half, others in each of the
-    `repeats`. All else is as in a grid.
+    equal it is PPCA.
     """
 
     folder: ClassVar[str] = "masked"
@@ -42,19 +40,6 @@ class MaskedConfig(Campaign, OfModel):
     dataset: str
     preprocessing: dict[str, Any]
     parameters: dict[str, Any]
-    share: float = 0.05
-    repeats: int = 3
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.share <= 0.5:
-            msg = f"share must lie above 0 and be at most 0.5; got {self.share}."
-            raise InputError(msg)
-        if not 1 <= self.repeats <= MOST_REPEATS:
-            msg = f"repeats must lie between 1 and {MOST_REPEATS}; got {self.repeats}."
-            raise InputError(msg)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -70,11 +55,11 @@ class MaskedConfig(Campaign, OfModel):
 
     def steps(self) -> list[Step]:
         """Return every (repeat, method)."""
-        return [(repeat, method) for repeat in range(self.repeats) for method in self.methods]
+        return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return settings and rows of the fit of every step; plain methods take no time."""
-        rows, (K, L) = min(n_rows, self.max_rows), self.sizes
+        rows, (K, L) = min(n_rows, MOST_ROWS), self.sizes
         of = {OWN: (K, L), FEW: (L, L), EVERY: (K, K)}
         cells = [(of.get(method, (K, L)), float(method in of)) for _, method in self.steps()]
         return [({"n_components": k, "n_active": q}, rows, n) for (k, q), n in cells]
@@ -84,14 +69,14 @@ class MaskedConfig(Campaign, OfModel):
 
         Raises InputError when the preprocessing needs whole rows.
         """
-        rows = sample_of(dataset.n_rows, self.max_rows, self.random_state)
+        rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
         X = dataset.X[rows]
         missing = np.zeros(X.shape, bool) if dataset.missing is None else dataset.missing[rows]
         options = Preprocessing.from_dict(self.preprocessing)
 
         @lru_cache(maxsize=1)
         def prepared(repeat: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            hidden = hide(~missing, self.share, np.random.default_rng([self.random_state, repeat]))
+            hidden = hide(~missing, SHARE, np.random.default_rng([0, repeat]))
             Y = options.fit(X, missing=missing | hidden).transform(X)
             truth, Y[missing | hidden] = Y[hidden], np.nan
             return Y, hidden, truth
@@ -136,7 +121,7 @@ def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     if method == MEANS:
         return _means(Y)
     if method == RIDGE:
-        return ridge(Y, config.random_state)
+        return ridge(Y)
     if method == NEAR:
         return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
     model = (
@@ -145,9 +130,9 @@ def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     return np.asarray(model.fit(Y).impute(Y))
 
 
-def ridge(Y: np.ndarray, seed: int = 0) -> np.ndarray:
+def ridge(Y: np.ndarray) -> np.ndarray:
     """Predict each column from all others, with the penalty that predicts hidden cells best."""
-    hidden = hide(~np.isnan(Y), 0.05, np.random.default_rng(seed))
+    hidden = hide(~np.isnan(Y), SHARE, np.random.default_rng(0))
     seen = np.where(hidden, np.nan, Y)
 
     def error(penalty: float) -> float:

@@ -30,6 +30,9 @@ from appca.analysis.compare import (
     ranked_models,
     variant_settings,
 )
+from appca.analysis.compare import (
+    MOST_ROWS as MOST_COMPARED,
+)
 from appca.analysis.components import IDENTIFIED, ROUGHLY, identification
 from appca.analysis.fitted import FittedRun
 from appca.analysis.subspaces import ranked, title
@@ -144,7 +147,6 @@ def settings(dataset: Dataset) -> GridConfig | None:
             actives=ranges["l"],
             n_folds=asked["n_folds"],
             max_rows=asked["max_rows"],
-            random_state=asked["seed"],
         )
     except InputError as error:
         st.error(kit.markdown(str(error)))
@@ -189,7 +191,6 @@ def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
                 "l_to": ls[-1],
                 "n_folds": last.n_folds,
                 "max_rows": last.max_rows,
-                "seed": last.random_state,
             }
     return settings_asked[same]
 
@@ -207,7 +208,7 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     step = 2 if slow and k_to - k_from > 4 else 1
     asked = {"k_from": k_from, "k_to": k_to, "k_step": step, "l_from": 1}
     asked |= {"l_to": min(L_DEFAULT[1], most), "n_folds": folds}
-    return asked | {"max_rows": MOST_ROWS, "seed": 0}
+    return asked | {"max_rows": MOST_ROWS}
 
 
 def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
@@ -257,7 +258,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
 
 def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     """Draw the measurements, and at its place the answer that they give so far."""
-    best = choose.suggest(grid, choose.advise(grid), state.config().n_active or 2)
+    best = choose.advise(grid, state.config().n_active or 2)
     if best is not None:
         k, active = best.cell
         with place:
@@ -368,7 +369,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
         start_button(dataset, config, "stability", label, primary=False)
     if stability is None:
         return
-    same = shown.config.parameters == config.parameters and dataset.n_rows <= config.max_rows
+    same = shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS
     if same:  # the reference is the fit on screen, so its components can be numbered as there
         numbered = stability.cosines[:, list(shown.numbering.order)]
         stability = stability._replace(cosines=numbered)
@@ -628,7 +629,7 @@ def _answered(
     st.html(kit.numbers(facts))
     seconds = sum(fit.seconds for fit in fits.values())
     judged = len(np.asarray(lines[0].fit.log_likelihood))
-    learned = min(dataset.n_rows, config.max_rows) - judged
+    learned = min(dataset.n_rows, MOST_COMPARED) - judged
     text = f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "
     st.caption(f"{text}scored on {judged:,}.")
     missing = [(key, fit.note) for key, fit in fits.items() if fit.log_likelihood is None]

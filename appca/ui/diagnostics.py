@@ -19,6 +19,7 @@ from appca.analysis.components import (
     summarise,
 )
 from appca.analysis.diagnostics import (
+    INDEPENDENT_DRAWS,
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
     WORRYING_DEPENDENCE,
@@ -126,14 +127,14 @@ def table(shown: Shown) -> None:
     """Draw the table of invariant quantities, cells that fall short marked, and save the draws."""
     diagnoses = _diagnoses(shown)
     n_chains, burn_in, n_draws, thin = schedule(shown)
-    asked = next((d.raftery_lewis for d in diagnoses if d.raftery_lewis), None)
+    asked = any(d.raftery_lewis for d in diagnoses)
     note = "They do not depend on the order, names or signs of components."
     if any(failures(d, n_chains, burn_in / thin) for d in diagnoses):
         note += f" A coloured cell with{MARK} falls short."
-    if asked is not None and not asked.enough:
+    if asked and n_draws < INDEPENDENT_DRAWS:
         note += (
-            f" The last three columns are guesses: they ask for chains of {asked.least:,} draws, "
-            f"and these have {n_draws:,}."
+            " The last three columns are guesses: they ask for chains of "
+            f"{INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
         )
     if diagnoses:
         st.caption(note)

@@ -5,7 +5,17 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.masked import EVERY, FEW, MEANS, NEAR, OWN, RIDGE, MaskedConfig
+from appca.analysis.masked import (
+    EVERY,
+    FEW,
+    MEANS,
+    NEAR,
+    OWN,
+    REPEATS,
+    RIDGE,
+    SHARE,
+    MaskedConfig,
+)
 from appca.analysis.tables import csv_bytes, free_name
 from appca.data.dataset import Dataset
 from appca.plots.check import hidden_errors, unmeasured
@@ -90,8 +100,7 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
     else:
         answer(
             "Can it predict hidden cells?",
-            f"{percent(config.share)} of the cells are hidden and predicted, "
-            f"{counted(config.repeats, 'time')}.",
+            f"{percent(SHARE)} of the cells are hidden and predicted, {counted(REPEATS, 'time')}.",
         )
     done = sum(map(len, errors.values()))
     if done < len(config.steps()):

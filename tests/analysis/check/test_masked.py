@@ -19,9 +19,8 @@ def gappy(share=0.1):
     return Dataset("gappy", full, np.arange(150).astype(str), missing=missing)
 
 
-def config_of(dataset, **changes):
-    given = {"parameters": PARAMETERS, "repeats": 2, "share": 0.1}
-    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, **given | changes)
+def config_of(dataset, parameters=PARAMETERS):
+    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, parameters)
 
 
 def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
@@ -42,7 +41,7 @@ def test_errors_are_those_of_fits_without_the_hidden_cells_and_the_planted_model
     config.complete(dataset, tmp_path)
     errors = config.errors(tmp_path)
     assert list(errors) == ["own", "ppca_l", "ppca_k", "ridge", "near", "means"]
-    hidden = hide(~dataset.missing, 0.1, np.random.default_rng([0, 1]))
+    hidden = hide(~dataset.missing, 0.05, np.random.default_rng([0, 1]))
     Y = np.where(dataset.missing | hidden, np.nan, dataset.X)
     centre, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
     Y, truth = (Y - centre) / scale, ((dataset.X - centre) / scale)[hidden]
@@ -73,7 +72,7 @@ def test_ridge_predicts_each_column_from_the_others(seed):
 
 def test_ppca_stands_for_itself_and_what_needs_all_cells_is_refused(tmp_path):
     dataset = Dataset("no gaps", planted(80, 6, 3, 3, seed=2).X, np.arange(80).astype(str))
-    config = config_of(dataset, parameters=PARAMETERS | {"n_active": 4}, repeats=1)
+    config = config_of(dataset, PARAMETERS | {"n_active": 4})
     config.complete(dataset, tmp_path)
     assert tuple(config.errors(tmp_path)) == ("ppca_k", "ridge", "near", "means")
     with pytest.raises(InputError, match="needs whole rows"):

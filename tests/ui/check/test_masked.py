@@ -5,7 +5,6 @@ import pytest
 
 from appca.analysis.masked import MaskedConfig
 from appca.data.store import DatasetStore
-from appca.jobs.tasks import estimate
 from appca.runs.home import home
 from appca.ui.masked import level, verdict
 from tests.ui.conftest import go, healthy, html
@@ -58,8 +57,3 @@ def test_the_answer_says_where_the_model_is_not_the_best(errors, said, how):
     found = {key: error + np.array(bumps.get(key, [0.0, 0.5])) for key, error in errors.items()}
     assert said in verdict(config_of(), found)
     assert level(found) == how
-
-
-def test_the_estimate_counts_every_fit():
-    few, many = config_of(), MaskedConfig("0" * 64, {}, config_of().parameters, repeats=6)
-    assert sum(estimate(many, 1000, 10)) == pytest.approx(2 * sum(estimate(few, 1000, 10)))
