@@ -43,10 +43,6 @@ class Campaign(Recorded):
         """Return for every step settings and rows of the fit it makes, and how many such fits."""
         raise NotImplementedError
 
-    def stage(self, place: int) -> str:
-        """Return the words for the step at this place while it is measured."""
-        return f"fit {place + 1} of {len(self.steps())}"
-
     def complete(
         self,
         dataset: Dataset,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of
-from appca.analysis.fitted import FittedModel, OfModel
+from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
@@ -39,8 +39,6 @@ class HeldOutMeasure(NamedTuple):
 
     log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
     error: float  # mean squared reconstruction error a feature, in preprocessed units
-    n_iter: int
-    stop_reason: str
     seconds: float
 
 
@@ -102,24 +100,11 @@ class GridConfig(Campaign, OfModel):
         """Whether the likelihood of a cell is exact."""
         return ALL_MODELS[self.model].can.is_exact(k, active)
 
-    def order(self) -> list[Cell]:
-        """Return the cells as they are measured: PPCA with each K and L, then by K and by L."""
-        ppca = {(q, q) for cell in self.cells for q in cell}
-        return [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        lists = {"components": list(self.components), "actives": list(self.actives)}
-        return super().to_dict() | lists
-
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold) in the order of measuring."""
-        return [(*cell, fold) for cell in self.order() for fold in range(self.n_folds)]
-
-    def stage(self, place: int) -> str:
-        """Return the words for a step while it is measured."""
-        k, active, fold = self.steps()[place]
-        return f"K = {k}, L = {active}, fold {fold + 1} of {self.n_folds}"
+        """Return every (K, L, fold): PPCA with each K and L first, then by K and by L."""
+        ppca = {(q, q) for cell in self.cells for q in cell}
+        order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
+        return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return settings and rows of the fit of every step."""
@@ -142,13 +127,13 @@ class GridConfig(Campaign, OfModel):
             began, n = time.perf_counter(), len(train) - 1
             most = n if self.model == "aFA" else min(n, train.shape[1])
             if k > most:
-                return [None, None, 0, f"K is above {most}, the most this fold allows", 0.0]
-            model = estimator_of(self.model, self.parameters, (k, active)).fit(train)
+                return [None, None, 0.0]
+            sizes = {"n_components": k, "n_active": active}
+            model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
             residual = test - model.inverse_transform(model.transform(test))
             measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
             values = [float(value) if np.isfinite(value) else None for value in measured]
-            seconds = round(time.perf_counter() - began, 4)
-            return [*values, int(model.n_iter_), str(model.stop_reason_), seconds]
+            return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
 
@@ -176,11 +161,6 @@ def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np
     shuffled = np.random.default_rng([0, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
-
-
-def estimator_of(model: str, parameters: Mapping[str, Any], cell: tuple[int, Any]) -> Any:
-    """Return the unfitted estimator of a cell."""
-    return estimator_class(model)(**{**parameters, "n_components": cell[0], "n_active": cell[1]})
 
 
 class GridTable(NamedTuple):
@@ -332,11 +312,6 @@ class StabilityConfig(Campaign, OfModel):
             msg = f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}."
             raise InputError(msg)
 
-    @property
-    def cell(self) -> tuple[int, Any]:
-        """K and L; "learned" where L is."""
-        return int(self.parameters["n_components"]), self.parameters["n_active"]
-
     def steps(self) -> list[Step]:
         """Return the number of every fit, 0 for the reference."""
         return [(number,) for number in range(self.repeats + 1)]
@@ -354,13 +329,13 @@ class StabilityConfig(Campaign, OfModel):
 
         @cache
         def reference() -> Any:
-            return estimator_of(self.model, self.parameters, self.cell).fit(Y)
+            return estimator_class(self.model)(**self.parameters).fit(Y)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            if step[0] == 0:
-                return [float(reference().score(Y)), *[1.0] * self.cell[0]]
-            parameters, rows = self.variant(step[0], len(Y))
-            again = estimator_of(self.model, parameters, self.cell).fit(Y[rows])
+            again = reference()
+            if step[0] > 0:
+                parameters, rows = self.variant(step[0], len(Y))
+                again = estimator_class(self.model)(**parameters).fit(Y[rows])
             cosine = match(reference().components_, again.components_).cosine
             return [float(again.score(Y)), *cosine.tolist()]
 
@@ -381,18 +356,3 @@ class StabilityConfig(Campaign, OfModel):
             return None
         values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
         return Stability(float(values[0, 0]), values[1:, 0], values[1:, 1:])
-
-
-def resampled(
-    dataset: Dataset, fitted: FittedModel, model: str, parameters: dict[str, Any], repeats: int
-) -> np.ndarray:
-    """Return components (1, repeat, K, D') of fits by EM to rows drawn with replacement.
-
-    The bootstrap: each fit starts from the fitted components and sees as many rows as there are.
-    """
-    Y = fitted.preprocessing.transform(dataset.X)
-    start = {"init": fitted.components.astype(np.float64), "n_init": 1}
-    cell = len(fitted.components), parameters["n_active"]
-    drawn = np.random.default_rng(0).integers(0, len(Y), (repeats, len(Y)))
-    fits = (estimator_of(model, parameters | start, cell).fit(Y[rows]) for rows in drawn)
-    return np.stack([fit.components_ for fit in fits])[None]

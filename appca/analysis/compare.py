@@ -20,7 +20,6 @@ import numpy as np
 
 from appca.analysis.campaign import Campaign, Measure, Report, Step, sample_of
 from appca.analysis.fitted import OfModel
-from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import InputError, counted, percent
@@ -36,14 +35,6 @@ class ComponentPair(NamedTuple):
     cosine: float  # absolute
 
 
-class Moves(NamedTuple):
-    """How two fits distribute the rows."""
-
-    moved: np.ndarray  # (N,) bool
-    overlap: float  # of a row's components: shared ones by all that either fit gives it, averaged
-    rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
-
-
 def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `LEAST`.
 
@@ -56,19 +47,19 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     return [ComponentPair(*triple) for triple in triples if triple[2] >= LEAST]
 
 
-def moves(first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]) -> Moves:
+def moves(
+    first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]
+) -> tuple[np.ndarray, float]:
     """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
 
-    `pairs` are the components that are the same.
+    `pairs` are the components that are the same. Returns the rows (N,) that moved, and the mean
+    over rows of the shared components by all that either fit gives to the row.
     """
-    from sklearn.metrics import adjusted_rand_score
-
     mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
     either = first.sum(axis=1) + second.sum(axis=1) - both
     overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    rand = adjusted_rand_score(supports(first).codes, supports(second).codes)
-    return Moves(both < either, float(overlap.mean()), float(rand))
+    return both < either, float(overlap.mean())
 
 
 _FA_PASSES = 20  # between two looks at the clock
@@ -97,10 +88,6 @@ class RivalProjection(NamedTuple):
     note: str = ""  # what a reader must know about the numbers
     n_parameters: int | None = None  # free ones, where they are counted
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
-
-
-class TimeUp(Exception):
-    """A method has used up its time and has nothing to show."""
 
 
 class Cap:
@@ -283,7 +270,10 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
 
 
 def umap(split: Split, cap: Cap) -> RivalProjection:
-    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted."""
+    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted.
+
+    Raises ValueError when the time is up: there is nothing to show.
+    """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
     def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
@@ -295,7 +285,8 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
 
     def told(_stage: str, _share: float) -> None:
         if cap.over():
-            raise TimeUp
+            msg = f"not finished within {cap.seconds:g} s"
+            raise ValueError(msg)
 
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
     lay_out(few, lambda _stage, _share: cap.report(0.0))
@@ -390,10 +381,10 @@ class Ranked(NamedTuple):
 class ModelAdvice(NamedTuple):
     """The variant to take, and what it is compared with."""
 
-    key: str
+    chosen: Ranked
     is_best: bool  # clears every other variant by two standard errors
-    best_rival: Ranked | None
-    lead: float  # over the best rival, nats a row
+    rival: Ranked | None  # the best
+    lead: float  # over it, nats a row
     lead_error: float
 
 
@@ -551,4 +542,4 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     chosen = min(level, key=lambda line: (first.get(line.key, 2), line.fit.n_parameters))
     rival = next((line for line in lines if line.key not in VARIANTS), None)
     lead, error = difference(chosen.fit, rival.fit) if rival else (np.nan, np.nan)
-    return ModelAdvice(chosen.key, len(level) == 1, rival, lead, error)
+    return ModelAdvice(chosen, len(level) == 1, rival, lead, error)

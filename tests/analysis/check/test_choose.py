@@ -75,9 +75,10 @@ def test_every_row_that_is_used_is_held_back_exactly_once(n_rows, n_folds, max_r
 
 
 def test_ppca_is_measured_first_then_each_cell_once(dataset):
-    order = config_of(dataset, components=range(2, 7), actives=(1, 3)).order()
+    steps = config_of(dataset, components=range(2, 7), actives=(1, 3)).steps()
     expected = [(k, active) for k, active in product(range(2, 7), (1, 3)) if active < k]
-    assert order == [*((q, q) for q in range(1, 7)), *expected]
+    assert [step[:2] for step in steps[::3]] == [*((q, q) for q in range(1, 7)), *expected]
+    assert [step[2] for step in steps] == [0, 1, 2] * (len(steps) // 3)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,6 @@ def test_a_cell_is_what_an_estimator_fitted_by_hand_says_of_the_rows_held_back(
         assert measure.log_likelihood == pytest.approx(by_hand.score(test), rel=1e-7)
         left = test - by_hand.inverse_transform(by_hand.transform(test))
         assert measure.error == pytest.approx((left**2).mean(), rel=1e-6)
-        assert measure.n_iter == by_hand.n_iter_
 
 
 def test_cells_are_sorted_and_those_whose_likelihood_is_an_estimate_are_left_out(dataset):
@@ -118,7 +118,6 @@ def test_a_cell_that_a_fold_cannot_carry_has_no_number_and_stops_nothing(dataset
     config, measures = measured(dataset, tmp_path, preprocessing={"pca": 3})
     assert set(measures) == set(config.steps())
     assert math.isnan(measures[5, 2, 0].log_likelihood)
-    assert "above 3" in measures[5, 2, 0].stop_reason
     assert math.isfinite(measures[3, 2, 0].log_likelihood)
 
 
@@ -186,7 +185,7 @@ def test_cells_are_compared_fold_by_fold():
 
 def test_cells_without_all_folds_take_no_part():
     config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
-    one = HeldOutMeasure(-5.0, 0.1, 3, "converged", 0.1)
+    one = HeldOutMeasure(-5.0, 0.1, 0.1)
     better = one._replace(log_likelihood=-1.0)
     grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
     assert np.isfinite(grid.log_likelihood[0, 0]).all()
