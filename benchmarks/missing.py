@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
+from appca.analysis.compare import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.words import InputError

@@ -296,11 +296,7 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
 
 def of_climb(
-    log_likelihoods: ArrayLike,
-    n_rows: int,
-    reason: str,
-    tol: float | None,
-    at_floor: float = 0.0,
+    log_likelihoods: ArrayLike, n_rows: int, reason: str, tol: float | None, at_floor: float = 0.0
 ) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 

@@ -113,11 +113,7 @@ def trust(
 
 
 def panel_trust(
-    X: np.ndarray,
-    scores: np.ndarray,
-    active: np.ndarray,
-    *,
-    n_neighbors: int = NEIGHBOURS - 1,
+    X: np.ndarray, scores: np.ndarray, active: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1
 ) -> Trust:
     """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
@@ -157,11 +153,7 @@ def with_trust(
 
 
 def compared_rows(
-    X: np.ndarray,
-    E: np.ndarray,
-    anchors: np.ndarray,
-    k: int,
-    report: Report = lambda _share: None,
+    X: np.ndarray, E: np.ndarray, anchors: np.ndarray, k: int, report: Report = lambda _share: None
 ) -> tuple[Trust, np.ndarray]:
     """Compare the k nearest rows of each of m anchors in the data and in a projection, exactly.
 

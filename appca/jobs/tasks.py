@@ -18,11 +18,10 @@ import numpy as np
 from appca.analysis import compare
 from appca.analysis.campaign import Campaign, Measure, Report, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import Cap, Method, ModelsConfig, RivalProjection, Split
+from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
 from appca.analysis.fitted import OfModel
 from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
-from appca.analysis.masked import MaskedConfig
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing

@@ -1,6 +1,7 @@
-"""Tabs of the page Check: Choose K and L, stability, and Which model."""
+"""Tabs of the page Check: Choose K and L, stability, Which model, and hidden cells."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,17 @@ from appca.analysis.campaign import MOST_ROWS, Campaign
 from appca.analysis.choose import MODELS, Cell, GridConfig, GridTable, StabilityConfig
 from appca.analysis.compare import (
     CLEAR,
+    EVERY,
+    MEANS,
     METHODS,
+    OWN,
     PAPER,
+    REPEATS,
+    SHARE,
     SWITCHES,
     VARIANTS,
     HeldOutFit,
+    MaskedConfig,
     ModelAdvice,
     ModelsConfig,
     Ranked,
@@ -23,19 +30,19 @@ from appca.analysis.compare import (
     ranked_models,
     variant_settings,
 )
-from appca.analysis.compare import (
-    MOST_ROWS as MOST_COMPARED,
-)
+from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.components import IDENTIFIED, ROUGHLY
+from appca.analysis.tables import csv_bytes, free_name
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import estimate_seconds
+from appca.runs.fit import estimate_seconds, fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import LEARNED, RunConfig, defaults, suited
 from appca.runs.run import MODELS as ALL_MODELS
 from appca.storage.identity import digest_of
 from appca.ui import kit, state
+from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
 from appca.ui.kit import tag, words
 from appca.ui.state import KEYS, guarded
@@ -551,3 +558,99 @@ def _use(key: str, n_active: int) -> None:
     if state.config().model != "aPPCA":
         state.set_model("aPPCA")
     state.set_parameters(inference="em", **variant_settings(key, n_active))
+
+
+WHY_HIDDEN = (
+    "Some known cells are hidden, every method is fitted without them, and what it puts there is "
+    "compared with the true values: root mean squared error, in units after preprocessing. Ridge "
+    "predicts each column from all others; nearest rows takes the mean of 15 similar rows."
+)
+
+
+def hidden_cells(dataset: Dataset, shown: Shown) -> None:
+    """Draw which method predicts hidden cells best, or how long it takes to know."""
+    now = shown.config
+    if now.preprocessing.get("pca") is not None or not fits_around_gaps(now):
+        text = "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before it."
+        kit.answer("This model cannot leave cells out", text, "unknown")
+        return
+    parameters = now.parameters
+    if now.model == "PPCA":
+        parameters = defaults("aPPCA") | {"n_components": now.k, "n_active": now.k}
+    config = MaskedConfig(now.dataset, now.preprocessing, dict(parameters))
+    if not kit.follow(config.id, cancel="masked_cancel"):
+        _hidden(dataset, config)
+    if dataset.missing is None:
+        return
+    share = percent(dataset.n_missing / dataset.X.size, 1)
+    st.markdown(f"**{counted(dataset.n_missing, 'cell')}** of the data are missing, {share}.")
+    if shown.fitted.imputed is not None:
+        made, file = partial(filled_csv, dataset, shown.fitted.imputed), stem_of(dataset.name)
+        title = "Save the data, filled by the model"
+        save_button(title, made, f"{file}-filled.csv", key="filled")
+
+
+def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
+    errors, names = config.errors(home()), config.methods
+    if errors:
+        kit.answer(verdict(config, errors), level=level(errors))
+        means = {key: float(values.mean()) for key, values in errors.items()}
+        ranked = sorted(errors, key=means.__getitem__)
+        figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
+        kit.chart(figure, "hidden_errors")
+        ranked.sort(key=lambda key: key != next(iter(names)))  # the model first
+        st.html(kit.numbers([(number(means[key]), names[key]) for key in ranked]))
+        with st.popover("Why?"):
+            st.markdown(WHY_HIDDEN)
+    else:
+        told = f"{percent(SHARE)} of the cells are hidden and predicted, "
+        kit.answer("Can it predict hidden cells?", f"{told}{counted(REPEATS, 'time')}.")
+    done = sum(map(len, errors.values()))
+    if done < len(config.steps()):
+        start_button(dataset, config, "masked", f"Compare {len(names)} methods", done=done)
+    if not errors:
+        figure = plots.unmeasured(names.values(), "error on hidden cells")
+        kit.chart(figure, "hidden_unmeasured")
+
+
+def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
+    """Say which method predicts best; also where that is not the model, or nobody can tell.
+
+    Errors on the same hidden cells differ if by more than twice their standard error.
+    """
+    first, *others = sorted(errors, key=lambda method: float(errors[method].mean()))
+    names = config.methods
+    if others:
+        n = min(len(errors[first]), len(errors[others[0]]))
+        left = errors[others[0]][:n] - errors[first][:n]
+        if n < 2 or left.mean() <= CLEAR * left.std(ddof=1) / np.sqrt(n):
+            return f"{names[first]} and {names[others[0]]} predict hidden cells equally well"
+    if first == next(iter(names)):
+        return "The model predicts hidden cells best"
+    if first == MEANS:
+        return "Nothing predicts hidden cells better than the column means"
+    return f"Better at hidden cells than the model: {names[first].lower()}"
+
+
+def level(errors: dict[str, np.ndarray]) -> kit.Level:
+    """Return "good" where the model is first, "doubtful" where it beats the means alone."""
+    means = {method: float(values.mean()) for method, values in errors.items()}
+    adaptive = means.get(OWN, means.get(EVERY, np.inf))
+    if adaptive <= min(means.values()):
+        return "good"
+    return "doubtful" if adaptive < means.get(MEANS, np.inf) else "bad"
+
+
+def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
+    """Return the data as CSV with the model's values (m,) in the missing cells."""
+    import pandas as pd
+
+    X = dataset.with_gaps()
+    X[dataset.missing] = imputed
+    names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
+    front: dict[str, np.ndarray] = {"id": dataset.ids.astype(object)}
+    for name, column in dataset.labels.items():
+        text = column.dtype.kind in "US"
+        front[free_name(name, {*front, *names})] = column.astype(object) if text else column
+    features = pd.DataFrame(X, columns=list(names))
+    return csv_bytes(pd.concat([pd.DataFrame(front), features], axis=1))

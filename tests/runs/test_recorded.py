@@ -14,7 +14,7 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.masked import MaskedConfig
+from appca.analysis.compare import MaskedConfig
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore

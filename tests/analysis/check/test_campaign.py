@@ -9,9 +9,8 @@ import pytest
 from appca.analysis import compare
 from appca.analysis.campaign import Campaign, sample_of
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import ModelsConfig
+from appca.analysis.compare import MaskedConfig, ModelsConfig
 from appca.analysis.fitted import OfModel
-from appca.analysis.masked import MaskedConfig
 from appca.data.dataset import Dataset
 from appca.storage.journal import JournalStore
 from appca.words import InputError

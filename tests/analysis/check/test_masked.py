@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca import PPCA, AdaptivePPCA
-from appca.analysis.masked import MaskedConfig, hide, regressed, ridge
+from appca.analysis.compare import MaskedConfig, hide, regressed, ridge
 from appca.data.dataset import Dataset
 from appca.words import InputError
 from tests.models.synthetic import planted

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.analysis.masked import MaskedConfig
+from appca.analysis.compare import MaskedConfig
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.ui.masked import level, verdict
+from appca.ui.choose import level, verdict
 from tests.ui.conftest import go, healthy, html
 from tests.ui.explore.test_missing import gappy, jobs, text_of  # noqa: F401 - fixtures
 
@@ -24,7 +24,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, 
     healthy(app).button(key="masked_cancel").click().run()
     assert jobs.cancelled == [status.id]
     config = MaskedConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
-    assert config.methods == ("own", "ppca_l", "ppca_k", "ridge", "near", "means")
+    assert tuple(config.methods) == ("own", "ppca_l", "ppca_k", "ridge", "near", "means")
     config.complete(gappy, home())
     app = healthy(app.run())
     assert "predict" in html(app) or "Better at" in html(app)
