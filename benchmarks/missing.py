@@ -67,7 +67,7 @@ def measured(dataset, sizes: tuple[int, int], share: float, seeds: int) -> dict[
     errors: dict[str, list[float]] = {}
     options = suggest(dataset)
     for seed in range(seeds):
-        config = MaskedConfig(dataset.digest, options.to_dict(), parameters)
+        config = MaskedConfig(dataset.digest, options.to_dict(), "aPPCA", parameters)
         hidden = hide(np.ones(dataset.X.shape, bool), share, np.random.default_rng(seed))
         Y = options.fit(dataset.X, missing=hidden).transform(dataset.X).astype(np.float64)
         truth, Y[hidden] = Y[hidden], np.nan

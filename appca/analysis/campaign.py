@@ -5,12 +5,14 @@ The settings of a campaign name its journal, which pages read while a job measur
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
@@ -29,7 +31,6 @@ class Campaign(Recorded):
 
     folder: ClassVar[str]  # below the home
     dataset: str
-    around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
 
     def steps(self) -> list[Step]:
         """Return the steps in the order of measuring."""
@@ -37,10 +38,6 @@ class Campaign(Recorded):
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what measures a step; it reports the share done of the step."""
-        raise NotImplementedError
-
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return for every step settings and rows of the fit it makes, and how many such fits."""
         raise NotImplementedError
 
     def complete(
@@ -83,6 +80,22 @@ class Campaign(Recorded):
         for name in filter(None, [first, *store.names()]):
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 yield cls.from_dict(store.config(name) or {})
+
+
+@dataclass(frozen=True, eq=False)
+class FitCampaign(Campaign, OfModel):
+    """Base of the settings of fits to one data set; `parameters` are keywords of the estimator."""
+
+    around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
+
+    dataset: str
+    preprocessing: dict[str, Any]
+    model: str
+    parameters: dict[str, Any]
+
+    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
+        """Return for every step settings and rows of the fit it makes, and how many such fits."""
+        return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
 
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:

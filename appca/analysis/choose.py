@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of
-from appca.analysis.fitted import OfModel
+from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
@@ -46,7 +45,7 @@ Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
 
 
 @dataclass(frozen=True, eq=False)
-class GridConfig(Campaign, OfModel):
+class GridConfig(FitCampaign):
     """Settings of a grid over K and L.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
@@ -55,11 +54,6 @@ class GridConfig(Campaign, OfModel):
     """
 
     folder: ClassVar[str] = "grids"
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    model: str
-    parameters: dict[str, Any]
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
@@ -284,7 +278,7 @@ class Stability(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityConfig(Campaign, OfModel):
+class StabilityConfig(FitCampaign):
     """Settings of a series of fits; InputError for values without meaning.
 
     K and L are among the `parameters`. By the way "starts" the random start differs from fit to
@@ -292,11 +286,6 @@ class StabilityConfig(Campaign, OfModel):
     """
 
     folder: ClassVar[str] = "stability"
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    model: str
-    parameters: dict[str, Any]
     way: str = "starts"
     repeats: int = 8
 
@@ -315,10 +304,6 @@ class StabilityConfig(Campaign, OfModel):
     def steps(self) -> list[Step]:
         """Return the number of every fit, 0 for the reference."""
         return [(number,) for number in range(self.repeats + 1)]
-
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return the rows of every fit."""
-        return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits once more and compares with the reference."""

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS as MOST_MASKED
-from appca.analysis.campaign import Campaign, Measure, Report, Step, sample_of
-from appca.analysis.fitted import OfModel
+from appca.analysis.campaign import FitCampaign, Measure, Report, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import InputError, counted, percent
@@ -398,18 +397,13 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelsConfig(Campaign, OfModel):
+class ModelsConfig(FitCampaign):
     """Settings of a comparison of models, whose steps are the `METHODS`.
 
     `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions.
     """
 
     folder: ClassVar[str] = "models"
-    model: ClassVar[str] = "aPPCA"  # type: ignore[misc]  # not a setting here
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    parameters: dict[str, Any]
     n_components: int
     n_active: int
 
@@ -558,7 +552,7 @@ FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedConfig(Campaign, OfModel):
+class MaskedConfig(FitCampaign):
     """Settings of a test on hidden cells.
 
     `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both
@@ -567,11 +561,6 @@ class MaskedConfig(Campaign, OfModel):
 
     folder: ClassVar[str] = "masked"
     around_gaps: ClassVar[bool] = True
-    model: ClassVar[str] = "aPPCA"  # type: ignore[misc]  # not a setting here
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    parameters: dict[str, Any]
 
     @property
     def sizes(self) -> tuple[int, int]:

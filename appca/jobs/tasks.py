@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, Measure, Report, Step
+from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
-from appca.analysis.fitted import OfModel
 from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
@@ -326,7 +325,7 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
     if isinstance(config, QualityConfig):
         n, rows = len(config.steps()), config.rows or n_rows
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
-    assert isinstance(config, OfModel)
+    assert isinstance(config, FitCampaign)
     width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
     guesses: dict[str, float] = {}
     seconds = []

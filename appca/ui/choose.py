@@ -392,7 +392,7 @@ def config_of(now: RunConfig) -> ModelsConfig:
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
     L, K = wanted["n_active"], int(wanted["n_components"])
     active = (K + 1) // 2 if L == LEARNED else int(L)
-    config = ModelsConfig(now.dataset, now.preprocessing, wanted, K, active)
+    config = ModelsConfig(now.dataset, now.preprocessing, "aPPCA", wanted, K, active)
     if L != LEARNED:
         return config
     earlier = ModelsConfig.earlier(home())
@@ -577,7 +577,7 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
     parameters = now.parameters
     if now.model == "PPCA":
         parameters = defaults("aPPCA") | {"n_components": now.k, "n_active": now.k}
-    config = MaskedConfig(now.dataset, now.preprocessing, dict(parameters))
+    config = MaskedConfig(now.dataset, now.preprocessing, "aPPCA", parameters)
     if not kit.follow(config.id, cancel="masked_cancel"):
         _hidden(dataset, config)
     if dataset.missing is None:

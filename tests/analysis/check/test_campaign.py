@@ -1,7 +1,7 @@
 """Campaigns and journals: stored to the bit, gone on with after a stop, damage measured again."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from appca.analysis import compare
 from appca.analysis.campaign import Campaign, sample_of
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import MaskedConfig, ModelsConfig
-from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.storage.journal import JournalStore
 from appca.words import InputError
@@ -22,27 +21,18 @@ DATA = Dataset("planted", planted(60, 6, 4, 2, seed=1, noise=0.3).X, np.arange(6
 CAMPAIGNS = {
     "grid": GridConfig(DATA.digest, {}, "aPPCA", SIZES, (2, 3), (1, 2), n_folds=2),
     "stability": StabilityConfig(DATA.digest, {}, "aPPCA", SIZES, repeats=3),
-    "masked": MaskedConfig(DATA.digest, {"scale": "feature"}, SIZES),
-    "models": ModelsConfig(DATA.digest, {}, {"random_state": 0}, 2, 1),
+    "masked": MaskedConfig(DATA.digest, {"scale": "feature"}, "aPPCA", SIZES),
+    "models": ModelsConfig(DATA.digest, {}, "aPPCA", {"random_state": 0}, 2, 1),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Squares(Campaign, OfModel):
+class Squares(Campaign):
     """The squares of the first numbers, as slowly as a fit."""
 
     folder: ClassVar[str] = "squares"
-
     dataset: str = DATA.digest
-    preprocessing: dict[str, Any] = None
-    model: str = "aPPCA"
-    parameters: dict[str, Any] = None
     max_rows: int = 6
-
-    def __post_init__(self):
-        object.__setattr__(self, "preprocessing", self.preprocessing or {})
-        object.__setattr__(self, "parameters", self.parameters or {})
-        super().__post_init__()
 
     def steps(self):
         return [(n, f"{n} squared") for n in range(self.max_rows)]

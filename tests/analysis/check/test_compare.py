@@ -210,7 +210,7 @@ def planted(seed: int, n: int = 400) -> np.ndarray:
 
 def settings(X: np.ndarray, **changes: object) -> ModelsConfig:
     wanted = {"n_components": 2, "n_active": 1, "parameters": {"random_state": 0}}
-    return ModelsConfig(dataset(X).digest, {}, **{**wanted, **changes})
+    return ModelsConfig(dataset(X).digest, {}, "aPPCA", **{**wanted, **changes})
 
 
 def measured(X: np.ndarray, home, monkeypatch, keys=METHODS):

@@ -20,7 +20,7 @@ def gappy(share=0.1):
 
 
 def config_of(dataset, parameters=PARAMETERS):
-    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, parameters)
+    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, "aPPCA", parameters)
 
 
 def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
@@ -76,4 +76,4 @@ def test_ppca_stands_for_itself_and_what_needs_all_cells_is_refused(tmp_path):
     config.complete(dataset, tmp_path)
     assert tuple(config.errors(tmp_path)) == ("ppca_k", "ridge", "near", "means")
     with pytest.raises(InputError, match="needs whole rows"):
-        MaskedConfig(gappy().digest, {"pca": 3}, PARAMETERS).complete(gappy(), tmp_path)
+        MaskedConfig(gappy().digest, {"pca": 3}, "aPPCA", PARAMETERS).complete(gappy(), tmp_path)

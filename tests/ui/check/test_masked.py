@@ -36,7 +36,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, 
 
 
 def config_of(n_active=2):
-    return MaskedConfig("0" * 64, {}, {"n_components": 4, "n_active": n_active})
+    return MaskedConfig("0" * 64, {}, "aPPCA", {"n_components": 4, "n_active": n_active})
 
 
 @pytest.mark.parametrize(
