@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
+from appca.analysis.compare import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.words import InputError
@@ -67,7 +67,7 @@ def measured(dataset, sizes: tuple[int, int], share: float, seeds: int) -> dict[
     errors: dict[str, list[float]] = {}
     options = suggest(dataset)
     for seed in range(seeds):
-        config = MaskedConfig(dataset.digest, options.to_dict(), parameters, share)
+        config = MaskedConfig(dataset.digest, options.to_dict(), "aPPCA", parameters)
         hidden = hide(np.ones(dataset.X.shape, bool), share, np.random.default_rng(seed))
         Y = options.fit(dataset.X, missing=hidden).transform(dataset.X).astype(np.float64)
         truth, Y[hidden] = Y[hidden], np.nan

@@ -5,20 +5,22 @@ The settings of a campaign name its journal, which pages read while a job measur
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
-from appca.words import InputError
 
 MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
+Report = Callable[[float], object]  # share done; raising from it ends the work
 Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurement begins
-Measure = Callable[[Step, Callable[[float], object]], Record]
+Measure = Callable[[Step, Report], Record]
 
 
 class Campaign(Recorded):
@@ -29,45 +31,31 @@ class Campaign(Recorded):
 
     folder: ClassVar[str]  # below the home
     dataset: str
-    around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
 
     def steps(self) -> list[Step]:
         """Return the steps in the order of measuring."""
         raise NotImplementedError
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what measures a step; it reports the share done of the step."""
         raise NotImplementedError
-
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return for every step settings and rows of the fit it makes, and how many such fits."""
-        raise NotImplementedError
-
-    def stage(self, place: int) -> str:
-        """Return the words for the step at this place while it is measured."""
-        return f"fit {place + 1} of {len(self.steps())}"
 
     def complete(
         self,
         dataset: Dataset,
         home: Path,
         report: Callable[[int, float], object] = lambda _place, _share: None,
-        callback: Callable[[Any], object] | None = None,
     ) -> None:
         """Measure every step that the journal lacks, and store each result at once.
 
-        `report` gets the place of a step and the share of it that is done, `callback` each
-        iteration of EM; an exception from either ends the work.
+        `report` gets the place of a step and the share of it that is done; an exception from it
+        ends the work.
         """
-        done = self.records(home)
-        places = [place for place, step in enumerate(self.steps()) if step not in done]
+        done, steps, journal = self.records(home), self.steps(), self.journal(home)
+        places = [place for place, step in enumerate(steps) if step not in done]
         if not places:
             return
-        measure, steps, journal = (
-            self.measuring(dataset, callback),
-            self.steps(),
-            self.journal(home),
-        )
+        measure = self.measuring(dataset)
         journal.begin(self.id, self.to_dict())
         for place in places:
             report(place, 0.0)
@@ -90,8 +78,24 @@ class Campaign(Recorded):
         """Return the campaigns in this home: the one with the id `first`, then the latest."""
         store = cls.journal(home)
         for name in filter(None, [first, *store.names()]):
-            with suppress(InputError, TypeError, KeyError, AttributeError):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
                 yield cls.from_dict(store.config(name) or {})
+
+
+@dataclass(frozen=True, eq=False)
+class FitCampaign(Campaign, OfModel):
+    """Base of the settings of fits to one data set; `parameters` are keywords of the estimator."""
+
+    around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
+
+    dataset: str
+    preprocessing: dict[str, Any]
+    model: str
+    parameters: dict[str, Any]
+
+    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
+        """Return for every step settings and rows of the fit it makes, and how many such fits."""
+        return [({}, min(n_rows, MOST_ROWS), 1.0) for _ in self.steps()]
 
 
 def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
@@ -100,11 +104,3 @@ def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
         return np.arange(n_rows)
     drawn = np.random.default_rng(random_state).permutation(n_rows)[:max_rows]
     return np.sort(drawn)
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """Return a setting as an int; InputError unless it is a whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
-        raise InputError(msg)
-    return int(value)

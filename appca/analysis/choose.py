@@ -8,17 +8,15 @@ all rows in use, because components in different coordinates could not be compar
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of, whole_number
-from appca.analysis.fitted import FittedModel, OfModel
+from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
@@ -33,30 +31,33 @@ _SEED_STEP = 1000  # seeds of the repeats are apart from those a person tries on
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
-Callback = Callable[[Any], object] | None
+
+
+class HeldOutMeasure(NamedTuple):
+    """One fit on the rows it has not seen."""
+
+    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
+    error: float  # mean squared reconstruction error a feature, in preprocessed units
+    seconds: float
+
+
+Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
 
 
 @dataclass(frozen=True, eq=False)
-class GridConfig(Campaign, OfModel):
+class GridConfig(FitCampaign):
     """Settings of a grid over K and L.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
-    more rows than `max_rows` a random sample is used. `random_state` draws it and deals the rows
-    to the folds. Raises InputError for values without meaning, and a grid without a cell or with
-    too many.
+    more rows than `max_rows` a random sample is used. Raises InputError for values without meaning,
+    and a grid without a cell or with too many.
     """
 
     folder: ClassVar[str] = "grids"
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    model: str
-    parameters: dict[str, Any]
     components: tuple[int, ...]
     actives: tuple[int, ...]
     n_folds: int = 3
     max_rows: int = MOST_ROWS
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,13 +70,13 @@ class GridConfig(Campaign, OfModel):
             msg = "A grid fits by EM or hard assignment; got inference “gibbs”."
             raise InputError(msg)
         for name in ("components", "actives"):
-            sizes = tuple(sorted({whole_number(name, size, 1) for size in getattr(self, name)}))
-            object.__setattr__(self, name, sizes)
-            if not sizes:
-                msg = f"{name} must name at least one number."
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
+        limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
+        for name, least in limits.items():
+            value = getattr(self, name)
+            if min(value if isinstance(value, tuple) else [value], default=least) < least:
+                msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
                 raise InputError(msg)
-        for name, least in (("n_folds", 2), ("max_rows", 4), ("random_state", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least))
         if not 0 < len(self.cells) <= MOST_CELLS:
             msg = (
                 f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
@@ -89,38 +90,15 @@ class GridConfig(Campaign, OfModel):
         every = ((k, active) for k in self.components for active in self.actives if active <= k)
         return tuple(cell for cell in every if self.is_exact(*cell))
 
-    @cached_property
-    def baselines(self) -> tuple[Cell, ...]:
-        """Cells (q, q) in which every row uses all: PPCA with q components, for each K and L."""
-        return tuple((q, q) for q in sorted({size for cell in self.cells for size in cell}))
-
     def is_exact(self, k: int, active: int) -> bool:
         """Whether the likelihood of a cell is exact."""
         return ALL_MODELS[self.model].can.is_exact(k, active)
 
-    def order(self) -> list[Cell]:
-        """Return the cells in the order in which they are measured.
-
-        First PPCA, the quick baseline; then from coarse to fine over K, smallest, largest, middle
-        and so on, with all L of a K together, so that the whole range is seen early.
-        """
-        ranks = {k: place for place, k in enumerate(coarse_to_fine(self.components))}
-        others = [cell for cell in self.cells if cell[0] != cell[1]]
-        return [*self.baselines, *sorted(others, key=lambda cell: (ranks[cell[0]], cell[1]))]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able settings, from which `from_dict` makes an equal config."""
-        lists = {"components": list(self.components), "actives": list(self.actives)}
-        return super().to_dict() | lists
-
     def steps(self) -> list[Step]:
-        """Return every (K, L, fold) in the order of measuring."""
-        return [(*cell, fold) for cell in self.order() for fold in range(self.n_folds)]
-
-    def stage(self, place: int) -> str:
-        """Return the words for a step while it is measured."""
-        k, active, fold = self.steps()[place]
-        return f"K = {k}, L = {active}, fold {fold + 1} of {self.n_folds}"
+        """Return every (K, L, fold): PPCA with each K and L first, then by K and by L."""
+        ppca = {(q, q) for cell in self.cells for q in cell}
+        order = [*sorted(ppca), *(cell for cell in self.cells if cell not in ppca)]
+        return [(*cell, fold) for cell in order for fold in range(self.n_folds)]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return settings and rows of the fit of every step."""
@@ -128,105 +106,55 @@ class GridConfig(Campaign, OfModel):
         train = rows - math.ceil(rows / self.n_folds)
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
-    def measuring(self, dataset: Dataset, callback: Callback) -> Measure:
-        """Return what measures a cell in a fold."""
-        split = folds(dataset.n_rows, self.n_folds, self.max_rows, self.random_state)
-        preprocessing = Preprocessing.from_dict(self.preprocessing)
-        learned: dict[int, Fitted] = {}
+    def measuring(self, dataset: Dataset) -> Measure:
+        """Return what fits a cell to the rows of a fold and scores those held back."""
+        split = folds(dataset.n_rows, self.n_folds, self.max_rows)
+        options = Preprocessing.from_dict(self.preprocessing)
+
+        @cache
+        def learned(fold: int) -> Fitted:
+            return options.fit(dataset.X[split[fold][0]])
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            *cell, fold = step
-            train, test = (dataset.X[rows] for rows in split[fold])
-            if fold not in learned:
-                learned[fold] = preprocessing.fit(train)
-            train, test = (learned[fold].transform(rows) for rows in (train, test))
-            measured = measure(self, train, test, (cell[0], cell[1]), callback)
-            return [None if isinstance(v, float) and math.isnan(v) else v for v in measured]
+            k, active, fold = step
+            train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
+            began, n = time.perf_counter(), len(train) - 1
+            most = n if self.model == "aFA" else min(n, train.shape[1])
+            if k > most:
+                return [None, None, 0.0]
+            sizes = {"n_components": k, "n_active": active}
+            model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
+            residual = test - model.inverse_transform(model.transform(test))
+            measured = [model.score(test), np.square(residual, dtype=np.float64).mean()]
+            values = [float(value) if np.isfinite(value) else None for value in measured]
+            return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
 
-    def measures(self, home: Path) -> "Measures":
+    def measures(self, home: Path) -> Measures:
         """Return what has been measured so far."""
-        measures = {}
-        for step, record in self.records(home).items():
-            if len(record) == len(HeldOutMeasure._fields):
-                values: list[Any] = [math.nan if value is None else value for value in record]
-                measures[step] = HeldOutMeasure(*values)
-        return measures
+        return {
+            step: HeldOutMeasure(*(math.nan if value is None else value for value in record))
+            for step, record in self.records(home).items()
+        }
 
 
-class HeldOutMeasure(NamedTuple):
-    """One fit on the rows it has not seen."""
-
-    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
-    error: float  # mean squared reconstruction error a feature, in preprocessed units
-    n_iter: int
-    stop_reason: str
-    seconds: float
-
-
-Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
-
-
-def coarse_to_fine(values: Iterable[int]) -> list[int]:
-    """Order ascending values: ends first, then always the middle of the widest gap left."""
-    values = list(values)
-    order = [0, len(values) - 1][: len(values)]
-    while len(order) < len(values):
-        width, start = max((b - a, -a) for a, b in pairwise(sorted(order)))
-        order.append(-start + width // 2)
-    return [values[place] for place in order]
-
-
-def folds(
-    n_rows: int, n_folds: int, max_rows: int, random_state: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Deal the rows in use to folds, shuffled: ascending training and held-out rows of each.
 
     The sizes differ by one row at most. Raises InputError when a fold would be left with fewer
     than two rows to learn from, or with none to test on.
     """
-    rows = sample_of(n_rows, max_rows, random_state)
+    rows = sample_of(n_rows, max_rows, 0)
     if len(rows) < max(n_folds, 4):
         msg = (
             f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
             "folds or more rows."
         )
         raise InputError(msg)
-    shuffled = np.random.default_rng([random_state, 1]).permutation(rows)
+    shuffled = np.random.default_rng([0, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
-
-
-def measure(
-    config: GridConfig, train: np.ndarray, test: np.ndarray, cell: Cell, callback: Callback = None
-) -> HeldOutMeasure:
-    """Fit one cell to preprocessed rows (n, D) and score others (m, D).
-
-    `callback` gets each iteration of EM; an exception from it ends the fit.
-    """
-    began = time.perf_counter()
-    most = len(train) - 1 if config.model == "aFA" else min(len(train) - 1, train.shape[1])
-    if cell[0] > most:
-        reason = f"K is above {most}, the most this fold allows"
-        return HeldOutMeasure(math.nan, math.nan, 0, reason, 0.0)
-    estimator = estimator_of(config.model, config.parameters, cell, callback).fit(train)
-    residual = test - estimator.inverse_transform(estimator.transform(test))
-    return HeldOutMeasure(
-        float(estimator.score(test)),
-        float(np.square(residual, dtype=np.float64).mean()),
-        int(estimator.n_iter_),
-        str(estimator.stop_reason_),
-        round(time.perf_counter() - began, 4),
-    )
-
-
-def estimator_of(
-    model: str, parameters: Mapping[str, Any], cell: tuple[int, Any], callback: Callback = None
-) -> Any:
-    """Return the unfitted estimator of a cell."""
-    sizes = {"n_components": cell[0], "n_active": cell[1]}
-    return estimator_class(model)(**{**parameters, **sizes, "callback": callback})
 
 
 class GridTable(NamedTuple):
@@ -239,13 +167,6 @@ class GridTable(NamedTuple):
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
 
 
-class Advice(NamedTuple):
-    """The advised sizes."""
-
-    cell: Cell | None  # over all
-    budgets: dict[int, int]  # L -> K, the elbow or the peak
-
-
 class Suggestion(NamedTuple):
     """The K and L to try, and why in a sentence."""
 
@@ -256,13 +177,15 @@ class Suggestion(NamedTuple):
 def table(config: GridConfig, measures: Measures) -> GridTable:
     """Arrange the measurements."""
 
-    def in_folds(cell: Cell) -> Floats:
-        measured = [measures.get((*cell, fold)) for fold in range(config.n_folds)]
-        there = [measure[:2] for measure in measured if measure is not None]
-        return np.array(there if len(there) == len(measured) else [[np.nan] * 2] * len(measured))
+    def in_folds(k: int, active: int) -> Floats:
+        steps = [(k, active, fold) for fold in range(config.n_folds)]
+        if not all(step in measures for step in steps):
+            return np.full((len(steps), 2), np.nan)
+        return np.array([measures[step][:2] for step in steps])
 
-    values = np.array([[in_folds((k, L)) for L in config.actives] for k in config.components])
-    baseline = {q: in_folds(cell)[:, 0] for cell in config.baselines for q in cell[:1]}
+    values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
+    sizes = sorted({*config.components, *config.actives})
+    baseline = {q: in_folds(q, q)[:, 0] for q in sizes}
     complete = {q: nats for q, nats in baseline.items() if np.isfinite(nats).all()}
     return GridTable(config.components, config.actives, values[..., 0], values[..., 1], complete)
 
@@ -286,29 +209,18 @@ def near(log_likelihood: Floats) -> np.ndarray:
     return np.asarray(behind <= error)  # NaN compares as False; 0 <= 0 at the best itself
 
 
-def gain(grid: GridTable) -> Floats:
-    """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
-    values: Floats = grid.log_likelihood - _baseline(grid, grid.actives)[None]
-    return values
+def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
+    """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-
-def closed(grid: GridTable) -> Floats:
-    """Share of the gap between PPCA with L and with K components that a cell closes, (nK, nL).
-
-    From log-likelihoods averaged over folds. Above 1 the cell is better than PPCA with all K. NaN
-    at K = L and where PPCA with K is no better than with L on the held-out rows: no gap then.
+    The share is of the gap between PPCA with L and with K components. Above 1 the cell is better
+    than PPCA with all K; it is NaN at K = L and where PPCA with K is no better than with L on the
+    held-out rows. Both are NaN where the baseline is not measured.
     """
-    sizes = grid.actives, grid.components
-    of_l, of_k = (_baseline(grid, of_side).mean(axis=-1) for of_side in sizes)
-    gap = of_k[:, None] - of_l
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(gap > 0, (grid.log_likelihood.mean(axis=-1) - of_l) / gap, np.nan)
-
-
-def _baseline(grid: GridTable, sizes: tuple[int, ...]) -> Floats:
-    """Log-likelihood of PPCA of these sizes, (size, fold); NaN where not measured."""
-    missing = np.full(grid.log_likelihood.shape[-1], np.nan)
-    return np.stack([grid.baseline.get(q, missing) for q in sizes])
+    K, L = cell
+    values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
+    of_l, of_k = (float(np.mean(grid.baseline.get(q, math.nan))) for q in (L, K))
+    more = float(values.mean()) - of_l
+    return more, more / (of_k - of_l) if of_k > of_l else math.nan
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
@@ -325,58 +237,36 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
 
 
-def advise(grid: GridTable) -> Advice:
-    """Advise sizes from the cells that are measured.
+def advise(grid: GridTable, n_active: int) -> Suggestion | None:
+    """Return the sizes to try, and why; None while no cell is measured.
 
-    If the best cell is inside the grid, the smallest L, then K, within one standard error of it,
-    and for each L the smallest K as good as its best. At an edge of the grid there is no cell, and
-    the K of each L is at the elbow of its curve.
+    If the best cell is inside the grid, they are the smallest L, then K, within one standard error
+    of it. At an edge of the grid L is `n_active`, else 2 or the smallest there is, and K is at the
+    elbow of its curve up to the smallest K that is as good as its best.
     """
     as_good = near(grid.log_likelihood)
     if not as_good.any():
-        return Advice(None, {})
-    j = int(np.argmax(as_good.any(axis=0)))
-    k, active = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
-    inside = k < grid.components[-1] and active < grid.actives[-1]
-    budgets = {}
-    for place, size in enumerate(grid.actives):
-        curve = grid.log_likelihood[:, place]
-        if size not in grid.baseline or np.isnan(curve.mean(axis=-1)).all():
-            continue
-        peak = int(np.argmax(near(curve)))
-        measured = np.flatnonzero(~np.isnan(curve).any(axis=-1))
-        rising = measured[measured <= peak]
-        bend = rising[elbow(np.array(grid.components)[rising], curve[rising].mean(axis=-1))]
-        budgets[size] = grid.components[peak if inside else int(bend)]
-    return Advice((k, active) if inside else None, budgets)
-
-
-def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None:
-    """Return what to try first, at this L where the data leave it open; None without numbers."""
-    if advice.cell is not None:
-        return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
-    budgets = advice.budgets
-    wanted = next((size for size in (n_active, 2, *budgets) if size in budgets), None)
-    if wanted is None:
         return None
-    k, means = budgets[wanted], grid.log_likelihood[:, grid.actives.index(wanted)].mean(axis=-1)
-    value = {
-        size: float(mean)
-        for size, mean in zip(grid.components, means, strict=True)
-        if np.isfinite(mean)
-    }
-    sizes = list(value)
-    at = sizes.index(k)
+    j = int(np.argmax(as_good.any(axis=0)))
+    k, L = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
+    if k < grid.components[-1] and grid.actives[-1] > L:
+        return Suggestion((k, L), "No larger choice explains unseen rows better.")
+    measured = ~np.isnan(grid.log_likelihood).any(axis=-1)
+    there = [size for size, any_k in zip(grid.actives, measured.any(axis=0), strict=True) if any_k]
+    L = next(size for size in (n_active, 2, *there) if size in there)
+    j = grid.actives.index(L)
+    sizes, curve = np.array(grid.components)[measured[:, j]], grid.log_likelihood[measured[:, j], j]
+    means, rising = curve.mean(axis=-1), int(np.argmax(near(curve))) + 1
+    at = elbow(sizes[:rising], means[:rising])
+    k = int(sizes[at])
     if at + 1 == len(sizes):
-        reason = f"With L = {wanted}, more components still help; a wider grid would tell more."
-        return Suggestion((k, wanted), reason)
-    after = fixed(value[sizes[at + 1]] - value[k], 2)
-    text = f"With L = {wanted}, going beyond {k} components gains little: {after} nats"
-    text += f" for {sizes[at + 1] - k} more"
+        reason = f"With L = {L}, more components still help; a wider grid would tell more."
+        return Suggestion((k, L), reason)
+    text = f"With L = {L}, going beyond {k} components gains little: "
+    text += f"{fixed(means[at + 1] - means[at])} nats for {sizes[at + 1] - k} more"
     if at > 0:
-        before = fixed(value[sizes[1]] - value[sizes[0]], 2)
-        text += f", against {before} between {sizes[0]} and {sizes[1]}"
-    return Suggestion((k, wanted), f"{text}.")
+        text += f", against {fixed(means[1] - means[0])} between {sizes[0]} and {sizes[1]}"
+    return Suggestion((k, L), f"{text}.")
 
 
 class Stability(NamedTuple):
@@ -388,23 +278,16 @@ class Stability(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityConfig(Campaign, OfModel):
+class StabilityConfig(FitCampaign):
     """Settings of a series of fits; InputError for values without meaning.
 
     K and L are among the `parameters`. By the way "starts" the random start differs from fit to
-    fit, by "halves" the half of the rows. All else is as in a grid.
+    fit, by "halves" the half of the rows, of which a random sample is used as in a grid.
     """
 
     folder: ClassVar[str] = "stability"
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    model: str
-    parameters: dict[str, Any]
     way: str = "starts"
     repeats: int = 8
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -418,69 +301,43 @@ class StabilityConfig(Campaign, OfModel):
             msg = f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}."
             raise InputError(msg)
 
-    @property
-    def cell(self) -> tuple[int, Any]:
-        """K and L; "learned" where L is."""
-        return int(self.parameters["n_components"]), self.parameters["n_active"]
-
     def steps(self) -> list[Step]:
         """Return the number of every fit, 0 for the reference."""
         return [(number,) for number in range(self.repeats + 1)]
 
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return the rows of every fit."""
-        return [({}, min(n_rows, self.max_rows), 1.0) for _ in self.steps()]
-
-    def measuring(self, dataset: Dataset, callback: Callback) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits once more and compares with the reference."""
         from appca.models.draws import match
 
-        X = dataset.X[sample_of(dataset.n_rows, self.max_rows, self.random_state)]
+        X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
         Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
-        references: list[Any] = []
+
+        @cache
+        def reference() -> Any:
+            return estimator_class(self.model)(**self.parameters).fit(Y)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            if not references:
-                first = estimator_of(self.model, self.parameters, self.cell, callback)
-                references.append(first.fit(Y))
-            if step[0] == 0:
-                return [float(references[0].score(Y)), *[1.0] * self.cell[0]]
-            parameters, rows = self.variant(step[0], len(Y))
-            again = estimator_of(self.model, parameters, self.cell, callback).fit(Y[rows])
-            cosine = match(references[0].components_, again.components_).cosine
-            return [float(again.score(Y)), *(float(value) for value in cosine)]
+            again = reference()
+            if step[0] > 0:
+                parameters, rows = self.variant(step[0], len(Y))
+                again = estimator_class(self.model)(**parameters).fit(Y[rows])
+            cosine = match(reference().components_, again.components_).cosine
+            return [float(again.score(Y)), *cosine.tolist()]
 
         return measure_step
 
     def variant(self, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
         """Return the settings and the rows of one further fit."""
-        seed = self.random_state + _SEED_STEP * repeat
+        seed = _SEED_STEP * repeat
         if self.way == "starts":
             start = {"init": "random", "n_init": 1, "random_state": seed}
             return self.parameters | start, np.arange(n_rows)
-        drawn = np.random.default_rng(seed).permutation(n_rows)[: max(2, (n_rows + 1) // 2)]
-        return self.parameters, np.sort(drawn)
+        return self.parameters, sample_of(n_rows, max(2, (n_rows + 1) // 2), seed)
 
     def outcome(self, home: Path) -> Stability | None:
         """Return the fits so far; None before the reference and one more are stored."""
-        records, width = self.records(home), self.cell[0] + 1
-        others = [record for (n,), record in sorted(records.items()) if n and len(record) == width]
-        if not others or (0,) not in records:
+        records = self.records(home)
+        if len(records) < 2 or (0,) not in records:
             return None
-        values = np.array(others, dtype=np.float64)
-        return Stability(float(records[0,][0]), values[:, 0], values[:, 1:])
-
-
-def resampled(
-    dataset: Dataset, fitted: FittedModel, model: str, parameters: dict[str, Any], repeats: int
-) -> np.ndarray:
-    """Return components (1, repeat, K, D') of fits by EM to rows drawn with replacement.
-
-    The bootstrap: each fit starts from the fitted components and sees as many rows as there are.
-    """
-    Y = fitted.preprocessing.transform(dataset.X)
-    start = {"init": fitted.components.astype(np.float64), "n_init": 1}
-    cell = len(fitted.components), parameters["n_active"]
-    drawn = np.random.default_rng(0).integers(0, len(Y), (repeats, len(Y)))
-    fits = (estimator_of(model, parameters | start, cell).fit(Y[rows]) for rows in drawn)
-    return np.stack([fit.components_ for fit in fits])[None]
+        values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
+        return Stability(float(values[0, 0]), values[1:, 0], values[1:, 1:])

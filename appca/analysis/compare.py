@@ -1,4 +1,4 @@
-"""Compare fits: matched components, variants of adaptive PPCA, and rival methods.
+"""Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
 differences are taken row by row and have a standard error. Features with less than 5% of the mean
@@ -6,22 +6,20 @@ variance, or whose variance rests on fewer than two rows, are left out for all o
 noise variance per feature makes a density arbitrarily large, which says nothing about the model.
 """
 
-import inspect
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.campaign import Campaign, Measure, Step, sample_of
-from appca.analysis.fitted import OfModel
-from appca.analysis.subspaces import supports
+from appca.analysis.campaign import MOST_ROWS as MOST_MASKED
+from appca.analysis.campaign import FitCampaign, Measure, Report, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import InputError, counted, percent
@@ -37,56 +35,33 @@ class ComponentPair(NamedTuple):
     cosine: float  # absolute
 
 
-class Moves(NamedTuple):
-    """How two fits distribute the rows."""
+def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
+    """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `LEAST`.
 
-    moved: np.ndarray  # (N,) bool
-    overlap: float  # of a row's components: shared ones by all that either fit gives it, averaged
-    rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
-
-
-def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> list[ComponentPair]:
-    """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `least`.
-
-    The pairs are in the order of the first fit. Unused components may be zero and have no
-    counterpart. Raises ValueError when the features differ.
+    The pairs are in the order of the first fit.
     """
     from appca.models.draws import match
 
-    if first.shape[1] != second.shape[1]:
-        msg = (
-            "Components can be matched only in the same space; got "
-            f"{first.shape[1]} and {second.shape[1]} features: bring both back to the data first."
-        )
-        raise ValueError(msg)
-    matches = zip(*match(first, second), strict=True)
-    every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in matches)
-    return [pair for pair in every if pair.cosine >= max(least, 1e-9)]
+    found = match(first, second)
+    triples = zip(found.first.tolist(), found.second.tolist(), found.cosine.tolist(), strict=True)
+    return [ComponentPair(*triple) for triple in triples if triple[2] >= LEAST]
 
 
-def moves(first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]) -> Moves:
+def moves(
+    first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]
+) -> tuple[np.ndarray, float]:
     """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
 
-    `pairs` are the components that are the same. Raises ValueError when the numbers of rows differ.
+    `pairs` are the components that are the same. Returns the rows (N,) that moved, and the mean
+    over rows of the shared components by all that either fit gives to the row.
     """
-    if len(first) != len(second):
-        msg = (
-            f"Rows can be compared only between fits of the same data; got {len(first)} and "
-            f"{len(second)} rows."
-        )
-        raise ValueError(msg)
-    from sklearn.metrics import adjusted_rand_score
-
     mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
     either = first.sum(axis=1) + second.sum(axis=1) - both
     overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    rand = adjusted_rand_score(supports(first).codes, supports(second).codes)
-    return Moves(both < either, float(overlap.mean()), float(rand))
+    return both < either, float(overlap.mean())
 
 
-Report = Callable[[float], object]  # share done; raising from it ends the work
-Clock = Callable[[], float]
 _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
@@ -115,55 +90,45 @@ class RivalProjection(NamedTuple):
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
-class TimeUp(Exception):
-    """A method has used up its time and has nothing to show."""
-
-
 class Cap:
-    """The time a method may take; counts from its making."""
+    """The time a method may take, from the making of this on, and who is told of its progress."""
 
-    def __init__(self, seconds: float, clock: Clock = time.perf_counter) -> None:
-        self.seconds, self.clock = seconds, clock
-        self.began = clock()
+    def __init__(self, seconds: float, report: Report = lambda _share: None) -> None:
+        self.seconds, self.report = seconds, report
+        self.began = time.perf_counter()
 
     def passed(self) -> float:
         """Return the seconds since the beginning."""
-        return self.clock() - self.began
+        return time.perf_counter() - self.began
 
     def over(self) -> bool:
-        """Whether the time is up."""
-        return self.passed() > self.seconds
-
-    def check(self, *_progress: object) -> None:
-        """Raise `TimeUp` when the time is up."""
-        if self.over():
-            raise TimeUp
+        """Report the share of the time that is used, and return whether it is up."""
+        passed = self.passed()
+        self.report(min(passed / self.seconds, 1.0))
+        return passed > self.seconds
 
 
-def ours(
-    kind: type, parameters: dict[str, Any], split: Split, cap: Cap, report: Report
-) -> RivalProjection:
+Method = Callable[[Split, Cap], RivalProjection]
+
+
+def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> RivalProjection:
     """Fit one of this package's estimators; out of time it keeps what it has."""
     stopped = False
 
     def callback(_progress: object) -> None:
         nonlocal stopped
-        report(min(cap.passed() / cap.seconds, 1.0))
-        if cap.over():
-            stopped = True
+        stopped = cap.over()
+        if stopped:
             raise StopIteration
 
-    keywords = dict(parameters)
-    if "callback" in inspect.signature(kind).parameters:
-        keywords["callback"] = callback
-    model: Any = kind(**keywords).fit(split.train)
-    described = model.describe(split.train)
-    seconds = cap.passed()
+    model: Any = kind(**parameters | {"callback": callback}).fit(split.train)
+    described, seconds = model.describe(split.train), cap.passed()
     others = model.describe(split.test)
-    notes = [f"stopped after {cap.seconds:g} s, not converged"] if stopped else []
+    density, notes = others.log_likelihood, []
+    if stopped:
+        notes.append(f"stopped after {cap.seconds:g} s, not converged")
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
-    density = others.log_likelihood
     if not np.all(model.noise_variance_):
         notes.append("leaves features out, so its density is of other data")
         density = None
@@ -185,92 +150,87 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
     """
     from appca.models.em import NOISE_FLOOR, floor_shares
 
-    noise, mean, (n, D) = np.atleast_1d(noise_variance), Y.mean(axis=0, dtype=np.float64), Y.shape
+    noise, (variance, varying) = np.atleast_1d(noise_variance), _moments(Y)
+    by_feature = floor_shares(varying, len(Y)) * variance
+    least = by_feature if len(noise) > 1 else NOISE_FLOOR * variance.mean()
+    return float((noise <= 1.001 * least)[noise > 0].mean())
+
+
+def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variance (D,) of each feature, and the rows that it rests on: N over the kurtosis."""
+    mean, (n, D) = Y.mean(axis=0, dtype=np.float64), Y.shape
     power, fourth, step = np.zeros(D), np.zeros(D), max(1, _BLOCK_VALUES // D)
     for first in range(0, n, step):
         squares = np.square(Y[first : first + step] - mean)
         power += squares.sum(axis=0)
         fourth += np.square(squares).sum(axis=0)
-    varying = np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
-    by_feature = floor_shares(varying, n) * power / n
-    least = by_feature if len(noise) > 1 else NOISE_FLOOR * power.mean() / n
-    return float((noise <= 1.001 * least)[noise > 0].mean())
+    return power / n, np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
 
 
-def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
     """Fit scikit-learn's PCA; its density is that of probabilistic PCA."""
     from sklearn.decomposition import PCA
 
-    report(0.0)
+    cap.report(0.0)
     model = PCA(q, random_state=0).fit(split.train)
-    scores = model.transform(split.train)
-    seconds = cap.passed()
-    back = model.inverse_transform(model.transform(split.test))
-    noise = float(model.noise_variance_)
+    scores, seconds = model.transform(split.train), cap.passed()
+    back, noise = model.inverse_transform(model.transform(split.test)), float(model.noise_variance_)
     if not noise > 0:
         return RivalProjection(scores, seconds, None, back, "no noise is left, so no density")
-    loadings = (
-        model.components_ * np.sqrt(np.maximum(model.explained_variance_ - noise, 0))[:, None]
-    )
+    scale = np.sqrt(np.maximum(model.explained_variance_ - noise, 0))
+    loadings = model.components_ * scale[:, None]
     density = log_density(split.test, model.mean_, loadings, np.full(len(model.mean_), noise))
     return RivalProjection(scores, seconds, density, back)
 
 
-def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
     """Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
 
     Its state is the noise variances alone, so it can be fitted in parts and looked at between.
     """
     from sklearn.decomposition import FactorAnalysis
 
-    passes, converged = 0, False
-    noise: Any = None
+    passes, converged, noise = 0, False, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
-        while not converged and (passes == 0 or not cap.over()) and passes < 1000:
-            report(min(cap.passed() / cap.seconds, 1.0))
-            model = FactorAnalysis(
-                q, max_iter=_FA_PASSES, noise_variance_init=noise, random_state=0
-            ).fit(split.train)
+        while not (cap.over() and passes) and not converged and passes < 1000:
+            some = {"max_iter": _FA_PASSES, "noise_variance_init": noise, "random_state": 0}
+            model: Any = FactorAnalysis(q, **some).fit(split.train)
             noise, passes = model.noise_variance_, passes + model.n_iter_
             converged = model.n_iter_ < _FA_PASSES
-    scores = model.transform(split.train)
-    seconds = cap.passed()
+    scores, seconds = model.transform(split.train), cap.passed()
     back = model.transform(split.test) @ model.components_ + model.mean_
-    note = "" if converged else f"stopped after {passes} iterations, not converged"
-    if noise.min() < _LEAST_NOISE * noise.mean():
-        reason = "some features hardly vary, so its density has no bound"
-        return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
-    density = log_density(split.test, model.mean_, model.components_, noise)
-    free = noise.size * (q + 2) - q * (q - 1) // 2
-    return RivalProjection(scores, seconds, density, back, note, n_parameters=free)
+    notes = [] if converged else [f"stopped after {passes} iterations, not converged"]
+    if model.noise_variance_.min() < _LEAST_NOISE * model.noise_variance_.mean():
+        notes.append("some features hardly vary, so its density has no bound")
+        return RivalProjection(scores, seconds, None, back, "; ".join(notes))
+    density = log_density(split.test, model.mean_, model.components_, model.noise_variance_)
+    free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
+    return RivalProjection(scores, seconds, density, back, "; ".join(notes), n_parameters=free)
 
 
-def mixture(
-    pieces: int, n_components: int, split: Split, cap: Cap, report: Report, **kind: Any
-) -> RivalProjection:
+def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any) -> RivalProjection:
     """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
     from appca.rivals import FLOOR, MixtureOfFactorAnalysers
 
-    report(0.0)
+    cap.report(0.0)
     model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0, **kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(split.train)
-    scores, noise = model.transform(split.train), model.noise_variance_
     least = FLOOR * split.train.var(axis=0, dtype=np.float64).mean()
     return RivalProjection(
-        scores,
+        model.transform(split.train),
         cap.passed(),
         model.score_samples(split.test),
         model.reconstruct(split.test),
         f"{model.n_parameters_:,} parameters",
         model.n_parameters_,
-        float((noise <= 1.001 * least).mean()),
+        float((model.noise_variance_ <= 1.001 * least).mean()),
     )
 
 
-def gaussian_mixture(kind: str, split: Split, cap: Cap, report: Report) -> RivalProjection:
+def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
     """Fit scikit-learn's GaussianMixture, "diag" or "full", with the pieces that BIC chooses.
 
     Raises ValueError when a full covariance has too few rows.
@@ -287,98 +247,33 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap, report: Report) -> Rival
     bic, stopped = np.inf, ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for place, pieces in enumerate(size for size in PIECES if size <= most):
-            if model is not None and cap.over():
-                stopped = f"stopped after {cap.seconds:g} s, more not tried"
+        for pieces in (size for size in PIECES if size <= most):
+            if cap.over() and model is not None:
+                stopped = f", stopped after {cap.seconds:g} s, more not tried"
                 break
-            report(min(max(cap.passed() / cap.seconds, place / len(PIECES)), 1.0))
             again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
             value = again.fit(train).bic(train)
             if value >= bic:
                 break
             model, bic = again, value
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
-    free = D if kind == "diag" else D * (D + 1) // 2
+    free, pieces = D if kind == "diag" else D * (D + 1) // 2, len(model.means_)
     return RivalProjection(
         model.predict_proba(train),
         cap.passed(),
         model.score_samples(test),
         model.predict_proba(test) @ model.means_,
-        ", ".join(filter(None, [counted(len(model.means_), "piece"), stopped])),
-        len(model.means_) * (D + free + 1) - 1,
+        counted(pieces, "piece") + stopped,
+        pieces * (D + free + 1) - 1,
         float((variances <= 2.0 * least).mean()),
     )
 
 
-def subspaces(
-    pieces: int, n_components: int, split: Split, cap: Cap, report: Report
-) -> RivalProjection:
-    """Fit k-subspaces: every row belongs to the nearest of some affine subspaces."""
-    from appca.rivals import KSubspaces
+def umap(split: Split, cap: Cap) -> RivalProjection:
+    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted.
 
-    report(0.0)
-    model = KSubspaces(pieces, n_components, random_state=0).fit(split.train)
-    scores, seconds = model.transform(split.train), cap.passed()
-    return RivalProjection(scores, seconds, None, model.reconstruct(split.test))
-
-
-def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
-    """Fit scikit-learn's MiniBatchSparsePCA."""
-    from sklearn.decomposition import MiniBatchSparsePCA
-
-    def callback(_of_the_method: dict[str, Any]) -> None:
-        report(min(cap.passed() / cap.seconds, 1.0))
-        cap.check()
-
-    model = MiniBatchSparsePCA(q, random_state=0, callback=callback).fit(split.train)
-    scores = model.transform(split.train)
-    seconds = cap.passed()
-    return RivalProjection(
-        scores, seconds, None, model.inverse_transform(model.transform(split.test))
-    )
-
-
-def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
-    """Fit scikit-learn's MiniBatchDictionaryLearning to centred rows; codes by OMP.
-
-    Out of time it keeps the dictionary it has.
+    Raises ValueError when the time is up: there is nothing to show.
     """
-    from sklearn.decomposition import MiniBatchDictionaryLearning
-
-    mean = split.train.mean(axis=0, dtype=np.float64).astype(split.train.dtype)
-    centred = split.train - mean
-    learned: dict[str, np.ndarray] = {}
-
-    def callback(of_the_method: dict[str, Any]) -> None:
-        report(min(cap.passed() / cap.seconds, 1.0))
-        if cap.over() and "dictionary" in of_the_method:
-            learned["atoms"] = of_the_method["dictionary"].copy()
-        cap.check()
-
-    model = MiniBatchDictionaryLearning(
-        q,
-        transform_algorithm="omp",
-        transform_n_nonzero_coefs=n_active,
-        random_state=0,
-        callback=callback,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # atoms that lean on one another
-        try:
-            model.fit(centred)
-        except TimeUp:
-            if not learned:
-                raise
-            model.components_ = learned["atoms"]
-        scores = model.transform(centred)
-        seconds = cap.passed()
-        back = model.transform(split.test - mean) @ model.components_ + mean
-    note = f"stopped after {cap.seconds:g} s, not converged" if learned else ""
-    return RivalProjection(scores, seconds, None, back, note)
-
-
-def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
-    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted."""
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
     def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
@@ -388,17 +283,14 @@ def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
             store = EmbeddingStore(Path(folder))
             return embed(dataset, config, store, report=told).coordinates
 
-    def warming(_stage: str, _share: float) -> None:
-        report(0.0)
+    def told(_stage: str, _share: float) -> None:
+        if cap.over():
+            msg = f"not finished within {cap.seconds:g} s"
+            raise ValueError(msg)
 
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
-    lay_out(few, warming)
-    cap.began = cap.clock()
-
-    def told(_stage: str, share: float) -> None:
-        report(share)
-        cap.check()
-
+    lay_out(few, lambda _stage, _share: cap.report(0.0))
+    cap.began = time.perf_counter()
     coordinates = lay_out(split.dataset, told)
     return RivalProjection(coordinates, cap.passed())
 
@@ -437,10 +329,15 @@ SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, 
 }
 VARIANTS = tuple(
     "+".join(name for name, on in zip(SWITCHES, chosen, strict=True) if on) or PAPER
-    for chosen in product((True, False), repeat=len(SWITCHES))
+    for chosen in product((False, True), repeat=len(SWITCHES))
 )
-
-Method = Callable[[Split, Cap, Report], RivalProjection]
+MIXTURES: dict[str, dict[str, str]] = {  # settings of `MixtureOfFactorAnalysers`
+    "mixture": {},
+    "mixture_diagonal": {"noise": "diagonal"},
+    "common": {"loadings": "common"},
+    "common_diagonal": {"loadings": "common", "noise": "diagonal"},
+}
+METHODS = (*VARIANTS, "ppca", "fa", *MIXTURES, "gaussian", "gaussian_full")
 
 
 class HeldOutFit(NamedTuple):
@@ -466,15 +363,13 @@ class Ranked(NamedTuple):
     @property
     def flaws(self) -> list[str]:
         """Reasons to distrust its number, in words."""
-        flaws = []
-        if self.fit.at_floor > 0:
-            share = percent(self.fit.at_floor, 1 if self.fit.at_floor < 0.1 else 0)
-            flaws.append(f"{share} of noise variances at their floor")
-        if self.lost > MOST_LOST:
-            flaws.append(f"loses {self.lost:,.0f} nats on one row")
-        if "stopped" in self.fit.note:
-            flaws.append(self.fit.note)
-        return flaws
+        share = percent(self.fit.at_floor, 1 if self.fit.at_floor < 0.1 else 0)
+        flaws = {
+            f"{share} of noise variances at their floor": self.fit.at_floor > 0,
+            f"loses {self.lost:,.0f} nats on one row": self.lost > MOST_LOST,
+            self.fit.note: "stopped" in self.fit.note,
+        }
+        return [flaw for flaw, is_there in flaws.items() if is_there]
 
     @property
     def is_reliable(self) -> bool:
@@ -486,10 +381,10 @@ class Ranked(NamedTuple):
 class ModelAdvice(NamedTuple):
     """The variant to take, and what it is compared with."""
 
-    key: str
+    chosen: Ranked
     is_best: bool  # clears every other variant by two standard errors
-    best_rival: Ranked | None
-    lead: float  # over the best rival, nats a row
+    rival: Ranked | None  # the best
+    lead: float  # over it, nats a row
     lead_error: float
 
 
@@ -501,55 +396,16 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
     return settings
 
 
-def _variant(config: "ModelsConfig", key: str) -> Method:
-    from appca.models.adaptive_ppca import AdaptivePPCA
-
-    sizes = {"n_components": config.n_components, **variant_settings(key, config.n_active)}
-    return partial(ours, AdaptivePPCA, {**config.parameters, **sizes})
-
-
-def _ppca(config: "ModelsConfig") -> Method:
-    from appca.models.ppca import PPCA
-
-    return partial(ours, PPCA, {"n_components": config.n_components, "random_state": 0})
-
-
-def _mixture(config: "ModelsConfig", **kind: Any) -> Method:
-    L = config.n_components if kind.get("loadings") == "common" else config.n_active
-    return partial(mixture, config.n_components, L, **kind)
-
-
-METHODS: dict[str, Callable[["ModelsConfig"], Method]] = {
-    **{key: partial(_variant, key=key) for key in reversed(VARIANTS)},
-    "ppca": _ppca,
-    "fa": lambda config: partial(factor_analysis, config.n_components),
-    "mixture": _mixture,
-    "mixture_diagonal": partial(_mixture, noise="diagonal"),
-    "common": partial(_mixture, loadings="common"),
-    "common_diagonal": partial(_mixture, loadings="common", noise="diagonal"),
-    "gaussian": lambda _: partial(gaussian_mixture, "diag"),
-    "gaussian_full": lambda _: partial(gaussian_mixture, "full"),
-}
-
-
 @dataclass(frozen=True, eq=False)
-class ModelsConfig(Campaign, OfModel):
-    """Settings of a comparison of models, whose steps are the keys of `METHODS`.
+class ModelsConfig(FitCampaign):
+    """Settings of a comparison of models, whose steps are the `METHODS`.
 
-    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
-    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
+    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions.
     """
 
     folder: ClassVar[str] = "models"
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    parameters: dict[str, Any]
     n_components: int
     n_active: int
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
-    model: str = "aPPCA"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -563,21 +419,39 @@ class ModelsConfig(Campaign, OfModel):
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return settings and rows of the fit of every step; a rival takes half of a variant."""
-        rows, K = min(n_rows, self.max_rows), {"n_components": self.n_components}
-        variants = [K | variant_settings(key, self.n_active) for key in reversed(VARIANTS)]
+        rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
+        variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
         return [(variants[i % len(variants)], rows, weight) for i, weight in enumerate(weights)]
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def method(self, key: str) -> Method:
+        """Return what fits a method."""
+        from appca.models.adaptive_ppca import AdaptivePPCA
+        from appca.models.ppca import PPCA
+
+        K, L = self.n_components, self.n_active
+        if key in VARIANTS:
+            sizes = {"n_components": K, **variant_settings(key, L)}
+            return partial(ours, AdaptivePPCA, self.parameters | sizes)
+        if key in MIXTURES:
+            return partial(mixture, K, K if "common" in key else L, **MIXTURES[key])
+        others: dict[str, Method] = {
+            "ppca": partial(ours, PPCA, {"n_components": K, "random_state": 0}),
+            "fa": partial(factor_analysis, K),
+            "gaussian": partial(gaussian_mixture, "diag"),
+            "gaussian_full": partial(gaussian_mixture, "full"),
+        }
+        return others[key]
+
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits a method and scores the held-out rows."""
-        del callback
         split = split_of(dataset, self)
 
         def measure_step(step: Step, report: Report) -> list[Any]:
             try:
-                made = METHODS[step[0]](self)(split, Cap(SECONDS), report)
-            except (TimeUp, ValueError, np.linalg.LinAlgError) as error:
-                made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error) or "out of time")
+                made = self.method(step[0])(split, Cap(SECONDS, report))
+            except ValueError as error:
+                made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error))
             density = made.log_likelihood
             values = None if density is None or not np.isfinite(density).all() else density.tolist()
             seconds = round(made.seconds, 3)
@@ -599,20 +473,17 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
 
     Raises InputError when there are too few rows, or too few features vary.
     """
-    rows = sample_of(dataset.n_rows, config.max_rows, config.random_state)
+    rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
     if len(rows) < LEAST_ROWS:
         msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
         raise InputError(msg)
-    order = np.random.default_rng([config.random_state, 2]).permutation(rows)
+    order = np.random.default_rng([0, 2]).permutation(rows)
     n_test = round(HELD_OUT * len(rows))
     train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
     fitted = Preprocessing.from_dict(config.preprocessing).fit(train.X)
     X = fitted.transform(train.X)
-    variances = X.var(axis=0, dtype=np.float64)
-    vary = variances >= LEAST_VARIANCE * variances.mean()
-    squares = np.square(X[:, vary] - X[:, vary].mean(axis=0, dtype=np.float64).astype(X.dtype))
-    fourth = np.square(squares).mean(axis=0, dtype=np.float64)
-    vary[vary] = len(X) * np.square(variances[vary]) > LEAST_VARYING * fourth
+    variance, varying = _moments(X)
+    vary = (variance >= LEAST_VARIANCE * variance.mean()) & (varying > LEAST_VARYING)
     most = min(len(X) - 1, int(vary.sum()) - 1)
     if config.n_components > most:
         msg = (
@@ -658,14 +529,157 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     if not variants:
         return None
     variants = [line for line in variants if line.is_reliable] or variants
-
-    def is_as_good(line: Ranked) -> bool:
-        lead, error = difference(variants[0].fit, line.fit)
-        return lead <= CLEAR * error
-
-    level = [line for line in variants if is_as_good(line)]
+    leads = [difference(variants[0].fit, line.fit) for line in variants]
+    level = [
+        line for line, (lead, error) in zip(variants, leads, strict=True) if lead <= CLEAR * error
+    ]
     first = {PAPER: 0, ROW_SCALES: 1}
     chosen = min(level, key=lambda line: (first.get(line.key, 2), line.fit.n_parameters))
-    others = [line for line in lines if line.key not in VARIANTS]
-    lead = difference(chosen.fit, others[0].fit) if others else (np.nan, np.nan)
-    return ModelAdvice(chosen.key, len(level) == 1, others[0] if others else None, *lead)
+    rival = next((line for line in lines if line.key not in VARIANTS), None)
+    lead, error = difference(chosen.fit, rival.fit) if rival else (np.nan, np.nan)
+    return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
+
+
+# The test on hidden cells: a share of the observed cells is hidden besides those that are missing,
+# the models are fitted around both, and their predictions of hidden cells are compared with the
+# true values, in the units after preprocessing, whose scales are learned without the hidden cells.
+SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
+MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
+RIDGE, NEAR = "ridge", "near"
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, in units of the mean variance of a column
+NEIGHBOURS = 15
+FILLED_AGAIN = 3  # times that ridge starts from its own predictions
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedConfig(FitCampaign):
+    """Settings of a test on hidden cells.
+
+    `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both
+    equal it is PPCA.
+    """
+
+    folder: ClassVar[str] = "masked"
+    around_gaps: ClassVar[bool] = True
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """K and L."""
+        K = int(self.parameters["n_components"])
+        return K, int(self.parameters.get("n_active", K))
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """The model, PPCA with L and with K components, and plain methods: key to name."""
+        K, L = self.sizes
+        own = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}"} if L < K else {}
+        plain = {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
+        return {**own, EVERY: f"PCA with {K}", **plain}
+
+    def steps(self) -> list[Step]:
+        """Return every (repeat, method)."""
+        return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
+
+    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
+        """Return settings and rows of the fit of every step; plain methods take no time."""
+        rows, (K, L) = min(n_rows, MOST_MASKED), self.sizes
+        of = {OWN: (K, L), FEW: (L, L), EVERY: (K, K)}
+        cells = [(of.get(method, (K, L)), float(method in of)) for _, method in self.steps()]
+        return [({"n_components": k, "n_active": q}, rows, n) for (k, q), n in cells]
+
+    def measuring(self, dataset: Dataset) -> Measure:
+        """Return what hides cells, predicts them by one method, and returns error and number.
+
+        Raises InputError when the preprocessing needs whole rows.
+        """
+        rows = sample_of(dataset.n_rows, MOST_MASKED, 0)
+        X = dataset.X[rows]
+        missing = np.zeros(X.shape, bool) if dataset.missing is None else dataset.missing[rows]
+        options = Preprocessing.from_dict(self.preprocessing)
+
+        @lru_cache(maxsize=1)
+        def prepared(repeat: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            hidden = hide(~missing, SHARE, np.random.default_rng([0, repeat]))
+            Y = options.fit(X, missing=missing | hidden).transform(X)
+            truth, Y[missing | hidden] = Y[hidden], np.nan
+            return Y, hidden, truth
+
+        def measure_step(step: Step, _report: object) -> list[Any]:
+            Y, hidden, truth = prepared(step[0])
+            residual = truth - filled_in(step[1], Y, self)[hidden]
+            error = float(np.sqrt(np.square(residual, dtype=np.float64).mean()))
+            return [error, int(hidden.sum())]
+
+        return measure_step
+
+    def errors(self, home: Path) -> dict[str, np.ndarray]:
+        """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
+        records = sorted(self.records(home).items())
+        errors: dict[str, list[float]] = {method: [] for method in self.methods}
+        for (_, method), (error, _) in records:
+            errors[method].append(error)
+        return {method: np.array(values) for method, values in errors.items() if values}
+
+
+def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Choose a share of the observed cells (N, D) at random to be hidden, (N, D) bool.
+
+    Every column keeps at least two observed cells, so that none loses its scale.
+    """
+    cells = np.flatnonzero(observed)
+    hidden = np.zeros(observed.shape, dtype=bool)
+    hidden.flat[rng.permutation(cells)[: max(1, round(share * len(cells)))]] = True
+    hidden[:, (observed & ~hidden).sum(axis=0) < 2] = False
+    return hidden
+
+
+def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
+    """Return Y (N, D) with what a method puts into its missing cells (NaN)."""
+    from sklearn.impute import KNNImputer
+
+    from appca.models.adaptive_ppca import AdaptivePPCA
+    from appca.models.ppca import PPCA
+
+    K, L = config.sizes
+    if method == MEANS:
+        return _means(Y)
+    if method == RIDGE:
+        return ridge(Y)
+    if method == NEAR:
+        return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
+    model = (
+        AdaptivePPCA(**config.parameters) if method == OWN else PPCA(K if method == EVERY else L)
+    )
+    return np.asarray(model.fit(Y).impute(Y))
+
+
+def ridge(Y: np.ndarray) -> np.ndarray:
+    """Predict each column from all others, with the penalty that predicts hidden cells best."""
+    hidden = hide(~np.isnan(Y), SHARE, np.random.default_rng(0))
+    seen = np.where(hidden, np.nan, Y)
+
+    def error(penalty: float) -> float:
+        return float(np.square((regressed(seen, penalty) - Y)[hidden]).sum())
+
+    return regressed(Y, min(PENALTIES, key=error))
+
+
+def regressed(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
+    """Predict the missing cells of each column from all others, so many `times`.
+
+    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
+    column j given the others has the coefficients -P[j] / P[j, j].
+    """
+    gaps, filled = np.isnan(Y), _means(Y)
+    for _ in range(times):
+        centre = filled.mean(axis=0)
+        Z = filled - centre
+        covariance = Z.T @ Z / len(Z)
+        covariance[np.diag_indices_from(covariance)] += penalty * max(Z.var(), 1e-12)
+        P = np.linalg.inv(covariance)
+        filled = np.where(gaps, centre + Z - Z @ P / np.diag(P), Y)
+    return filled
+
+
+def _means(Y: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)

@@ -15,51 +15,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.words import capital, counted, percent
 
+# Raftery & Lewis (1992): estimate a quantile to within so much of its probability, this surely.
+QUANTILE, WITHIN, SURELY = 0.025, 0.005, 0.95
+BURN_IN_ERROR = 0.001  # largest distance from the stationary probability after burn-in
+_PER_VARIANCE = (NormalDist().inv_cdf((SURELY + 1) / 2) / WITHIN) ** 2  # draws that this takes
+INDEPENDENT_DRAWS = math.ceil(QUANTILE * (1 - QUANTILE) * _PER_VARIANCE)
 LEAST_LENGTH = 10
 
 
-class Goal(NamedTuple):
-    """Estimate the q-quantile to within r of its probability, with probability s."""
-
-    q: float = 0.025
-    r: float = 0.005
-    s: float = 0.95
-    burn_in_error: float = 0.001  # largest distance from the stationary probability after burn-in
-
-    def draws(self, variance: float) -> int:
-        """Return the draws that reach the goal where the mean of n has variance / n."""
-        half_width = NormalDist().inv_cdf((self.s + 1) / 2)  # of the central s of a normal
-        return math.ceil(variance * (half_width / self.r) ** 2)
-
-
-DEFAULT = Goal()
-
-
 class Requirement(NamedTuple):
-    """What a chain needs, in sweeps of that chain."""
+    """What a chain needs, in sweeps of that chain; a guess below `INDEPENDENT_DRAWS` of them."""
 
-    thin: int
     burn_in: int
     total: int  # sweeps to keep after burn-in
-    least: int  # independent draws would need
-    dependence: float  # (burn_in + total) / least; above 5 is a reason to worry
-    enough: bool  # whether the chain was at least `least` long, so that the rest can be trusted
+    dependence: float  # times more draws than if they were independent; above 5 is a worry
 
 
-def raftery_lewis(draws: ArrayLike, goal: Goal = DEFAULT) -> Requirement:
-    """Judge one chain of a scalar, draws (n,).
-
-    Raises ValueError when the draws are fewer than 10 or never change.
-    """
+def raftery_lewis(draws: ArrayLike) -> Requirement:
+    """Judge one chain of a scalar: draws (n,), at least 10 and not all the same."""
     x = np.asarray(draws, dtype=np.float64)
-    if x.ndim != 1 or len(x) < LEAST_LENGTH or x.min() == x.max():
-        msg = (
-            f"draws must be one chain of at least {LEAST_LENGTH} numbers, not all the same; "
-            f"got shape {x.shape}: pass a single quantity of a single chain."
-        )
-        raise ValueError(msg)
-    below = x <= np.quantile(x, goal.q)
-    if below.all():  # a discrete quantity may have its smallest value more often than q
+    below = x <= np.quantile(x, QUANTILE)
+    if below.all():  # a discrete quantity may have its smallest value more often than that
         below = x <= x.min()
     thin = thinning(below)
     z = below[::thin]
@@ -67,7 +43,7 @@ def raftery_lewis(draws: ArrayLike, goal: Goal = DEFAULT) -> Requirement:
     before, after = z[:-1], z[1:]
     alpha = max((~before & after).sum(), 0.5) / max((~before).sum(), 1)
     beta = max((before & ~after).sum(), 0.5) / max(before.sum(), 1)
-    return required(float(alpha), float(beta), len(x), thin, goal)
+    return required(float(alpha), float(beta), thin)
 
 
 def thinning(below: NDArray[np.bool_]) -> int:
@@ -97,21 +73,17 @@ def memory_statistic(z: NDArray[np.int64]) -> float:
     return float(2 * (n[seen] * np.log(n[seen] / expected[seen])).sum())
 
 
-def required(
-    alpha: float, beta: float, n_draws: int, thin: int = 1, goal: Goal = DEFAULT
-) -> Requirement:
+def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
     """Turn the rates of leaving the two states of a chain into burn-in and length.
 
     The distance from stationarity falls like (1 - alpha - beta)^m, and the mean of n steps has
     variance alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
     """
     both, memory = alpha + beta, abs(1 - alpha - beta)
-    ratio = goal.burn_in_error * both / max(alpha, beta)
-    steps = math.log(ratio) / math.log(memory) if 0 < memory < 1 else 0.0
-    burn_in = math.ceil(steps) * thin
-    total = goal.draws(alpha * beta * (2 - both) / both**3) * thin
-    least = goal.draws(goal.q * (1 - goal.q))
-    return Requirement(thin, burn_in, total, least, (burn_in + total) / least, n_draws >= least)
+    ratio = BURN_IN_ERROR * both / max(alpha, beta)
+    burn_in = math.ceil(math.log(ratio) / math.log(memory) if 0 < memory < 1 else 0.0) * thin
+    total = math.ceil(alpha * beta * (2 - both) / both**3 * _PER_VARIANCE) * thin
+    return Requirement(burn_in, total, (burn_in + total) / INDEPENDENT_DRAWS)
 
 
 Draws = NDArray[np.float64]
@@ -171,7 +143,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
         traces |= {name: least} if shared else ends
     if "occupancy" in posterior:
         for k, rows in enumerate(np.moveaxis(np.asarray(posterior["occupancy"]), -1, 0)):
-            traces[f"rows of the {_ordinal(k + 1)}most used component"] = rows
+            traces[f"rows of the component ranked {k + 1} by use"] = rows
     if "shared" in posterior:
         traces["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
     return {name: np.asarray(draws, dtype=np.float64) for name, draws in traces.items()}
@@ -181,28 +153,24 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     """Judge every invariant quantity that moves.
 
     One that is the same in all draws of all chains is left out: nothing can be said about it, or
-    it was held fixed.
+    it was held fixed. R-hat is rank-normalised, or plain for a quantity of two values, of which
+    folding about the median may leave one.
     """
     from appca.models.chains import load_arviz
 
-    arviz = load_arviz()
-    diagnoses = []
+    arviz, diagnoses = load_arviz(), []
     for name, draws in invariants(posterior).items():
         if draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0:
             continue
+        with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move give inf
+            r_hat = float(arviz.rhat(draws))
+            if not np.isfinite(r_hat):
+                r_hat = float(arviz.rhat(draws, method="split"))
+        bulk, tail = (float(arviz.ess(draws, method=method)) for method in ("bulk", "tail"))
         moving = [chain for chain in draws if len(chain) >= LEAST_LENGTH and np.ptp(chain) > 0]
-        asked = [raftery_lewis(chain) for chain in moving]
-        diagnoses.append(
-            Diagnosis(
-                name,
-                float(draws.mean()),
-                float(draws.std()),
-                _r_hat(arviz, draws),
-                float(arviz.ess(draws, method="bulk")),
-                float(arviz.ess(draws, method="tail")),
-                max(asked, key=lambda r: r.burn_in + r.total, default=None),
-            )
-        )
+        asked = max(map(raftery_lewis, moving), key=lambda r: r.burn_in + r.total, default=None)
+        moments = float(draws.mean()), float(draws.std())
+        diagnoses.append(Diagnosis(name, *moments, r_hat, bulk, tail, asked))
     return diagnoses
 
 
@@ -223,21 +191,19 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     from appca.models.chains import levels
 
     checks = []
-    numbers = posterior.get("n_components")
-    if numbers is not None:
-        used = most_frequent(numbers_in_use(posterior))
-        full = bool((np.asarray(numbers) == most).all())
-        why = f"Every draw uses all {most} components there may be; allow more and fit again."
-        room = f"{used} components are used by at least 5% of rows, in most draws."
-        checks.append(
-            Check("doubtful", f"All {most} used", why) if full else Check("good", "K found", room)
-        )
-    density = posterior.get("log_posterior")
-    if density is not None:
-        told = levels(np.asarray(density))
-        n, counted = len(told.counts), int(told.counts.sum())
-        if counted < n:
-            checks.append(Check("doubtful", f"{counted} of {n} chains count", told.why))
+    if "n_components" in posterior:
+        if (np.asarray(posterior["n_components"]) == most).all():
+            why = f"Every draw uses all {most} components there may be; allow more and fit again."
+            checks.append(Check("doubtful", f"All {most} used", why))
+        else:
+            used = most_frequent(numbers_in_use(posterior))
+            why = f"{used} components are used by at least 5% of rows, in most draws."
+            checks.append(Check("good", "K found", why))
+    if "log_posterior" in posterior:
+        told = levels(np.asarray(posterior["log_posterior"]))
+        n, n_counted = len(told.counts), int(told.counts.sum())
+        if n_counted < n:
+            checks.append(Check("doubtful", f"{n_counted} of {n} chains count", told.why))
         elif n > 1:
             checks.append(Check("good", f"All {n} chains count", told.why))
     return checks
@@ -261,25 +227,24 @@ def of_chains(
     """Check whether the chains agree, from which starts, and whether there are enough draws.
 
     `apart` is what `starts_apart` says: whether they were asked to agree from different starts.
+    What cannot be computed, as of a chain that never moves, counts as the worst.
     """
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
-    most = max(diagnoses, key=lambda d: _or_worst(d.r_hat, np.inf))
-    fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
-    r_hat = _or_worst(most.r_hat, np.inf)
-    ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
-    if r_hat > SUSPECT_R_HAT:
-        told = "a chain never moves, so that R-hat cannot be computed"
-        if np.isfinite(r_hat):
-            told = f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
-        why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
-        checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
-    elif r_hat > LARGEST_R_HAT:
-        why = f"R-hat of the {most.name} is {r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
+    most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
+    fewest = min(diagnoses, key=lambda d: np.nan_to_num(min(d.ess_bulk, d.ess_tail)))
+    ess, wanted = np.nan_to_num(min(fewest[4:6])), LEAST_ESS_PER_CHAIN * n_chains
+    if most.r_hat <= LARGEST_R_HAT:
+        checks = [Check("good", "Chains agree", f"R-hat is at most {most.r_hat:.3f}.")]
+    elif most.r_hat <= SUSPECT_R_HAT:
+        why = f"R-hat of the {most.name} is {most.r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         checks = [Check("doubtful", "Chains nearly agree", why)]
     else:
-        checks = [Check("good", "Chains agree", f"R-hat is at most {r_hat:.3f}.")]
-    wanted = LEAST_ESS_PER_CHAIN * n_chains
+        told = "a chain never moves, so that R-hat cannot be computed"
+        if np.isfinite(most.r_hat):
+            told = f"R-hat {most.r_hat:.2f}, should be below {LARGEST_R_HAT}"
+        why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
+        checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
     if ess >= wanted:
         why = f"Every quantity has at least {ess:.0f} effective draws."
         checks.append(Check("good", "Enough draws", why))
@@ -304,14 +269,14 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how sure the rows' choices of components are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBT))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
-    level: Level = "good" if doubtful <= MOST_DOUBTFUL else "doubtful"
-    checks = [Check(level, "Choices clear" if level == "good" else "Choices unsure", why)]
-    if repeated:
-        why = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
-        checks.append(Check("doubtful", f"{repeated:,} repeated", why))
-    else:
-        checks.append(Check("good", "No repeated rows", "Every row is different."))
-    return checks
+    clear, alone = doubtful <= MOST_DOUBTFUL, "Every row is different."
+    twice = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
+    return [
+        Check("good", "Choices clear", why) if clear else Check("doubtful", "Choices unsure", why),
+        Check("doubtful", f"{repeated:,} repeated", twice)
+        if repeated
+        else Check("good", "No repeated rows", alone),
+    ]
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
@@ -319,24 +284,19 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
 
     `burn_in` is what the chains made, in kept draws; by default it is enough for anything.
     """
-    wanted = LEAST_ESS_PER_CHAIN * n_chains
-    asked = diagnosis.raftery_lewis
-    short = {
-        "r_hat": not _or_worst(diagnosis.r_hat, np.inf) <= LARGEST_R_HAT,
-        "ess_bulk": _or_worst(diagnosis.ess_bulk, 0.0) < wanted,
-        "ess_tail": _or_worst(diagnosis.ess_tail, 0.0) < wanted,
-        "burn_in": asked is not None and asked.burn_in > burn_in,
-        "dependence": asked is not None and asked.dependence > WORRYING_DEPENDENCE,
+    wanted, asked = LEAST_ESS_PER_CHAIN * n_chains, diagnosis.raftery_lewis
+    enough = {  # False of NaN
+        "r_hat": diagnosis.r_hat <= LARGEST_R_HAT,
+        "ess_bulk": diagnosis.ess_bulk >= wanted,
+        "ess_tail": diagnosis.ess_tail >= wanted,
+        "burn_in": asked is None or asked.burn_in <= burn_in,
+        "dependence": asked is None or asked.dependence <= WORRYING_DEPENDENCE,
     }
-    return {name for name, fails in short.items() if fails}
+    return {name for name, is_enough in enough.items() if not is_enough}
 
 
 def of_climb(
-    log_likelihoods: ArrayLike,
-    n_rows: int,
-    reason: str,
-    tol: float | None,
-    at_floor: float = 0.0,
+    log_likelihoods: ArrayLike, n_rows: int, reason: str, tol: float | None, at_floor: float = 0.0
 ) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
@@ -344,28 +304,36 @@ def of_climb(
     gain in nats per row below which it stops, and `at_floor` the share of features whose noise
     variance is at its floor.
     """
-    curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
-    passes = counted(len(curve), "iteration")
-    last, still = (_last(curve, tol, verb) for verb in ("gained", "still gained"))
     if "floor" in reason:
         why = (
             "The components reproduce the rows almost exactly, so likelihoods mean little: lower K "
             "or L, or look for repeated rows."
         )
         return [Check("doubtful", "Noise at its floor", why)]
-    if reason.startswith("closed form"):
-        check = Check("good", "Solved exactly", "There is nothing to converge.")
-    elif reason.startswith("converged"):
-        why = f"{capital(last)}. A few other starts tell whether it is the best."
-        check = Check("good", f"Converged in {passes}", why)
-    elif reason.startswith("reached max_iter"):
-        why = f"It stopped at the {passes} allowed; {still}. Allow more."
-        check = Check("bad", "Not converged", why)
-    elif reason.startswith("stopped by"):
-        why = f"Stopped by hand after {passes}; {still}."
-        check = Check("doubtful", "Stopped early", why)
-    else:
-        check = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
+    curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
+    passes = counted(len(curve), "iteration")
+    last = still = "there were too few to see what the last ones gained"
+    if len(curve) > LAST_PASSES:
+        gain = f"{_plain(curve[-1] - curve[-1 - LAST_PASSES])} nats per row"
+        if tol is not None:
+            gain += f", where less than {_plain(tol)} counts as converged"
+        last, still = (f"the last {LAST_PASSES} {how} {gain}" for how in ("gained", "still gained"))
+    endings = {
+        "closed form": Check("good", "Solved exactly", "There is nothing to converge."),
+        "converged": Check(
+            "good",
+            f"Converged in {passes}",
+            f"{capital(last)}. A few other starts tell whether it is the best.",
+        ),
+        "reached max_iter": Check(
+            "bad", "Not converged", f"It stopped at the {passes} allowed; {still}. Allow more."
+        ),
+        "stopped by": Check(
+            "doubtful", "Stopped early", f"Stopped by hand after {passes}; {still}."
+        ),
+        "": Check("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
+    }
+    ended = next(check for begin, check in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
     if at_floor > MOST_AT_FLOOR:
         why = (
@@ -374,42 +342,9 @@ def of_climb(
             "fewer components, it would be an estimate."
         )
         free = Check("doubtful", f"Noise of {percent(at_floor)} at its floor", why)
-    return [check, free]
-
-
-def _ordinal(rank: int) -> str:
-    """Write 1 as nothing, 2 as "2nd ", as in "the 2nd most used"."""
-    if rank == 1:
-        return ""
-    teen = rank % 100 in (11, 12, 13)
-    ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank}{ending} "
+    return [ended, free]
 
 
 def _plain(value: float) -> str:
     """Write a number with two digits that count, never as a power of ten."""
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
-
-
-def _last(curve: Draws, tol: float | None, gained: str) -> str:
-    """Say what the last iterations of a curve, in nats per row, brought."""
-    if len(curve) <= LAST_PASSES:
-        return "there were too few to see what the last ones gained"
-    limit = "" if tol is None else f", where less than {_plain(tol)} counts as converged"
-    gain = _plain(curve[-1] - curve[-1 - LAST_PASSES])
-    return f"the last {LAST_PASSES} {gained} {gain} nats per row{limit}"
-
-
-def _r_hat(arviz: Any, draws: Draws) -> float:
-    """Rank-normalised R-hat; the plain split one for a quantity that only takes two values.
-
-    Folding two values about their median may leave one, of which nothing can be said.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains that never move give inf
-        ranked = float(arviz.rhat(draws))
-        return ranked if np.isfinite(ranked) else float(arviz.rhat(draws, method="split"))
-
-
-def _or_worst(value: float, worst: float) -> float:
-    """Count what cannot be computed as the worst: a chain that never moves, say."""
-    return value if np.isfinite(value) else worst

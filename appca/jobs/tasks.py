@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, Measure, Step
+from appca.analysis.campaign import Campaign, FitCampaign, Measure, Report, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import Cap, ModelsConfig, Report, RivalProjection, Split, TimeUp
-from appca.analysis.fitted import OfModel
+from appca.analysis.compare import Cap, MaskedConfig, Method, ModelsConfig, RivalProjection, Split
 from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
-from appca.analysis.masked import MaskedConfig
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -315,7 +313,8 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     before = np.cumsum(shares) - shares
 
     def report(place: int, share: float) -> None:
-        progress.at(config.stage(place), float(before[place] + share * shares[place]))
+        done = float(before[place] + share * shares[place])
+        progress.at(f"fit {place + 1} of {len(shares)}", done)
 
     config.complete(dataset, context.home, report)
     return {kind: config.id}
@@ -326,7 +325,7 @@ def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
     if isinstance(config, QualityConfig):
         n, rows = len(config.steps()), config.rows or n_rows
         return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
-    assert isinstance(config, OfModel)
+    assert isinstance(config, FitCampaign)
     width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
     guesses: dict[str, float] = {}
     seconds = []
@@ -358,7 +357,7 @@ class MethodWork(NamedTuple):
     title: str
     size: int  # numbers of a row's scores
     used: int  # of them not zero
-    fit: Callable[[Split, Cap, Report], RivalProjection]
+    fit: Method
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,9 +396,8 @@ class QualityConfig(Campaign):
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 
-    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+    def measuring(self, dataset: Dataset) -> Measure:
         """Return what measures a method; see `measured`."""
-        del callback
         split, by_key = split_of(dataset, self), {method.key: method for method in methods(self)}
         column = split.dataset.class_column
         # a label with about as many values as there are rows is no class
@@ -436,9 +434,7 @@ def measured(
     line |= {"note": "", "seconds": None, "n_neighbors": k}
     del line["fit"]
     try:
-        made = method.fit(split, Cap(seconds), lambda share: report(share / 2))
-    except TimeUp:
-        return line | {"note": f"not finished within {seconds:g} s"}
+        made = method.fit(split, Cap(seconds, lambda share: report(share / 2)))
     except ValueError as error:
         return line | {"note": str(error).partition("\n")[0]}
     near = compare_neighbours(
@@ -464,18 +460,14 @@ def methods(config: QualityConfig) -> list[MethodWork]:
         fit = partial(compare.ours, PPCA, {"n_components": q, "random_state": 0})
         return MethodWork(key, "Probabilistic PCA", q, q, fit)
 
-    sparse, codes = "Sparse PCA (scikit-learn)", "Dictionary learning + OMP (scikit-learn)"
-    factors, kl = "Factor analysis (scikit-learn)", k * active
+    factors, mixtures = "Factor analysis (scikit-learn)", partial(compare.mixture, k, active)
     plain = [ppca("ppca_l", active)] if active < k else []
     return [
         MethodWork("own", MODELS[run.model].title, k, active, this_fit),
         *([] if run.model == "PPCA" else [*plain, ppca("ppca_k", k)]),
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(compare.pca, k)),
         MethodWork("fa", factors, k, k, partial(compare.factor_analysis, k)),
-        MethodWork("mixture", "Mixture of PPCA", kl, active, partial(compare.mixture, k, active)),
-        MethodWork("subspaces", "K-subspaces", kl, active, partial(compare.subspaces, k, active)),
-        MethodWork("sparse", sparse, k, k, partial(compare.sparse_pca, k)),
-        MethodWork("dictionary", codes, k, active, partial(compare.dictionary, k, active)),
+        MethodWork("mixture", "Mixture of PPCA", k * active, active, mixtures),
         MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(compare.pca, 2)),
         MethodWork("umap", "UMAP", 2, 2, compare.umap),
     ]

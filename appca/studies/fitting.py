@@ -106,18 +106,17 @@ def crowded_panels(
     """
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
-    members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
     rows: list[Row] = [
         {
             "subspace": title(panel.components),
-            "rows": panel.n_rows,
-            "classes": len(np.unique(codes[members[panel.components]])),
-            "panel_accuracy": panel.panel.value,
-            "panel_error": panel.panel.error,
-            "pca_same_rows": panel.same_rows.value,
-            "pca_all_rows": panel.all_rows.value,
+            "rows": len(panel.rows),
+            "classes": len(np.unique(codes[panel.rows])),
+            "panel_accuracy": own.value,
+            "panel_error": own.error,
+            "pca_same_rows": same.value,
+            "pca_all_rows": every.value,
         }
-        for panel in sorted(crowdings, key=lambda panel: panel.components)
+        for panel, own, same, every in sorted(crowdings, key=lambda found: found[0].components)
     ]
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     return rows, arrays | {"pca": principal, "codes": codes, "names": np.array(names)}

@@ -1,6 +1,7 @@
-"""Tabs of the page Check: Choose K and L, stability, and Which model."""
+"""Tabs of the page Check: Choose K and L, stability, Which model, and hidden cells."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,21 +9,20 @@ import streamlit as st
 
 from appca.analysis import choose
 from appca.analysis.campaign import MOST_ROWS, Campaign
-from appca.analysis.choose import (
-    MODELS,
-    Cell,
-    GridConfig,
-    GridTable,
-    Stability,
-    StabilityConfig,
-)
+from appca.analysis.choose import MODELS, Cell, GridConfig, GridTable, StabilityConfig
 from appca.analysis.compare import (
     CLEAR,
+    EVERY,
+    MEANS,
     METHODS,
+    OWN,
     PAPER,
+    REPEATS,
+    SHARE,
     SWITCHES,
     VARIANTS,
     HeldOutFit,
+    MaskedConfig,
     ModelAdvice,
     ModelsConfig,
     Ranked,
@@ -30,17 +30,19 @@ from appca.analysis.compare import (
     ranked_models,
     variant_settings,
 )
-from appca.analysis.components import IDENTIFIED, ROUGHLY, identification
-from appca.analysis.fitted import FittedRun
-from appca.analysis.subspaces import ranked, title
+from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
+from appca.analysis.components import IDENTIFIED, ROUGHLY
+from appca.analysis.tables import csv_bytes, free_name
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
-from appca.runs.fit import estimate_seconds
+from appca.runs.fit import estimate_seconds, fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import LEARNED, RunConfig, defaults, suited
 from appca.runs.run import MODELS as ALL_MODELS
+from appca.storage.identity import digest_of
 from appca.ui import kit, state
+from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
 from appca.ui.kit import tag, words
 from appca.ui.state import KEYS, guarded
@@ -50,12 +52,13 @@ Place = st.delta_generator.DeltaGenerator
 LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
-K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
 MOST_K = 100
 LONG = 120.0  # seconds a grid may take by default; else every second K is left out
-SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
-HELP_FOLDS = "Each part of the rows is held back once. More folds tell smaller differences apart."
-HELP_ROWS = "Of more rows a random sample is used."
+LINE: dict[str, Any] = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
+HELP = {
+    "n_folds": "Each part of the rows is held back once. More tell smaller differences apart.",
+    "max_rows": "Of more rows a random sample is used.",
+}
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others; "
     "preprocessing is learned from the fitted part alone. Cells are compared fold by fold. If the "
@@ -78,17 +81,14 @@ def start_button(dataset: Dataset, config: Campaign, kind: str, label: str, **mo
 
 def is_offered() -> bool:
     """Whether the model has a grid; if not, say so and offer to switch."""
-    if is_stability_offered():
+    if state.config().model in MODELS:
         return True
     kit.answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
     with st.container(horizontal=True):
         for other in MODELS:
-            st.button(
-                f"Switch to {ALL_MODELS[other].title.lower().replace('ppca', 'PPCA')}",
-                key=f"choose_model_{other}",
-                on_click=guarded(state.set_model),
-                args=[other],
-            )
+            title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
+            switch = {"on_click": guarded(state.set_model), "args": [other]}
+            st.button(f"Switch to {title}", key=f"choose_model_{other}", **switch)
     return False
 
 
@@ -113,101 +113,65 @@ def by_em(now: RunConfig) -> dict[str, Any]:
 def settings(dataset: Dataset) -> GridConfig | None:
     """Draw the settings and return the grid they describe; None where they describe none."""
     now = state.config()
-    asked = _asked(dataset, now)
-    rows = min(dataset.n_rows, asked["max_rows"])
-    train = rows - -(-rows // asked["n_folds"])
-    most = min(state.most_components(now, dataset), MOST_K, train - 1)
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    ranges: dict[str, tuple[int, ...]] = {}
-    with _line():
-        for name, label in (("k_from", "K from"), ("k_to", "to"), ("k_step", "step")):
-            _number(label, name, asked, (1, most))
-    with _line():
-        for name, label in (("l_from", "L from"), ("l_to", "to")):
-            _number(label, name, asked, (1, most))
-    with _line():
-        _number("Folds", "n_folds", asked, (2, min(20, dataset.n_rows)), HELP_FOLDS)
-        _number("Most rows", "max_rows", asked, (4, 10_000_000), HELP_ROWS)
-    for size in "kl":  # a range may be typed the other way round
-        first, last = sorted((asked[f"{size}_from"], asked[f"{size}_to"]))
-        ranges[size] = tuple(range(first, last + 1, asked["k_step"] if size == "k" else 1))
+    scope = digest_of([now.dataset, now.model, now.preprocessing])
+    if f"choose_k_to-{scope}" not in st.session_state:
+        for name, value in _usual(dataset, now).items():
+            st.session_state[f"choose_{name}-{scope}"] = value
+
+    def asked(name: str) -> int:
+        return int(st.session_state[f"choose_{name}-{scope}"])
+
+    def ask(label: str, name: str, least: int, most: int) -> int:
+        key = f"choose_{name}-{scope}"
+        st.session_state[key] = min(max(asked(name), least), most)
+        look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
+        return int(st.number_input(label, least, most, key=key, **look))
+
+    rows = min(dataset.n_rows, asked("max_rows"))
+    train = rows - -(-rows // asked("n_folds"))
+    most = min(state.most_components(now, dataset), MOST_K, train - 1)
+    with st.container(**LINE):
+        ks = sorted([ask("K from", "k_from", 1, most), ask("to", "k_to", 1, most)])
+        step = ask("step", "k_step", 1, most)
+    with st.container(**LINE):
+        ls = sorted([ask("L from", "l_from", 1, most), ask("to", "l_to", 1, most)])
+    with st.container(**LINE):
+        n_folds = ask("Folds", "n_folds", 2, min(20, dataset.n_rows))
+        max_rows = ask("Most rows", "max_rows", 4, 10_000_000)
     kit.gaps_note(dataset, "The fits of the grid")
+    ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
+    of = now.dataset, now.preprocessing, now.model, by_em(now)
     try:
-        return GridConfig(
-            dataset=dataset.digest,
-            preprocessing=now.preprocessing,
-            model=now.model,
-            parameters=by_em(now),
-            components=ranges["k"],
-            actives=ranges["l"],
-            n_folds=asked["n_folds"],
-            max_rows=asked["max_rows"],
-            random_state=asked["seed"],
-        )
+        return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
     except InputError as error:
         st.error(kit.markdown(str(error)))
         return None
 
 
-def _line() -> Place:
-    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-
-
-def _number(
-    label: str, name: str, asked: dict[str, int], limits: tuple[int, int], help_text: str = ""
-) -> None:
-    asked[name] = min(max(asked[name], limits[0]), limits[1])
-    key = f"choose_{name}"
-    st.session_state[key] = asked[name]
-
-    @guarded
-    def changed() -> None:
-        asked[name] = int(st.session_state[key])
-
-    wide = 118 if name in {"max_rows", "n_folds", "k_step"} else 98
-    st.number_input(label, *limits, key=key, help=help_text or None, width=wide, on_change=changed)
-
-
-def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return the numbers last asked for; else those of the address, of the last grid, or usual."""
-    settings_asked: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
-    same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
-    if same not in settings_asked:
-        mine = (now.dataset, now.model, now.preprocessing)
-        earlier = GridConfig.earlier(home(), st.query_params.get(ADDRESS))
-        grids = (c for c in earlier if (c.dataset, c.model, c.preprocessing) == mine)
-        settings_asked[same] = _usual(dataset, now)
-        if (last := next(grids, None)) is not None:
-            ks, ls = last.components, last.actives
-            settings_asked[same] = {
-                "k_from": ks[0],
-                "k_to": ks[-1],
-                "k_step": ks[1] - ks[0] if len(ks) > 1 else 1,  # the first of unequal steps
-                "l_from": ls[0],
-                "l_to": ls[-1],
-                "n_folds": last.n_folds,
-                "max_rows": last.max_rows,
-                "seed": last.random_state,
-            }
-    return settings_asked[same]
-
-
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return a first grid: K to 12 and L to 4 as far as the data allow, coarser where slow."""
-    folds = min(3, dataset.n_rows)
-    rows = min(dataset.n_rows, MOST_ROWS)
-    most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
-    k_from, k_to = min(K_DEFAULT[0], most), min(K_DEFAULT[1], most)
-    parameters = by_em(now) | {"n_components": (k_from + k_to + 1) // 2, "n_active": 1}
-    middle = RunConfig(now.dataset, now.preprocessing, now.model, parameters)
-    cells = (k_to - k_from + 1) * L_DEFAULT[1] * folds
-    slow = cells * estimate_seconds(rows, dataset.n_features, middle) > LONG
-    step = 2 if slow and k_to - k_from > 4 else 1
-    asked = {"k_from": k_from, "k_to": k_to, "k_step": step, "l_from": 1}
-    asked |= {"l_to": min(L_DEFAULT[1], most), "n_folds": folds}
-    return asked | {"max_rows": MOST_ROWS, "seed": 0}
+    """Return the numbers of the grid of the address, or of the last one; else of a first grid.
+
+    That has K to 12 and L to 4 as far as the data allow, and every second K where it is slow.
+    """
+    mine = (now.dataset, now.model, now.preprocessing)
+    for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
+        if (last.dataset, last.model, last.preprocessing) == mine:
+            ks, ls, folds, rows = last.components, last.actives, last.n_folds, last.max_rows
+            step = ks[1] - ks[0] if len(ks) > 1 else 1  # the first of unequal steps
+            break
+    else:
+        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, MOST_ROWS)
+        most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
+        ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
+        middle = by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
+        fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
+        seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
+        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), MOST_ROWS
+    numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
+    return numbers | {"n_folds": folds, "max_rows": rows}
 
 
 def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
@@ -221,66 +185,59 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     if kit.follow(config.id, "choose_cancel", told, live):
         return
     measures, steps = config.measures(home()), config.steps()
-    table = choose.table(config, measures)
-    done = len(measures)
+    table, done = choose.table(config, measures), len(measures)
     if done < len(steps):
         with place:
             if done:
                 kit.answer(f"{done:,} of {len(steps):,} fits are done")
             else:
-                kit.answer(
-                    "Which K and L?", "Each choice is judged by rows that the fit has not seen."
-                )
+                held_out = "Each choice is judged by rows that the fit has not seen."
+                kit.answer("Which K and L?", held_out)
         with buttons:
-            label = "Go on" if done else f"Compare {len(config.order())} choices"
+            label = "Go on" if done else f"Compare {len(steps) // config.n_folds} choices"
             start_button(dataset, config, "grid", label, done=done, widget="choose_start")
-    if np.isfinite(table.log_likelihood).any():
+    if np.isfinite(table.log_likelihood.mean(axis=-1)).any():
         draw(config, table, place, buttons)
     else:
         filling(table)
-    out = [
-        f"K = {k}, L = {active}"
-        for k in config.components
-        for active in config.actives
-        if active <= k and not config.is_exact(k, active)
-    ]
+    every = [(k, active) for k in config.components for active in config.actives if active <= k]
+    out = [f"K = {k}, L = {active}" for k, active in every if (k, active) not in config.cells]
     if out:
         more = f" and {len(out) - 6:,} more." if len(out) > 6 else "."
         text = "Left out, too many choices of factors to be exact: "
         st.caption(text + "; ".join(out[:6]) + more)
     if done == len(steps):
-        seconds = sum(measure.seconds for measure in measures.values())
+        seconds = duration(sum(measure.seconds for measure in measures.values()))
         rows = min(dataset.n_rows, config.max_rows)
-        fits = counted(done, "fit")
-        st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
+        st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
 
 
 def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     """Draw the measurements, and at its place the answer that they give so far."""
-    best = choose.suggest(grid, choose.advise(grid), state.config().n_active or 2)
-    if best is not None:
-        k, active = best.cell
-        with place:
-            kit.answer(f"Try K = {k} and L = {active}", best.reason)
-        with buttons:
-            now = state.config()
-            st.button(
-                f"Adopt {k} and {active}",
-                key="choose_adopt",
-                type="primary",
-                disabled=(now.k, now.n_active) == (k, active),
-                on_click=guarded(state.set_parameters),
-                kwargs={"n_components": k, "n_active": active},
-            )
-            with st.popover("Why?"):
-                st.markdown(WHY_HELD_OUT)
+    now = state.config()
+    best = choose.advise(grid, now.n_active or 2)
+    assert best is not None  # a cell is measured
+    k, active = best.cell
+    with place:
+        kit.answer(f"Try K = {k} and L = {active}", best.reason)
+    with buttons:
+        st.button(
+            f"Adopt {k} and {active}",
+            key="choose_adopt",
+            type="primary",
+            disabled=(now.k, now.n_active) == (k, active),
+            on_click=guarded(state.set_parameters),
+            kwargs={"n_components": k, "n_active": active},
+        )
+        with st.popover("Why?"):
+            st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
         measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
         picture = _picture(grid, kit.one_of("Fit to unseen rows", measures, "choose_measure"))
         clicked = st.plotly_chart(
-            plots.heat_map(picture, best and best.cell),
+            plots.heat_map(picture, best.cell),
             key=f"choose_map-{config.id}-{picture.smaller_is_better}",
             on_select="rerun",
             selection_mode="points",
@@ -289,13 +246,12 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
         st.caption("Outlined: suggested. Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
-        kit.chart(plots.by_budget(picture, best and best.cell), "choose_curves")
-    if best is not None:
-        st.html(kit.numbers(_numbers(grid, best.cell)))
+        kit.chart(plots.by_budget(picture, best.cell), "choose_curves")
+    st.html(kit.numbers(_numbers(grid, best.cell)))
     points = clicked["selection"]["points"]
     if points:  # Explore shows the K and L of the cell
-        k, active = points[0]["customdata"][:2]
-        state.set_parameters(n_components=int(k), n_active=int(active))
+        k, active = map(int, points[0]["customdata"][:2])
+        state.set_parameters(n_components=k, n_active=active)
         st.switch_page(EXPLORE)
 
 
@@ -316,29 +272,21 @@ def filling(grid: GridTable) -> None:
 
 def _numbers(grid: GridTable, cell: Cell) -> list[kit.Number]:
     """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
-    i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
+    (K, L), (more, share) = cell, choose.gain(grid, cell)
+    i, j = grid.components.index(K), grid.actives.index(L)
     likelihood = float(grid.log_likelihood[i, j].mean())
-    told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
-    more = float(choose.gain(grid)[i, j].mean())
-    share = choose.closed(grid)[i, j]
+    told = [(fixed(likelihood), f"nats per row at {K} and {L}")]
     if np.isfinite(more):
-        told.append((f"+{fixed(more)}", f"nats over PCA with {cell[1]}"))
+        told.append((f"+{fixed(more)}", f"nats over PCA with {L}"))
     if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
+        told.append((percent(share), f"of what PCA with all {K} gains"))
     else:
         told.append((number(grid.error[i, j].mean()), "squared error per feature"))
     return told
 
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
-REPEATS = 8
-MOST_PANELS = 6  # the fullest, that are told of
 NEWS = 0.01  # nats per row; smaller gains over the fit in use are rounding and early stops
-
-
-def is_stability_offered() -> bool:
-    """Whether the model can be fitted again for this."""
-    return state.config().model in MODELS
 
 
 def section(dataset: Dataset, shown: Shown) -> None:
@@ -346,21 +294,13 @@ def section(dataset: Dataset, shown: Shown) -> None:
     now = state.config()
     st.caption("The model in use, fitted again: components that return belong to the data.")
     kit.gaps_note(dataset, "These fits, the reference among them,")
-    with _line():
-        way = st.selectbox(
-            "Fit again with",
-            list(WAYS),
-            format_func=WAYS.__getitem__,
-            key="stability_way",
-            width=250,
-            persist_state="session",
-        )
-        repeats = st.number_input(
-            "Times", 2, 100, REPEATS, key="stability_repeats", width=118, persist_state="session"
-        )
-    config = StabilityConfig(
-        now.dataset, now.preprocessing, now.model, by_em(now), way, int(repeats)
-    )
+    with st.container(**LINE):
+        named = {"format_func": WAYS.__getitem__, "key": "stability_way", "width": 250}
+        way = st.selectbox("Fit again with", list(WAYS), **named, persist_state="session")
+        look = {"key": "stability_repeats", "width": 118}
+        repeats = st.number_input("Times", 2, 100, 8, **look, persist_state="session")
+    of = now.dataset, now.preprocessing, now.model, by_em(now)
+    config = StabilityConfig(*of, way, int(repeats))
     if kit.follow(config.id, cancel="stability_cancel"):
         return
     stability = config.outcome(home())
@@ -369,11 +309,11 @@ def section(dataset: Dataset, shown: Shown) -> None:
         start_button(dataset, config, "stability", label, primary=False)
     if stability is None:
         return
-    same = shown.config.parameters == config.parameters and dataset.n_rows <= config.max_rows
-    if same:  # the reference is the fit on screen, so its components can be numbered as there
-        numbered = stability.cosines[:, list(shown.numbering.order)]
-        stability = stability._replace(cosines=numbered)
-    means = stability.cosines.mean(axis=0)
+    cosines = stability.cosines
+    if shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS:
+        # the reference is the fit on screen, so its components can be numbered as there
+        cosines = cosines[:, list(shown.numbering.order)]
+    means = cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
     ahead = float(stability.log_likelihoods.max() - stability.reference)
     level: kit.Level = "good" if kept == len(means) else "doubtful"
@@ -381,20 +321,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
     st.html(kit.chip(level, text))
     if config.way == "starts" and ahead > NEWS:
         st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
-    kit.chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
-    if same and config.way == "halves":
-        st.caption(panels(shown.fitted, stability))
-
-
-def panels(fitted: FittedRun, stability: Stability) -> str:
-    """Say of the fullest panels how well all their components return, on average over the fits."""
-    fullest = [panel for panel in ranked(fitted.active) if panel.components][:MOST_PANELS]
-    told = []
-    for panel in fullest:
-        least = float(stability.cosines[:, list(panel.components)].min(axis=1).mean())
-        told.append(f"{title(panel.components)} {identification(least)} ({fixed(least)})")
-    said = f"Panels in a half of the rows, by their least similar component: {', '.join(told)}."
-    return f"{said} Interpret only identified panels."
+    kit.chart(plots.stability(cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
 
 
 PHRASES = {
@@ -465,40 +392,35 @@ def config_of(now: RunConfig) -> ModelsConfig:
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
     L, K = wanted["n_active"], int(wanted["n_components"])
     active = (K + 1) // 2 if L == LEARNED else int(L)
-    config = ModelsConfig(now.dataset, now.preprocessing, wanted, K, active)
+    config = ModelsConfig(now.dataset, now.preprocessing, "aPPCA", wanted, K, active)
     if L != LEARNED:
         return config
-    alike = (
-        other
-        for other in ModelsConfig.earlier(home())
-        if replace(other, n_active=config.n_active).id == config.id
-    )
-    return next(alike, config)
+    earlier = ModelsConfig.earlier(home())
+    return next((one for one in earlier if replace(one, n_active=active) == config), config)
 
 
-def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tuple[str, str]:
+def said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
     """Return the answer in a sentence, and what it rests on."""
-    switches = [PHRASES[name] for name in advice.key.split("+") if name in PHRASES]
+    chosen, rival = advice.chosen, advice.rival
+    switches = [PHRASES[name] for name in chosen.key.split("+") if name in PHRASES]
     listed = " and ".join([", ".join(switches[:-1])] * (len(switches) > 1) + switches[-1:])
     title = f"Use {listed}" if switches else "Keep the paper's model"
-    chosen = next(line for line in lines if line.key == advice.key)
-    if advice.key == PAPER:
+    if chosen.key == PAPER:
         text = "No extension describes new rows clearly better."
     else:
         text = f"{_signed(chosen.nats)} nats a row over the paper's model"
         text += "." if advice.is_best else ", and as good as the best of the variants."
-    if advice.best_rival is not None:
-        rival = name_of(advice.best_rival.key, config)
-        gap = f"{fixed(abs(advice.lead), 1)} nats"
+    if rival is not None:
+        name, gap = name_of(rival.key, config), f"{fixed(abs(advice.lead), 1)} nats"
         if abs(advice.lead) <= CLEAR * advice.lead_error:
-            text += f" kit.Level with the best rival, {rival}."
+            text += f" Level with the best rival, {name}."
         elif advice.lead > 0:
-            text += f" Above all rivals: {gap} over {rival}."
+            text += f" Above all rivals: {gap} over {name}."
         else:
-            text += f" {rival} is {gap} above it, but has no shared components to look at."
-        if advice.best_rival.flaws:
-            text += f" The number of {rival} is doubtful: {', '.join(advice.best_rival.flaws)}."
-    if "number" in advice.key:
+            text += f" {name} is {gap} above it, but has no shared components to look at."
+        if rival.flaws:
+            text += f" The number of {name} is doubtful: {', '.join(rival.flaws)}."
+    if "number" in chosen.key:
         text += f" Rows then use 0 to {config.n_components} components, not {config.n_active}."
     if chosen.flaws:
         text += f" Its number is doubtful: {', '.join(chosen.flaws)}."
@@ -519,8 +441,7 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
     """Return all models as HTML: nats a row with standard errors, and numbers of parameters."""
     low = min(0.0, *(line.nats - line.error for line in lines))
     high = max(0.0, *(line.nats + line.error for line in lines)) or 1.0
-    most = max(line.fit.n_parameters for line in lines)
-    rows = []
+    most, rows = max(line.fit.n_parameters for line in lines), []
     for heading, ours in (("Variants of adaptive PPCA", True), ("Rivals", False)):
         part = [line for line in lines if (line.key in VARIANTS) == ours]
         if part:
@@ -554,19 +475,15 @@ def _model(
     most: int,
 ) -> str:
     """Return the line of a method as HTML."""
-
-    def place(nats: float) -> str:
-        return f"{(nats - scale[0]) / scale[1]:.2%}"
-
     ours = line.key in VARIANTS
+    is_chosen = advice is not None and line.key == advice.chosen.key
     facts = f"{_signed(line.nats)} ± {fixed(line.error, 2)} nats, {duration(line.fit.seconds)}"
     squares = "".join(tag("i", "", "ca-on" * (name in line.key)) for name in SWITCHES)
-    name = tag("span", squares, "ca-switches", **{"aria-hidden": "true"}) + words(
-        name_of(line.key, config)
-    )
+    name = tag("span", squares, "ca-switches", **{"aria-hidden": "true"})
+    name += words(name_of(line.key, config))
     if advice is not None and ours:
         name = kit.button(name, "use", line.key, f"Use this model; {facts}")
-        if line.key == advice.key:
+        if is_chosen:
             name += tag("b", "Best" if advice.is_best else "As good as the best", "ca-best")
         if _in_use(line.key, config.n_active):
             name += tag("b", "In use", "ca-best ca-used")
@@ -574,21 +491,18 @@ def _model(
         name = tag("span", name, title=facts)
     if line.flaws:
         name += tag("div", words("; ".join(line.flaws)), "ca-quiet")
-    left, right = place(line.nats - line.error), place(line.nats + line.error)
+    ends = 0.0, line.nats - line.error, line.nats + line.error, line.nats
+    zero, left, right, dot = (f"{(nats - scale[0]) / scale[1]:.2%}" for nats in ends)
     track = (
-        tag("i", "", "ca-zero", style=f"left:{place(0.0)}")
+        tag("i", "", "ca-zero", style=f"left:{zero}")
         + tag("i", "", "ca-bar", style=f"left:{left};right:calc(100% - {right})")
-        + tag("i", "", "ca-dot", style=f"left:{place(line.nats)}")
+        + tag("i", "", "ca-dot", style=f"left:{dot}")
     )
     bar = tag("i", "", style=f"width:{line.fit.n_parameters / most:.0%}")
-    cells = [
-        tag("div", name),
-        tag("div", track, "ca-axis"),
-        tag("div", _signed(line.nats)),
-        tag("div", tag("div", bar, "ca-share") + f"{line.fit.n_parameters:,}"),
-    ]
-    chosen = advice is not None and line.key == advice.key
-    return tag("div", "".join(cells), " ".join(["ca-rival"] * (not ours) + ["ca-chosen"] * chosen))
+    numbers = tag("div", bar, "ca-share") + f"{line.fit.n_parameters:,}"
+    cells = tag("div", name) + tag("div", track, "ca-axis")
+    cells += tag("div", _signed(line.nats)) + tag("div", numbers)
+    return tag("div", cells, " ".join(["ca-rival"] * (not ours) + ["ca-chosen"] * is_chosen))
 
 
 def _signed(nats: float, digits: int = 1) -> str:
@@ -604,33 +518,28 @@ def _answered(
     advice: ModelAdvice,
 ) -> None:
     """Draw the answer, its button, all models, and the numbers behind the answer."""
-    kit.answer(*said(config, lines, advice))
+    kit.answer(*said(config, advice))
+    chosen, rival, L = advice.chosen, advice.rival, config.n_active
     with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Use this",
-            type="primary",
-            key="models_use",
-            on_click=guarded(_use),
-            args=[advice.key, config.n_active],
-            disabled=_in_use(advice.key, config.n_active),
-        )
+        use = {"on_click": guarded(_use), "args": [chosen.key, L]}
+        off = _in_use(chosen.key, L)
+        st.button("Use this", type="primary", key="models_use", **use, disabled=off)
         with st.popover("Why?"):
             st.markdown(WHY)
-    used = {"use": lambda key, _text: _use(key, config.n_active) if key in VARIANTS else None}
+    used = {"use": lambda key, _text: _use(key, L) if key in VARIANTS else None}
     kit.acting(models_chart(config, lines, advice), "models_chart", used)
-    chosen = next(line for line in lines if line.key == advice.key)
     facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
-    if (rival := advice.best_rival) is not None:
+    if rival is not None:
         ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
         facts += [
             (_signed(advice.lead), f"± {fixed(advice.lead_error, 1)}, to the best rival"),
             (f"{ratio} ×", "as many parameters in the best rival"),
         ]
     st.html(kit.numbers(facts))
-    seconds = sum(fit.seconds for fit in fits.values())
-    judged = len(np.asarray(lines[0].fit.log_likelihood))
-    learned = min(dataset.n_rows, config.max_rows) - judged
-    text = f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "
+    seconds = duration(sum(fit.seconds for fit in fits.values()))
+    judged = len(np.asarray(chosen.fit.log_likelihood))
+    learned = min(dataset.n_rows, MOST_COMPARED) - judged
+    text = f"{counted(len(fits), 'model')} in {seconds}, fitted to {learned:,} rows and "
     st.caption(f"{text}scored on {judged:,}.")
     missing = [(key, fit.note) for key, fit in fits.items() if fit.log_likelihood is None]
     if missing:
@@ -649,3 +558,99 @@ def _use(key: str, n_active: int) -> None:
     if state.config().model != "aPPCA":
         state.set_model("aPPCA")
     state.set_parameters(inference="em", **variant_settings(key, n_active))
+
+
+WHY_HIDDEN = (
+    "Some known cells are hidden, every method is fitted without them, and what it puts there is "
+    "compared with the true values: root mean squared error, in units after preprocessing. Ridge "
+    "predicts each column from all others; nearest rows takes the mean of 15 similar rows."
+)
+
+
+def hidden_cells(dataset: Dataset, shown: Shown) -> None:
+    """Draw which method predicts hidden cells best, or how long it takes to know."""
+    now = shown.config
+    if now.preprocessing.get("pca") is not None or not fits_around_gaps(now):
+        text = "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before it."
+        kit.answer("This model cannot leave cells out", text, "unknown")
+        return
+    parameters = now.parameters
+    if now.model == "PPCA":
+        parameters = defaults("aPPCA") | {"n_components": now.k, "n_active": now.k}
+    config = MaskedConfig(now.dataset, now.preprocessing, "aPPCA", parameters)
+    if not kit.follow(config.id, cancel="masked_cancel"):
+        _hidden(dataset, config)
+    if dataset.missing is None:
+        return
+    share = percent(dataset.n_missing / dataset.X.size, 1)
+    st.markdown(f"**{counted(dataset.n_missing, 'cell')}** of the data are missing, {share}.")
+    if shown.fitted.imputed is not None:
+        made, file = partial(filled_csv, dataset, shown.fitted.imputed), stem_of(dataset.name)
+        title = "Save the data, filled by the model"
+        save_button(title, made, f"{file}-filled.csv", key="filled")
+
+
+def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
+    errors, names = config.errors(home()), config.methods
+    if errors:
+        kit.answer(verdict(config, errors), level=level(errors))
+        means = {key: float(values.mean()) for key, values in errors.items()}
+        ranked = sorted(errors, key=means.__getitem__)
+        figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
+        kit.chart(figure, "hidden_errors")
+        ranked.sort(key=lambda key: key != next(iter(names)))  # the model first
+        st.html(kit.numbers([(number(means[key]), names[key]) for key in ranked]))
+        with st.popover("Why?"):
+            st.markdown(WHY_HIDDEN)
+    else:
+        told = f"{percent(SHARE)} of the cells are hidden and predicted, "
+        kit.answer("Can it predict hidden cells?", f"{told}{counted(REPEATS, 'time')}.")
+    done = sum(map(len, errors.values()))
+    if done < len(config.steps()):
+        start_button(dataset, config, "masked", f"Compare {len(names)} methods", done=done)
+    if not errors:
+        figure = plots.unmeasured(names.values(), "error on hidden cells")
+        kit.chart(figure, "hidden_unmeasured")
+
+
+def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
+    """Say which method predicts best; also where that is not the model, or nobody can tell.
+
+    Errors on the same hidden cells differ if by more than twice their standard error.
+    """
+    first, *others = sorted(errors, key=lambda method: float(errors[method].mean()))
+    names = config.methods
+    if others:
+        n = min(len(errors[first]), len(errors[others[0]]))
+        left = errors[others[0]][:n] - errors[first][:n]
+        if n < 2 or left.mean() <= CLEAR * left.std(ddof=1) / np.sqrt(n):
+            return f"{names[first]} and {names[others[0]]} predict hidden cells equally well"
+    if first == next(iter(names)):
+        return "The model predicts hidden cells best"
+    if first == MEANS:
+        return "Nothing predicts hidden cells better than the column means"
+    return f"Better at hidden cells than the model: {names[first].lower()}"
+
+
+def level(errors: dict[str, np.ndarray]) -> kit.Level:
+    """Return "good" where the model is first, "doubtful" where it beats the means alone."""
+    means = {method: float(values.mean()) for method, values in errors.items()}
+    adaptive = means.get(OWN, means.get(EVERY, np.inf))
+    if adaptive <= min(means.values()):
+        return "good"
+    return "doubtful" if adaptive < means.get(MEANS, np.inf) else "bad"
+
+
+def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
+    """Return the data as CSV with the model's values (m,) in the missing cells."""
+    import pandas as pd
+
+    X = dataset.with_gaps()
+    X[dataset.missing] = imputed
+    names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
+    front: dict[str, np.ndarray] = {"id": dataset.ids.astype(object)}
+    for name, column in dataset.labels.items():
+        text = column.dtype.kind in "US"
+        front[free_name(name, {*front, *names})] = column.astype(object) if text else column
+    features = pd.DataFrame(X, columns=list(names))
+    return csv_bytes(pd.concat([pd.DataFrame(front), features], axis=1))

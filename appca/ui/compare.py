@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.compare import Cap, ComponentPair, Moves, matched, moves
+from appca.analysis.compare import Cap, ComponentPair, matched, moves
 from appca.analysis.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.analysis.map_quality import quality as near_rows
@@ -295,10 +295,8 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
-        sizes_of_fit = [
-            size.replace(" ", "\u00a0") for size in shown.config.sizes
-        ]  # on phones, too
-        names = {"own": ", ".join(["This fit", *sizes_of_fit])} | rivals
+        own = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
+        names = {"own": ", ".join(["This fit", *own])} | rivals
         numbers.html(_table(lines, names, rival))
         with examples:
             _examples(dataset, made, rival, rivals[rival])
@@ -336,13 +334,13 @@ def most_of(dataset: Dataset, made: Measured, rival: str) -> str:
         return ""
     lost, classes = made.errors["own"] - made.errors[rival], dataset.class_column
     if classes is not None:
-        codes, names = classes[1][made.rows], list(classes[0])
-        of = lost.mean(axis=1)
-        means = [
-            of[codes == code].mean() if (codes == code).any() else -1 for code in range(len(names))
-        ]
+        names, codes = list(classes[0]), classes[1][made.rows]
+        each = codes[codes >= 0], lost.mean(axis=1)[codes >= 0]
+        means = np.bincount(*each, len(names)) / np.maximum(
+            np.bincount(each[0], None, len(names)), 1
+        )
     elif dataset.feature_names is not None:
-        names, means = list(dataset.feature_names), list(lost.mean(axis=0))
+        names, means = list(dataset.feature_names), lost.mean(axis=0)
     else:
         return ""
     first = [str(names[at]) for at in np.argsort(means)[::-1][:2] if means[at] > 0]
@@ -373,7 +371,7 @@ def _at_once(dataset: Dataset, config: QualityConfig) -> Measured:
         heavy = method.key == "mixture" and split.train.size > MOST_OF_A_MIXTURE
         if method.key in ("own", *RIVALS) and not heavy:
             cap = Cap(SECONDS)
-            made = method.fit(split, cap, lambda _share: None)
+            made = method.fit(split, cap)
             if cap.over():  # a fit that the clock ends has other numbers the next time
                 continue
             facts: Line = {"key": method.key, "size": method.size, "used": method.used}
@@ -395,30 +393,28 @@ def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
         cells = {key: lines[key].get(column) for key in names}
         values = {key: cell[0] if isinstance(cell, list) else cell for key, cell in cells.items()}
         there = [value for value in values.values() if value is not None] or [0.0]
-        least = min(there) - 0.2 * (max(there) - min(there)) if column == "log_likelihood" else 0.0
+        nats = column == "log_likelihood"
+        least = min(there) - 0.2 * (max(there) - min(there)) if nats else 0.0
         for key, value in values.items():
             text, bar = UNKNOWN, ""
             if value is not None:
                 share = (value - least) / max(max(there) - least, 1e-12)
                 bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
-                text = words(percent(value) if column == "kept" else number(value))
-                if column == "log_likelihood":  # the error with as many decimals, unless small
+                text = percent(value) if column == "kept" else number(value)
+                if nats:  # the error with as many decimals, unless small
                     error = lines[key]["log_likelihood_error"]
                     spread = fixed(error, 1) if error >= 0.1 else number(error)
-                    text = words(f"{fixed(value, 1)} ± {spread}")
+                    text = f"{fixed(value, 1)} ± {spread}"
             best = value == (min(there) if low else max(there))
-            body[key] += tag("td", bar + (tag("b", text) if best else text))
+            body[key] += tag("td", bar + (tag("b", words(text)) if best else words(text)))
     heads = [
         f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
     ]
-    marks = {key: "ca-chosen" if key == rival else "" for key in names}
-    return kit.table(
-        ["", *map(words, heads)],
-        [
-            tag("tr", tag("th", words(name), scope="row") + body[key], marks[key])
-            for key, name in names.items()
-        ],
-    )
+    rows = [
+        tag("tr", tag("th", words(name), scope="row") + body[key], "ca-chosen" * (key == rival))
+        for key, name in names.items()
+    ]
+    return kit.table(["", *map(words, heads)], rows)
 
 
 def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
@@ -452,37 +448,36 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.error(kit.markdown(str(error)))
         return
-    pairs, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
+    both = shown.fitted, second.fitted
+    pairs, (moved, overlap) = _compared(f"{shown.key} {second.key}", dataset, *both)
     title = ", ".join(shown.config.sizes) if shown.run is None else named(shown.run)
-    _pictures(dataset, [(f"This fit: {title}", shown), (named(other), second)])
-    most = max(len(shown.fitted.components), len(second.fitted.components))
+    _pictures(dataset, {f"This fit: {title}": shown, named(other): second})
+    most = max(len(fitted.components) for fitted in both)
     told = [(f"{len(pairs)} of {most}", "components are the same")]
-    have_supports = not (shown.fitted.active.all() or second.fitted.active.all())
+    have_supports = not any(fitted.active.all() for fitted in both)
     if have_supports:
-        told.append((percent(moved.overlap), "of a row's components shared"))
-        told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
-    st.html(kit.numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
+        told.append((percent(overlap), "of a row's components shared"))
+    st.html(kit.numbers(told) + _matches(dataset, *both, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits saw the data through different preprocessing.")
-    if have_supports and moved.moved.any():
-        label = f"Select the {counted(int(moved.moved.sum()), 'row')} that differ"
-        select_button(label, dataset, moved.moved, "moved_select")
+    if have_supports and moved.any():
+        label = f"Select the {counted(int(moved.sum()), 'row')} that differ"
+        select_button(label, dataset, moved, "moved_select")
 
 
-def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
+def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
     """Draw both fits; a lasso in one selects the same rows in the other."""
     choice = controls.colouring(dataset)
     with st.container(key="beside_fits"):
         columns = st.columns(2, gap="medium")
-    scenes = [scene_of(dataset, side, choice) for _, side in both]
+    scenes = [scene_of(dataset, side, choice) for side in both.values()]
     firsts = [scene.meta["first"] for scene in scenes]
     if "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes):
         firsts = ["pairs"] * len(scenes)
-    drawn = zip(columns, both, scenes, firsts, strict=True)
-    for i, (column, (name, _), scene, layout) in enumerate(drawn):
+    for i, (column, name) in enumerate(zip(columns, both, strict=True)):
         with column:
             st.markdown(f"**{kit.markdown(name)}**")
-            canvas.draw(dataset, scene, layout, choice, key=f"compare_{i}", height=HEIGHT)
+            canvas.draw(dataset, scenes[i], firsts[i], choice, key=f"compare_{i}", height=HEIGHT)
 
 
 def _matches(
@@ -503,22 +498,18 @@ def _matches(
     return tag("div", figures, "ca-built ca-matches")
 
 
-def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
-    """Return a fit's components (K, D) in a space that does not depend on its preprocessing.
+@by_key(16)
+def _compared(
+    dataset: Dataset, first: FittedRun, second: FittedRun
+) -> tuple[list[ComponentPair], tuple[np.ndarray, float]]:
+    """Match components in a space that does not depend on the fits' preprocessing.
 
     Images in the units of the data; of a table each feature in units of its standard deviation,
     else the feature with the largest numbers would decide alone.
     """
-    images = in_data_space(fitted)
-    if dataset.image_shape is not None:
-        return images
-    spread = dataset.X.std(axis=0, dtype=np.float64)
-    return images / np.where(spread > 0, spread, 1.0)
-
-
-@by_key(16)
-def _compared(
-    dataset: Dataset, first: FittedRun, second: FittedRun
-) -> tuple[list[ComponentPair], Moves]:
-    pairs = matched(patterns(dataset, first), patterns(dataset, second))
+    scale = np.ones(dataset.n_features)
+    if dataset.image_shape is None:
+        spread = dataset.X.std(axis=0, dtype=np.float64)
+        scale = np.where(spread > 0, spread, 1.0)
+    pairs = matched(*(in_data_space(fitted) / scale for fitted in (first, second)))
     return pairs, moves(first.active, second.active, pairs)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.choose import resampled
+from appca.analysis.choose import MODELS
 from appca.analysis.compare import share_at_floor
 from appca.analysis.components import (
     ROUGHLY,
@@ -19,6 +19,7 @@ from appca.analysis.components import (
     summarise,
 )
 from appca.analysis.diagnostics import (
+    INDEPENDENT_DRAWS,
     LARGEST_R_HAT,
     LEAST_ESS_PER_CHAIN,
     WORRYING_DEPENDENCE,
@@ -43,20 +44,51 @@ from appca.data.readers.intake import duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
-from appca.runs.fit import estimate_seconds
 from appca.ui import choose
 from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import SURE, Number, answer, chart, chip, loadings, markdown, numbers, tag, words
 from appca.ui.services import kept
-from appca.words import MissingExtraError, capital, duration, fixed, percent
+from appca.words import UNKNOWN, MissingExtraError, capital, duration, fixed, percent
 
-TABLE_ROWS = 12  # more scroll
-NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
+MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll in a box, and its pixels
 MARK = " ✕"
-FORMS: dict[Any, Any] = dict.fromkeys(("ess_bulk", "ess_tail", "burn_in", "total"), "{:,.0f}")
-FORMS |= {"mean": "{:,.5g}", "sd": "{:,.3g}", "r_hat": "{:.3f}", "dependence": "{:.1f}"}
 FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
+_INDEPENDENT = "So many independent draws would place"
+_RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
+COLUMNS: dict[Any, tuple[str, str, str]] = {  # of the table: heading, format, help
+    "name": ("Quantity", "{}", "What is compared."),
+    "mean": ("Mean", "{:,.5g}", "Over the draws of all chains."),
+    "sd": ("Sd", "{:,.3g}", "Standard deviation over the draws of all chains."),
+    "r_hat": (
+        "R-hat",
+        "{:.3f}",
+        "The spread between chains against that inside each: 1 when they agree, and to be trusted "
+        f"below {LARGEST_R_HAT}.",
+    ),
+    "ess_bulk": (
+        "Effective draws",
+        "{:,.0f}",
+        f"{_INDEPENDENT} the middle as well. At least {LEAST_ESS_PER_CHAIN} a chain are wanted.",
+    ),
+    "ess_tail": (
+        "… in the tails",
+        "{:,.0f}",
+        f"{_INDEPENDENT} the 5% and the 95% quantile as well, on which intervals rest.",
+    ),
+    "burn_in": (
+        "Burn-in needed",
+        "{:,.0f}",
+        f"{_RAFTERY}draws to throw away, in the slowest chain.",
+    ),
+    "total": ("Draws needed", "{:,.0f}", f"{_RAFTERY}draws to keep of each chain."),
+    "dependence": (
+        "Dependence",
+        "{:.1f}",
+        f"{_RAFTERY}how many times more draws than if they were independent. Above "
+        f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
+    ),
+}
 
 Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
 
@@ -71,23 +103,14 @@ def schedule(shown: Shown) -> Schedule:
 @st.fragment
 def choose_trace(shown: Shown) -> None:
     """Draw the trace of one quantity by chain."""
-    traces = {
-        name: draws
-        for name, draws in invariants(shown.fitted.posterior).items()
-        if np.ptp(draws) > 0
-    }
+    every = invariants(shown.fitted.posterior)
+    traces = {name: draws for name, draws in every.items() if np.ptp(draws) > 0}
     if not traces:
         st.caption("Nothing was drawn often enough to move.")
         return
     _, burn_in, _, thin = schedule(shown)
-    name = st.selectbox(
-        "Quantity",
-        list(traces),
-        format_func=capital,
-        key=f"trace-{shown.config.id}",
-        persist_state="session",
-        width=330,
-    )
+    look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
+    name = st.selectbox("Quantity", list(traces), format_func=capital, **look)
     chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
@@ -107,18 +130,8 @@ def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
     )
 
 
-def chain_checks(shown: Shown) -> list[Check]:
-    """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
-    config, posterior = shown.config, shown.fitted.posterior
-    apart = starts_apart(config.model, config.parameters)
-    try:
-        of_sampler = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
-    except MissingExtraError as error:
-        of_sampler = [Check("doubtful", "Chains not compared", str(error))]
-    return of_sampler + of_draws(posterior, config.k)
-
-
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
+    """Compare the chains; raises MissingExtraError without ArviZ."""
     return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
@@ -126,24 +139,23 @@ def table(shown: Shown) -> None:
     """Draw the table of invariant quantities, cells that fall short marked, and save the draws."""
     diagnoses = _diagnoses(shown)
     n_chains, burn_in, n_draws, thin = schedule(shown)
-    asked = next((d.raftery_lewis for d in diagnoses if d.raftery_lewis), None)
     note = "They do not depend on the order, names or signs of components."
     if any(failures(d, n_chains, burn_in / thin) for d in diagnoses):
         note += f" A coloured cell with{MARK} falls short."
-    if asked is not None and not asked.enough:
+    if n_draws < INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
         note += (
-            f" The last three columns are guesses: they ask for chains of {asked.least:,} draws, "
-            f"and these have {n_draws:,}."
+            " The last three columns are guesses: they ask for chains of "
+            f"{INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
         )
     if diagnoses:
         st.caption(note)
-        st.dataframe(
-            styled(diagnoses, n_chains, burn_in / thin),
-            hide_index=True,
-            width="stretch",
-            column_config=_columns(n_chains),
-            height=38 + 35 * TABLE_ROWS if len(diagnoses) > TABLE_ROWS else "auto",
-        )
+        columns = {
+            key: st.column_config.Column(label, help=told, pinned=key == "name")
+            for key, (label, _, told) in COLUMNS.items()
+        }
+        look = {"hide_index": True, "width": "stretch", "column_config": columns}
+        height = HEIGHT if len(diagnoses) > MANY else "auto"
+        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), height=height, **look)
     file = f"draws-{shown.config.id}.nc"
     made = partial(netcdf_bytes, shown.fitted.posterior)
     save_button("Save the draws (NetCDF)", made, file, key="draws")
@@ -156,83 +168,33 @@ def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
 
     lines = []
     for diagnosis in diagnoses:
-        asked, names = diagnosis.raftery_lewis, ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")
-        line = {"name": capital(diagnosis.name)} | {n: getattr(diagnosis, n) for n in names}
-        for name in ("burn_in", "total", "dependence"):
-            line[name] = np.nan if asked is None else float(getattr(asked, name))
-        lines.append(line)
-    styled = pd.DataFrame(lines).style.format(FORMS, na_rep="—")
+        asked = diagnosis.raftery_lewis or (np.nan, np.nan, np.nan)
+        lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked)])
+    forms = {key: form for key, (_, form, _) in COLUMNS.items()}
+    styled = pd.DataFrame(lines, columns=[*COLUMNS]).style.format(forms, na_rep=UNKNOWN)
     for row, diagnosis in enumerate(diagnoses):
         for column in failures(diagnosis, n_chains, burn_in):
             cell = pd.IndexSlice[[row], [column]]
-            styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
+            styled = styled.format(forms[column] + MARK, subset=cell, na_rep=UNKNOWN + MARK)
             styled = styled.map(lambda _: FAILS, subset=cell)
     return styled
 
 
-def _columns(n_chains: int) -> dict[str, Any]:
-    least = LEAST_ESS_PER_CHAIN
-    wanted = f"At least {least * n_chains} are wanted: {least} a chain."
-    raftery = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
-    agree = f"1 when they agree, and to be trusted below {LARGEST_R_HAT}."
-    slow = f"Above {WORRYING_DEPENDENCE:g} the chain moves too slowly."
-    middle = f"So many independent draws would place the middle as well. {wanted}"
-    tails = f"The same for the 5% and the 95% quantile, on which intervals rest. {wanted}"
-    times = f"how many times more draws than if they were independent. {slow}"
-    texts = {
-        "name": ("Quantity", "What is compared."),
-        "mean": ("Mean", "Over the draws of all chains."),
-        "sd": ("Sd", "Standard deviation over the draws of all chains."),
-        "r_hat": ("R-hat", f"The spread between chains against that inside each: {agree}"),
-        "ess_bulk": ("Effective draws", middle),
-        "ess_tail": ("… in the tails", tails),
-        "burn_in": ("Burn-in needed", raftery + "draws to throw away, in the slowest chain."),
-        "total": ("Draws needed", raftery + "draws to keep of each chain."),
-        "dependence": ("Dependence", raftery + times),
-    }
-    wide = {"name": NAMES_WIDTH}
-    return {
-        key: st.column_config.Column(label, help=text, width=wide.get(key), pinned=key in wide)
-        for key, (label, text) in texts.items()
-    }
-
-
-MANY_CARDS = 12  # more scroll in a box
-CARDS_HEIGHT = 440  # pixels
-REPEATS, MOST_SECONDS = 20, 2.0  # resamples, and of one fit while a page is drawn
 SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 
 
-def components(dataset: Dataset, shown: Shown, over: str = "draws") -> None:
+def components(dataset: Dataset, shown: Shown) -> None:
     """Draw every component's aligned mean, spread, and whether the draws agree about it."""
-    st.subheader(f"Components over the {over}", anchor=False)
     st.caption(
-        f"Mean and standard deviation over the {over}, matched in order and sign. A weight within "
+        "Mean and standard deviation over the draws, matched in order and sign. A weight within "
         "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
-        "hollow, its pixel blank. |cos| "
-        f"says how parallel the {over} are to the component: 1 is the same direction, 0 a right "
-        "angle."
+        "hollow, its pixel blank. |cos| says how parallel the draws are to the component: 1 is the "
+        "same direction, 0 a right angle."
     )
-    html = kept(f"{over}-{shown.key}", lambda: cards(shown.fitted, dataset))
-    tall = len(shown.fitted.components) > MANY_CARDS
-    with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
+    html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
+    tall = len(shown.fitted.components) > MANY
+    with st.container(height=HEIGHT if tall else "content", border=False):
         st.html(html)
-
-
-def spread(dataset: Dataset, shown: Shown) -> None:
-    """Draw mean and spread of components over draws; of EM, offer those of resampled rows."""
-    if shown.fitted.posterior:
-        components(dataset, shown)
-    elif estimate_seconds(dataset.n_rows, dataset.n_features, shown.config) > MOST_SECONDS:
-        st.caption("Fits to resampled rows take too long here; sample the model instead.")
-    elif st.toggle(f"Fit to {REPEATS} resamples of the rows", key="diagnostics_resample"):
-        model, parameters = shown.config.model, choose.by_em(shown.config)
-        draws = kept(
-            f"resampled-{shown.key}",
-            lambda: resampled(dataset, shown.fitted, model, parameters, REPEATS),
-        )
-        again = replace(shown.fitted, posterior={"components": draws})
-        components(dataset, shown._replace(fitted=again), "resamples")
 
 
 def cards(fitted: FittedRun, dataset: Dataset) -> str:
@@ -292,17 +254,23 @@ ANSWERS = {
 
 def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
     """Return the checks of a fit, of its chains or of its climb, and of its rows."""
-    if shown.fitted.posterior:
-        checks = chain_checks(shown)
+    fitted, info, parameters = shown.fitted, shown.info, shown.config.parameters
+    if fitted.posterior:
+        apart = starts_apart(shown.config.model, parameters)
+        try:
+            checks = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+        except MissingExtraError as error:
+            checks = [Check("doubtful", "Chains not compared", str(error))]
+        checks += of_draws(fitted.posterior, shown.config.k)
     else:
-        noise, tol, share = shown.fitted.noise_variance, shown.config.parameters.get("tol"), 0.0
+        noise, share = fitted.noise_variance, 0.0
         if np.ndim(noise):
-            transform = shown.fitted.preprocessing.transform
-            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, transform(dataset.X)))
-        info, curve = shown.info, shown.fitted.log_likelihoods
+            Y = fitted.preprocessing.transform
+            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, Y(dataset.X)))
+        curve, tol = fitted.log_likelihoods, parameters.get("tol")
         checks = of_climb(curve, info.n_rows, info.stop_reason, tol, share)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    return checks + of_rows(shown.fitted.membership, repeated)
+    return checks + of_rows(fitted.membership, repeated)
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -342,12 +310,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 table(shown)
             except MissingExtraError as error:
                 st.caption(str(error))
-    offered = choose.is_stability_offered()
-    if sampled or (offered and dataset.missing is None):
-        title = "Components over the draws" if sampled else "Which weights have a sure sign?"
-        with st.expander(title, icon=":material/tonality:"):
-            spread(dataset, shown)
-    if offered:
+        with st.expander("Components over the draws", icon=":material/tonality:"):
+            components(dataset, shown)
+    if shown.config.model in MODELS:
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose.section(dataset, shown)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import choose, compare, controls, diagnostics, kit, masked, state
+from appca.ui import choose, compare, controls, diagnostics, kit, state
 from appca.ui.kit import tabs
 
 dataset = state.current_dataset()
@@ -22,4 +22,4 @@ else:
     choose.which_model_tab(dataset)
     hidden = st.toggle("Predict hidden cells", key="check_hidden", persist_state="session")
     if hidden and (shown := kit.finished()) is not None:
-        masked.body(dataset, shown)
+        choose.hidden_cells(dataset, shown)

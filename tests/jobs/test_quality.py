@@ -9,7 +9,6 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from appca.analysis.compare import TimeUp
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
@@ -21,8 +20,7 @@ from appca.runs.run import RunConfig
 from appca.words import InputError
 from tests.jobs.waiting import until
 
-KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "subspaces"]
-KEYS += ["sparse", "dictionary", "plane", "umap"]
+KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "plane", "umap"]
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +93,9 @@ def test_every_method_is_measured_on_the_same_rows_and_goes_on_where_it_was_ende
     density = lines["pca"]["log_likelihood"]
     assert lines["ppca_k"]["log_likelihood"] == pytest.approx(density, abs=0.02)
     sizes = {key: (line["size"], line["used"]) for key, line in lines.items()}
-    assert sizes["own"] == sizes["dictionary"] == (4, 2)
+    assert sizes["own"] == (4, 2)
     assert sizes["ppca_l"] == sizes["plane"] == (2, 2)
-    for key in ("ppca_k", "pca", "fa", "sparse"):
+    for key in ("ppca_k", "pca", "fa"):
         assert sizes[key] == (4, 4)
     for line in lines.values():
         assert 0.5 < line["trustworthiness"][0] <= 1
@@ -109,7 +107,8 @@ def test_a_method_out_of_time_or_impossible_is_left_out_with_a_word(wine):
     split = split_of(wine, config_of(wine))
 
     def late(*_given: object) -> None:
-        raise TimeUp
+        msg = "not finished within 3 s"
+        raise ValueError(msg)
 
     method = methods(config_of(wine))[0]._replace(fit=late)
     line = measured(method, split, None, 15, 3.0, silent)
@@ -163,7 +162,7 @@ def test_the_job_measures_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_p
         jobs.cancel(first)
         part = config.lines(tmp_path)
         jobs.submit("quality", spec, key=config.id)
-        until(lambda: len(config.lines(tmp_path)) > 7, "the methods", seconds=120)
+        until(lambda: len(config.lines(tmp_path)) > 5, "the methods", seconds=120)
     finally:
         jobs.close()
     assert all(line in config.lines(tmp_path) for line in part)

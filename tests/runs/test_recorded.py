@@ -14,7 +14,7 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.masked import MaskedConfig
+from appca.analysis.compare import MaskedConfig
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
@@ -181,7 +181,7 @@ def others(dataset) -> list[Recorded]:
     return [
         GridConfig(dataset.digest, {}, "aPPCA", run.parameters, **cells),
         StabilityConfig(dataset.digest, {}, "aPPCA", run.parameters),
-        MaskedConfig(dataset.digest, {}, run.parameters),
+        MaskedConfig(dataset.digest, {}, "aPPCA", run.parameters),
         QualityConfig(run.to_dict(), 2, 1),
     ]
 
@@ -193,7 +193,8 @@ def test_what_is_made_with_a_models_settings_keeps_its_id_too(planes, later):
         assert today.id == name
         assert type(today).from_dict(stored) == today
     changed = SETTINGS | {"sharpness": 0.5}
-    assert MaskedConfig(planes.digest, {}, changed).id != MaskedConfig(planes.digest, {}, SETTINGS)
+    of = planes.digest, {}, "aPPCA"
+    assert MaskedConfig(*of, changed).id != MaskedConfig(*of, SETTINGS)
 
 
 def test_a_field_that_came_later_is_recorded_where_it_changes_something():

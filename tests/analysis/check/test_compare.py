@@ -1,12 +1,35 @@
-"""Components of two fits paired, and the rows that changed theirs, against counting by hand."""
+"""Fits compared: components paired, rivals by another route, and which model is proposed."""
 
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
+from scipy.stats import multivariate_normal
+from sklearn.decomposition import PCA, FactorAnalysis
+from sklearn.mixture import GaussianMixture
 
-from appca.analysis.compare import ComponentPair, matched, moves
+from appca import PPCA, AdaptivePPCA
+from appca.analysis import compare
+from appca.analysis.compare import (
+    METHODS,
+    PAPER,
+    VARIANTS,
+    Cap,
+    ComponentPair,
+    HeldOutFit,
+    ModelsConfig,
+    Split,
+    advise,
+    gaussian_mixture,
+    matched,
+    moves,
+    ranked_models,
+    split_of,
+)
+from appca.data.dataset import Dataset
+from appca.models.draws import match
+from appca.words import InputError
 
 
 def uses(rng: np.random.Generator, n: int, k: int, active: int) -> np.ndarray:
@@ -17,77 +40,340 @@ def test_a_permuted_copy_with_turned_signs_is_recovered_exactly(seed):
     rng = np.random.default_rng(seed)
     W = rng.standard_normal((6, 30)) * rng.uniform(0.1, 10, (6, 1))
     order, signs = rng.permutation(6), rng.choice([-1.0, 1.0], 6)
-    copy = (W * signs[:, None])[order]  # its component j is order[j] of the original
-    found = matched(W, copy)
+    found = matched(W, (W * signs[:, None])[order])  # its component j is order[j] of the original
     assert [pair.first for pair in found] == list(range(6))
-    for pair in found:
-        assert order[pair.second] == pair.first
-        assert pair.cosine == pytest.approx(1.0, abs=1e-12)
+    assert [order[pair.second] for pair in found] == list(range(6))
+    np.testing.assert_allclose([pair.cosine for pair in found], 1.0, atol=1e-12)
     active = uses(rng, 50, 6, 3)
-    result = moves(active, active[:, order], found)
-    assert not result.moved.any()
-    assert (result.overlap, result.rand) == (1.0, pytest.approx(1.0))
+    moved, overlap = moves(active, active[:, order], found)
+    assert (moved.sum(), overlap) == (0, 1.0)
 
 
-def test_the_pairs_have_the_largest_sum_of_cosines_of_all_assignments(seed):
+@pytest.mark.parametrize(("k", "other"), [(4, 5), (5, 4), (4, 4)])
+def test_the_pairs_have_the_largest_sum_of_cosines_of_all_assignments(k, other, seed):
     rng = np.random.default_rng(seed)
-    for k, other in ((4, 5), (5, 4), (4, 4)):
-        A, B = rng.standard_normal((k, 6)), rng.standard_normal((other, 6))
-        cosines = A @ B.T / np.linalg.norm(A, axis=1)[:, None] / np.linalg.norm(B, axis=1)
-        wide = np.abs(cosines if k <= other else cosines.T)
-        best = max(
-            sum(wide[i, j] for i, j in enumerate(order))
-            for order in permutations(range(wide.shape[1]), wide.shape[0])
-        )
-        found = matched(A, B, least=0.0)
-        assert sum(pair.cosine for pair in found) == pytest.approx(best)
-        for pair in found:
-            assert pair.cosine == pytest.approx(abs(cosines[pair.first, pair.second]))
-        assert [pair.first for pair in found] == sorted({pair.first for pair in found})
-        assert len(found) == len({pair.second for pair in found}) == min(k, other)
+    A, B = rng.standard_normal((k, 6)), rng.standard_normal((other, 6))
+    cosines = np.abs(A @ B.T / np.linalg.norm(A, axis=1)[:, None] / np.linalg.norm(B, axis=1))
+    wide, found = cosines if k <= other else cosines.T, match(A, B)
+    orders = permutations(range(wide.shape[1]), wide.shape[0])
+    best = max(sum(wide[i, j] for i, j in enumerate(order)) for order in orders)
+    assert found.cosine.sum() == pytest.approx(best)
+    np.testing.assert_allclose(found.cosine, cosines[found.first, found.second])
+    assert found.first.tolist() == sorted(set(found.first.tolist()))
+    assert len(found.first) == len(set(found.second.tolist())) == min(k, other)
+    assert matched(A, B) == [
+        ComponentPair(*pair)
+        for pair in zip(found.first, found.second, found.cosine, strict=True)
+        if pair[2] >= 0.5
+    ]
 
 
 def test_components_too_far_apart_or_unused_have_no_counterpart():
-    first = np.eye(4)[:3]
     second = np.array([[0.0, -1, 0.1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
-    found = matched(first, second)
+    found = matched(np.eye(4)[:3], second)
     assert found == [ComponentPair(1, 0, pytest.approx(1 / np.hypot(1, 0.1)))]
 
 
 def test_moved_rows_are_those_whose_matched_sets_differ(seed):
     rng = np.random.default_rng(seed)
     first, second = uses(rng, 200, 4, 2), uses(rng, 200, 3, 2)
-    W = np.eye(5)
+    W, names = np.eye(5), {2: 0, 0: 1, 1: 2}
     # Components 0, 1, 2 of the first fit are 2, 0 and 1 of the second; its fourth has none.
     found = matched(W[:4], W[[1, 2, 0]])
-    assert [(p.first, p.second) for p in found] == [(0, 2), (1, 0), (2, 1)]
-    names = {2: 0, 0: 1, 1: 2}
+    assert {p.second: p.first for p in found} == names
     before = [frozenset(np.flatnonzero(row).tolist()) for row in first]
     after = [frozenset(names[j] for j in np.flatnonzero(row).tolist()) for row in second]
-    expected = [a != b for a, b in zip(before, after, strict=True)]
-    result = moves(first, second, found)
-    assert result.moved.tolist() == expected
-    overlap = [len(a & b) / len(a | b) for a, b in zip(before, after, strict=True)]
-    assert result.overlap == pytest.approx(np.mean(overlap))
-    assert result.rand == pytest.approx(
-        adjusted_rand_score(list(map(str, map(sorted, before))), list(map(str, map(sorted, after))))
-    )
+    moved, overlap = moves(first, second, found)
+    assert moved.tolist() == [a != b for a, b in zip(before, after, strict=True)]
+    shared = [len(a & b) / len(a | b) for a, b in zip(before, after, strict=True)]
+    assert overlap == pytest.approx(np.mean(shared))
 
 
-def test_fits_of_one_subspace_each_agree_and_an_extra_component_moves_all_rows():
-    W = np.eye(3)
-    every = np.ones((10, 2), dtype=bool)
-    result = moves(every, every, matched(W[:2], W[:2]))
-    assert (result.moved.sum(), result.rand) == (0, 1.0)
-    larger = moves(every, np.ones((10, 3), dtype=bool), matched(W[:2], W))
-    assert larger.moved.all()
-    assert larger.overlap == pytest.approx(2 / 3)
+def test_an_extra_component_moves_all_rows():
+    W, every = np.eye(3), np.ones((10, 3), dtype=bool)
+    moved, overlap = moves(every[:, :2], every, matched(W[:2], W))
+    assert moved.all()
+    assert overlap == pytest.approx(2 / 3)
 
 
-def test_other_rows_or_features_are_refused():
-    W = np.eye(3)
-    with pytest.raises(ValueError, match="got 3 and 2 features"):
-        matched(W, W[:, :2])
-    every = np.ones((10, 3), dtype=bool)
-    with pytest.raises(ValueError, match="got 10 and 9 rows"):
-        moves(every, every[1:], matched(W, W))
+def dataset(X: np.ndarray) -> Dataset:
+    return Dataset("rows", X, np.arange(len(X)).astype(str))
+
+
+def halves(X: np.ndarray, n: int) -> Split:
+    """Learn from the first n rows and test on the others."""
+    return Split(X[:n], X[n:], dataset(X[:n]), {})
+
+
+@pytest.fixture
+def split(seed) -> Split:
+    rng = np.random.default_rng(seed)
+    loadings = rng.standard_normal((3, 6)) * [[4], [2], [1]]
+    return halves(rng.standard_normal((190, 3)) @ loadings + rng.standard_normal((190, 6)), 150)
+
+
+def test_the_density_without_a_large_matrix_is_the_normal_density(seed):
+    rng = np.random.default_rng(seed)
+    W, mean, noise = rng.standard_normal((2, 5)), rng.standard_normal(5), rng.uniform(0.1, 2, 5)
+    Y = rng.standard_normal((20, 5))
+    expected = multivariate_normal(mean, W.T @ W + np.diag(noise)).logpdf(Y)
+    np.testing.assert_allclose(compare.log_density(Y, mean, W, noise), expected, rtol=1e-10)
+
+
+def test_densities_and_rebuilt_rows_are_those_the_methods_themselves_give(split):
+    made, known = compare.pca(2, split, Cap(60)), PCA(2).fit(split.train)
+    np.testing.assert_allclose(made.log_likelihood, known.score_samples(split.test), rtol=1e-9)
+    back = known.inverse_transform(known.transform(split.test))
+    np.testing.assert_allclose(made.reconstruction, back, atol=1e-9)
+    own = compare.ours(PPCA, {"n_components": 2}, split, Cap(60))
+    # scikit-learn divides by N - 1, the maximum of the likelihood by N.
+    assert own.log_likelihood.mean() == pytest.approx(made.log_likelihood.mean(), abs=0.05)
+    # Factor analysis in parts ends where one fit ends.
+    made, known = compare.factor_analysis(2, split, Cap(60)), FactorAnalysis(2).fit(split.train)
+    assert made.note == ""
+    np.testing.assert_allclose(made.log_likelihood, known.score_samples(split.test), atol=0.02)
+    back = known.transform(split.test) @ known.components_ + known.mean_
+    np.testing.assert_allclose(made.reconstruction, back, atol=0.05)
+
+
+def test_the_piecewise_model_gives_scores_of_own_components_only(split):
+    parameters = {"n_components": 3, "n_active": 1, "random_state": 0}
+    found = compare.ours(AdaptivePPCA, parameters, split, Cap(60))
+    model = AdaptivePPCA(**parameters).fit(split.train)
+    np.testing.assert_array_equal(found.scores, model.transform(split.train))
+    np.testing.assert_allclose(found.log_likelihood, model.score_samples(split.test))
+    back = model.inverse_transform(model.transform(split.test))
+    np.testing.assert_allclose(found.reconstruction, back)
+    assert found.note == ""
+    stopped = compare.ours(AdaptivePPCA, parameters, split, Cap(1e-9))
+    assert stopped.note == "stopped after 1e-09 s, not converged"
+    assert np.isfinite(stopped.log_likelihood).all()
+
+
+def test_without_noise_there_is_no_density_and_a_stop_is_told(split):
+    few = compare.factor_analysis(2, split, Cap(1e-9))
+    assert "stopped after 20 iterations" in few.note or few.note == ""
+    assert compare.pca(6, split, Cap(60)).log_likelihood is None
+    split.train[:, 2] = 1.0
+    constant = compare.factor_analysis(2, split, Cap(60))
+    assert (constant.log_likelihood, "hardly vary" in constant.note) == (None, True)
+
+
+def test_a_method_can_be_ended_from_outside(split):
+    def stop(_share: float) -> None:
+        raise KeyError
+
+    ours = partial(compare.ours, AdaptivePPCA, {"n_components": 3})
+    scikit_learn = partial(compare.pca, 2), partial(compare.factor_analysis, 2)
+    mixtures = partial(compare.mixture, 2, 1), partial(gaussian_mixture, "diag")
+    for method in (ours, *scikit_learn, *mixtures):
+        with pytest.raises(KeyError):
+            method(split, Cap(60, stop))
+
+
+@pytest.mark.parametrize("kind", ["diag", "full"])
+def test_the_gaussian_mixture_finds_the_planted_pieces_and_has_their_density(kind, seed):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(4, 3)) * 12.0
+    X = centres[rng.integers(4, size=900)] + rng.normal(size=(900, 3)) * [1.0, 2.0, 0.5]
+    made = gaussian_mixture(kind, halves(X, 600), Cap(60))
+    assert made.note == "4 pieces"
+    assert made.n_parameters == 4 * (3 + (3 if kind == "diag" else 6)) + 3
+    pieces = np.linalg.norm(X[:600, None] - centres, axis=2).argmin(axis=1)
+    density = np.zeros(300)
+    for k in range(4):
+        mine = X[:600][pieces == k]
+        S = np.cov(mine.T, bias=True) * (np.eye(3) if kind == "diag" else 1.0)
+        density += len(mine) / 600 * multivariate_normal(mine.mean(axis=0), S).pdf(X[600:])
+    assert np.median(np.abs(made.log_likelihood - np.log(density))) < 0.05
+    assert made.at_floor == 0.0
+
+
+def test_full_covariances_need_rows_and_a_variance_at_its_floor_is_counted(seed):
+    rng = np.random.default_rng(seed)
+    with pytest.raises(ValueError, match="of 40 features need at least 80 rows; there are 50"):
+        gaussian_mixture("full", halves(rng.normal(size=(60, 40)), 50), Cap(60))
+    X = rng.normal(size=(400, 4))
+    X[:, 3] = X[:, 0] + X[:, 1]
+    assert gaussian_mixture("full", halves(X, 300), Cap(60)).at_floor == 0.25
+    plain = GaussianMixture(1, reg_covar=1e-9).fit(X[:300])
+    assert np.linalg.eigvalsh(plain.covariances_)[0, 0] < 1e-8
+
+
+def planted(seed: int, n: int = 400) -> np.ndarray:
+    """Rows with one of two components each, and a noise of its own in each of eight features."""
+    rng = np.random.default_rng(seed)
+    W = np.linalg.qr(rng.standard_normal((8, 2)))[0]
+    scores = 3.0 * rng.standard_normal((n, 2)) * (rng.integers(2, size=(n, 1)) == [0, 1])
+    return scores @ W.T + rng.standard_normal((n, 8)) * np.geomspace(0.6, 3.0, 8)
+
+
+def settings(X: np.ndarray, **changes: object) -> ModelsConfig:
+    wanted = {"n_components": 2, "n_active": 1, "parameters": {"random_state": 0}}
+    return ModelsConfig(dataset(X).digest, {}, "aPPCA", **{**wanted, **changes})
+
+
+def measured(X: np.ndarray, home, monkeypatch, keys=METHODS):
+    """Fits of some methods to the data."""
+    monkeypatch.setattr(compare, "METHODS", keys)
+    settings(X).complete(dataset(X), home)
+    return settings(X).measured(home)
+
+
+@pytest.mark.thorough
+def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, tmp_path, monkeypatch):
+    X = planted(seed)
+    fits = measured(X, tmp_path, monkeypatch)
+    assert list(fits) == list(METHODS)
+    lines = {line.key: line for line in ranked_models(fits)}
+    assert "noise" in advise(list(lines.values())).chosen.key
+    # The same difference by another route: both estimators by hand, on the same rows.
+    split = split_of(dataset(X), settings(X))
+    models = [
+        AdaptivePPCA(2, 1, noise=noise, random_state=0).fit(split.train)
+        for noise in ("feature", "shared")
+    ]
+    gaps = np.subtract(*(model.score_samples(split.test) for model in models))
+    assert lines["noise"].nats == pytest.approx(gaps.mean(), rel=1e-6)
+    error = gaps.std(ddof=1) / np.sqrt(len(gaps))
+    assert lines["noise"].error == pytest.approx(error, rel=1e-6)
+    assert lines["noise"].fit.n_parameters == models[0].n_parameters_
+
+
+def test_all_models_are_compared_on_the_same_features_so_the_unit_decides_nothing(
+    seed, tmp_path, monkeypatch
+):
+    X = planted(seed, 200)
+    X[:, 3] *= 0.01  # hardly varies
+    split = split_of(dataset(X), settings(X))
+    assert (split.train.shape, split.test.shape) == ((140, 7), (60, 7))
+    assert not set(map(tuple, split.train)) & set(map(tuple, split.test))
+    row = np.flatnonzero((split.train[0] == np.delete(X, 3, axis=1)).all(axis=1))
+    X[:, 2] = 0.0
+    X[row, 2] = 40.0  # lit in one row: noise per feature has no density of it
+    differences = []
+    for unit in (1.0, 1000.0):
+        keys = (PAPER, "noise", "noise+scale", "gaussian")
+        fits = measured(unit * X, tmp_path / str(unit), monkeypatch, keys)
+        differences.append([line.nats for line in sorted(ranked_models(fits))])
+    assert len(differences[0]) == 4
+    np.testing.assert_allclose(*differences, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("keys", "at_floor"), [((PAPER, "fa"), 0.0), (("noise", "noise+scale", PAPER), 0.5)]
+)
+def test_fits_that_ended_at_a_floor_are_named_with_their_share(
+    keys, at_floor, seed, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(seed)
+    X = planted(seed, 300)
+    if at_floor:  # four features are those of the components to 0.1%
+        scores = 10.0 * rng.standard_normal((300, 2)) * (rng.integers(2, size=(300, 1)) == [0, 1])
+        X = np.column_stack([scores, -scores, X[:, :4]])
+        X[:, :4] += 1e-2 * rng.standard_normal((300, 4))
+    fits = measured(X, tmp_path, monkeypatch, keys)
+    line = next(line for line in ranked_models(fits) if line.key == keys[0])
+    assert line.fit.at_floor == at_floor
+    assert ("50% of noise variances at their floor" in line.flaws) == (at_floor > 0)
+    assert line.is_reliable == (at_floor == 0)
+
+
+def test_a_method_that_fails_or_is_out_of_time_says_so_and_the_others_go_on(
+    seed, tmp_path, monkeypatch
+):
+    def broken(*_given: object) -> None:
+        msg = "broken on purpose"
+        raise ValueError(msg)
+
+    monkeypatch.setattr(compare, "factor_analysis", broken)
+    monkeypatch.setattr(compare, "SECONDS", 1e-9)
+    fits = measured(planted(seed, 60), tmp_path, monkeypatch, (PAPER, "fa", "ppca"))
+    assert (fits["fa"].log_likelihood, fits["fa"].note) == (None, "broken on purpose")
+    lines = {line.key: line for line in ranked_models(fits)}
+    assert sorted(lines) == [PAPER, "ppca"]
+    assert "not converged" in lines[PAPER].flaws[-1]
+
+
+def test_no_method_loses_a_hundred_nats_on_one_row_without_being_named():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=200)
+    losses = {PAPER: 0.0, "noise": 99.0, "scale": 0.0, "fa": 101.0, "gaussian": 26_000.0}
+    fits = {}
+    for key, lost in losses.items():
+        density = base.copy() + (key != PAPER) * 0.1 * rng.normal(size=200)
+        density[7] = base[7] - lost
+        fits[key] = HeldOutFit(density, 5, 0.0, "")
+    named = {line.key: line.flaws for line in ranked_models(fits) if line.flaws}
+    assert named == {
+        "fa": ["loses 101 nats on one row"],
+        "gaussian": ["loses 26,000 nats on one row"],
+    }
+    # The paper's model itself is compared with the median of the others.
+    fits[PAPER].log_likelihood[9] -= 500.0
+    line = next(line for line in ranked_models(fits) if line.key == PAPER)
+    assert line.flaws[0].startswith(("loses 499", "loses 500"))
+    assert not line.is_reliable
+
+
+def lines(**nats: tuple[float, int]) -> dict[str, HeldOutFit]:
+    """Fits whose rows differ from the paper's model by a mean, with 1 nat of spread, of 100."""
+    spread = np.tile([-1.0, 1.0], 50)
+    return {
+        key.replace("_and_", "+"): HeldOutFit(np.zeros(100) + mean + spread * (mean != 0), n, 0, "")
+        for key, (mean, n) in nats.items()
+    }
+
+
+ALL = lines(paper=(0, 10), noise=(1.0, 12), scale=(0.5, 15), noise_and_scale=(2.0, 14))
+BEST = ALL["noise+scale"]
+SPOILED = BEST._replace(log_likelihood=BEST.log_likelihood - 150.0 * (np.arange(100) == 3))
+
+
+def close(n_parameters: int) -> HeldOutFit:
+    """A fit as good as the best."""
+    wobble = np.tile([0.5, 0.5, -0.5, -0.4], 25)
+    return HeldOutFit(BEST.log_likelihood + wobble, n_parameters, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("fits", "key", "is_best"),
+    [
+        (ALL, "noise+scale", True),
+        (ALL | {"number": close(13)}, "number", False),
+        # row scales first where they suffice, though they have more parameters
+        (ALL | {"scale": close(20)}, "scale", False),
+        (ALL | {PAPER: close(30)}, PAPER, False),
+        # a variant at its floor, or that one row could ruin, is not proposed
+        (ALL | {"noise+scale": BEST._replace(at_floor=0.3)}, "noise", True),
+        (ALL | {"noise+scale": SPOILED}, "noise", True),
+        ({key: fit._replace(at_floor=0.3) for key, fit in ALL.items()}, "noise+scale", True),
+    ],
+)
+def test_the_proposal_is_the_best_or_the_plainest_that_is_as_good(fits, key, is_best):
+    advice = advise(ranked_models(fits))
+    assert (advice.chosen.key, advice.is_best) == (key, is_best)
+
+
+def test_a_rival_is_never_proposed_and_its_lead_has_a_sign():
+    fits = lines(paper=(0, 10), noise=(1.0, 12), mixture=(5.0, 40), fa=(3.0, 30))
+    advice = advise(ranked_models(fits))
+    assert (advice.chosen.key, advice.rival.key) == ("noise", "mixture")
+    assert advice.lead == pytest.approx(-4.0)
+    assert advise(ranked_models(lines(fa=(3.0, 30)))) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "said"), [(12, 2, "at least 20 rows"), (60, 5, "at most K = 4")]
+)
+def test_data_that_are_too_small_are_refused(n, size, said):
+    X = np.random.default_rng(0).standard_normal((n, 5))
+    with pytest.raises(InputError, match=said):
+        split_of(dataset(X), settings(X, n_components=size))
+
+
+def test_variants_are_all_combinations_and_settings_of_extensions_are_set_by_them(seed):
+    assert len(set(VARIANTS)) == 8
+    assert set(VARIANTS) < set(METHODS)
+    config = settings(planted(seed), parameters={"noise": "feature", "mean": "sample"})
+    assert config.parameters == {"mean": "sample"}

@@ -103,7 +103,7 @@ def test_cells_that_fall_short_are_marked_without_colour_too(sampled):
     # 60 draws of two chains are at most some 120 effective ones, and 200 are wanted
     assert all({"ess_bulk", "ess_tail"} <= one for one in wanted)
     assert marked.count("✕") == sum(map(len, wanted))
-    assert marked.count("—") == 4  # R-hat and three numbers of Raftery and Lewis
+    assert marked.count("–") == 4  # R-hat and three numbers of Raftery and Lewis
 
 
 def test_a_model_that_learns_the_number_of_components_shows_it(show, table):

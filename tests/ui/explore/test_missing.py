@@ -10,7 +10,7 @@ from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.ui import services
-from appca.ui.masked import filled_csv
+from appca.ui.choose import filled_csv
 from tests.models.synthetic import planted
 from tests.ui.conftest import go, healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES
