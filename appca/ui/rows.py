@@ -11,13 +11,11 @@ from appca.analysis.components import name_of, own_name
 from appca.analysis.fitted import FittedRun
 from appca.analysis.new_rows import NewRowsVerdict
 from appca.analysis.rows import (
-    NearRows,
     RowParts,
     alternatives,
     near_in_data,
     near_in_subspace,
     parts,
-    row_of,
     size_probabilities,
 )
 from appca.analysis.subspaces import title
@@ -216,7 +214,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the row that is selected alone, or the one last looked for."""
     row = choose(dataset)
     fitted = shown.fitted
-    pieces = parts(fitted, row_of(dataset, fitted, row), row)
+    pieces = parts(dataset, fitted, row)
     _heading(dataset, shown, row)
     st.caption("How it is built")
     st.html(built(dataset, pieces))
@@ -319,11 +317,8 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
     fitted = shown.fitted
 
     def of_row() -> str:
-        supports = alternatives(fitted, _preprocessed(dataset, fitted, row), OTHERS + 1)
-        if supports is None or supports.n_sets == 1:
-            return ""
-        pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
-        return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
+        sets = alternatives(fitted, _preprocessed(dataset, fitted, row), OTHERS + 1)
+        return ", ".join(f"{title(S)} {percent(p)}" for S, p in sets) if sets[1:] else ""
 
     said = kept_of_row(f"sets-{shown.key}-{row}", of_row)
     if said:
@@ -352,11 +347,11 @@ def _near(dataset: Dataset, shown: Shown, row: int) -> None:
     around = near_rows(dataset, shown, row)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
-    near = np.array([row, *within.rows, *around.rows])
+    near = np.array([row, *within, *around])
     select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
 
 
-def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
+def near_rows(dataset: Dataset, shown: Shown, row: int) -> np.ndarray:
     """Return the rows nearest to a row in the data, which are the same for every K and L."""
     preprocessing = shown.fitted.preprocessing
     return kept_of_row(
@@ -365,14 +360,14 @@ def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
     )
 
 
-def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str) -> None:
-    if not len(near_rows.rows):
+def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) -> None:
+    if not len(near):
         return
     st.caption(heading)
     pictured = dataset.image_shape is not None
     names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
     with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
-        for row in near_rows.rows.tolist():
+        for row in near.tolist():
             key = f"near-{where}-{row}"
             with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
@@ -423,7 +418,7 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    pieces = parts(fitted, row_of(dataset, fitted, row), row)
+    pieces = parts(dataset, fitted, row)
     st.html(built(dataset, pieces))
     return row
 

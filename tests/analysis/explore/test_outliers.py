@@ -5,10 +5,11 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from appca import AdaptivePPCA
-from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.new_rows import verdict
 from appca.analysis.rows import (
     LEVELS,
+    Distances,
     distances,
     limits_of_the_data,
     limits_of_the_model,
@@ -146,28 +147,6 @@ def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
         assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
 
 
-def test_scales_of_rows_are_stored_with_the_rows(seed):
-    Y, _ = scaled_rows(np.random.default_rng(seed), n=120)
-    run = described_by(Y, row_scale="learned")
-    again = FittedRun.from_arrays(run.to_arrays())
-    np.testing.assert_array_equal(again.row_scales, run.row_scales)
-    np.testing.assert_array_equal(run.take(np.array([7, 3])).row_scales, run.row_scales[[7, 3]])
-    assert described_by(Y).row_scales is None
-    assert "row_scales" not in described_by(Y).to_arrays()
-
-
-def test_planted_rows_are_the_ones_flagged(seed):
-    rng = np.random.default_rng(seed)
-    W = orthonormal(rng)
-    active, Y = drawn(rng, W, 300)
-    Y[7] += 60 * W[active[7]].sum(axis=0)  # far out within its subspace
-    Y[8] += 60 * np.linalg.svd(W)[2][-1]  # far off every subspace
-    share = ratios(found := distances(run_of(W, active, Y)), limits_of_the_model(found, 0.99))
-    assert share.argmax(axis=0).tolist() == [7, 8]
-    assert share[7, 0] > 20 * share[7, 1]
-    assert share[8, 1] > 20 * share[8, 0]
-
-
 def test_limits_of_the_data_flag_the_share_asked_for(seed):
     rng = np.random.default_rng(seed)
     W = orthonormal(rng)
@@ -176,7 +155,7 @@ def test_limits_of_the_data_flag_the_share_asked_for(seed):
     found = distances(run_of(W, active, heavy))
     assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
     rows = np.flatnonzero(active[:, 0])
-    limits = limits_of_the_data(found, 0.95, found.take(rows))
+    limits = limits_of_the_data(found, 0.95, Distances(*(of_all[rows] for of_all in found[:4])))
     flagged = ratios(found, limits)[rows] > 1
     assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
 
