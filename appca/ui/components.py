@@ -203,12 +203,11 @@ def _pattern(dataset: Dataset, shown: Shown, k: int, bands: str) -> str:
 
 
 def _ends(dataset: Dataset, shown: Shown, k: int) -> str:
-    ends = extremes(shown.fitted, k, AT_END)
-    low = _end(dataset, shown, k, ends.low, "low")
-    high = _end(dataset, shown, k, ends.high[::-1], "high")
-    if not len(ends.high):
+    low, high = extremes(shown.fitted, k, AT_END)
+    if not len(high):
         return tag("div", "No row uses this component.", "ca-quiet")
-    return tag("div", low + tag("span", "…", "ca-quiet") + high, "ca-tails")
+    ends = _end(dataset, shown, k, low, "low") + tag("span", "…", "ca-quiet")
+    return tag("div", ends + _end(dataset, shown, k, high[::-1], "high"), "ca-tails")
 
 
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
@@ -250,8 +249,8 @@ def _place(shown: Shown, text: str) -> int:
 
 def _select(dataset: Dataset, shown: Shown, which: str) -> None:
     k, _, end = which.partition(" ")
-    ends = extremes(shown.fitted, _place(shown, k), AT_END)
-    state.put(dataset, ends.low if end == "low" else ends.high)
+    low, high = extremes(shown.fitted, _place(shown, k), AT_END)
+    state.put(dataset, low if end == "low" else high)
 
 
 class Sets(NamedTuple):
