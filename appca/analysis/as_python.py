@@ -94,16 +94,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
         imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
         about = "# The app's own copy of the data, on the machine of the fit."
         return imports, f"{about}\ndataset = DatasetStore(home()).get({dataset.digest!r})"
-    report = kept.get("report", {})
-    found: dict[str, Any] = {"roles": dict(report["roles"])} if report.get("roles") else {}
-    for key, choice in (("modelled", "model"), ("filled", "mean"), ("dropped", "drop")):
-        if report.get(key):
-            found["missing"] = choice
-    if "files" in report and dataset.image_shape is not None:  # a zip of images
-        found["size"] = tuple(dataset.image_shape[:2])
-        found["broken"] = "skip" if report.get("skipped") else "refuse"
-        found["colour"] = "keep" if len(dataset.image_shape) == 3 else "grey"
-    found |= {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
     paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
     if len(files) <= MOST_NAMED:
         paths = f"[folder / name for name in {[PurePath(name).name for name in files]!r}]"
@@ -115,7 +106,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
 folder = Path(".")  # write here where the files are
 paths = {paths}
 files = [(path.relative_to(folder).as_posix(), path) for path in paths]
-{_call(reader, "files", found)}""",
+{_call(reader, "files", options)}""",
     )
 
 

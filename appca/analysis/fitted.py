@@ -62,7 +62,7 @@ class DescribedRows:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
         """Rebuild what `row_arrays` took apart; KeyError for what is missing."""
-        names = (*ROW_ARRAYS, *(name for name in SOME_ROW_ARRAYS if name in arrays))
+        names = {*ROW_ARRAYS, *arrays.keys() & set(SOME_ROW_ARRAYS)}
         return DescribedRows(**{name: arrays[name] for name in names})
 
     def row_arrays(self) -> dict[str, np.ndarray]:
@@ -91,9 +91,8 @@ class FittedModel:
     then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
     parameter of the IBP. `size_probabilities` (K + 1,), `row_scale_values` and
     `row_scale_probabilities` are there if learned. `draws` of a sampled fit are those that queries
-    average over, as `QueryDraws`; empty for others, and for runs from before. `log_likelihoods` are
-    in nats, one an iteration; `names` those that a person gave the components, empty where none was
-    given.
+    average over, as `QueryDraws`; empty for others. `log_likelihoods` are in nats, one an
+    iteration; `names` those that a person gave the components, if any.
     """
 
     components: np.ndarray
@@ -141,13 +140,13 @@ class FittedModel:
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
-        names = (*_EVERY_MODEL, "weights", "alpha", *_OF_VARIANTS)
-        every = {name: getattr(self, name) for name in names}
+        every = {name: getattr(self, name) for name in (*_EVERY_MODEL, "alpha", *_SOME_MODELS)}
         arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
+        K = len(self.components)
         if self.n_active is not None or self.size_probabilities is not None:
-            arrays["n_active"] = np.asarray(self.n_active or len(self.components))
+            arrays["n_active"] = np.asarray(self.n_active or K)
         if self.weights is not None:
-            arrays["n_components"] = np.asarray(len(self.components))
+            arrays["n_components"] = np.asarray(K)
         return arrays | _with(DRAWS, self.draws)
 
     def model_arrays(self) -> dict[str, np.ndarray]:
@@ -216,17 +215,14 @@ _EVERY_MODEL = (
     *("components", "mean", "noise_variance"),
     *("latent_variance", "explained_variance", "scale"),
 )
-_OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
+_SOME_MODELS = ("weights", "size_probabilities", "row_scale_values", "row_scale_probabilities")
 SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has
-ROW_ARRAYS = tuple(
-    field.name for field in fields(DescribedRows) if field.name not in SOME_ROW_ARRAYS
-)
+ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not in SOME_ROW_ARRAYS)
 
 
 def belongs_to_model(name: str) -> bool:
     """Whether an array of this name is one of those of a model file."""
-    sizes = ("n_active", "n_components", "weights", "alpha")
-    names = (*_EVERY_MODEL, *sizes, *_OF_VARIANTS, CURVE)
+    names = (*_EVERY_MODEL, *_SOME_MODELS, "n_active", "n_components", "alpha", CURVE)
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
@@ -236,17 +232,17 @@ def _model(arrays: Mapping[str, np.ndarray], preprocessing: Fitted) -> FittedMod
         msg = "the draws that queries average over do not fit together"
         raise ValueError(msg)
     parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
-    parts |= {name: arrays[name] for name in ("weights", *_OF_VARIANTS) if name in arrays}
-    is_shared = parts["noise_variance"].ndim != 1
-    numbers: dict[str, Any] = {"noise_variance": float} if is_shared else {}
-    numbers |= {"alpha": float} if "alpha" in arrays else {}
-    if "n_active" in arrays and "size_probabilities" not in arrays:
-        numbers["n_active"] = int
-    for name, kind in numbers.items():
+    parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
+    numbers: dict[str, Any] = {"noise_variance": float, "alpha": float, "n_active": int}
+    if parts["noise_variance"].ndim == 1:
+        del numbers["noise_variance"]
+    if "size_probabilities" in parts:
+        del numbers["n_active"]
+    for name in numbers.keys() & arrays.keys():
         if arrays[name].shape:
             msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
             raise ValueError(msg)
-        parts[name] = kind(arrays[name].item())
+        parts[name] = numbers[name](arrays[name].item())
     curve = arrays.get(CURVE, np.empty(0))
     return FittedModel(preprocessing=preprocessing, draws=draws, log_likelihoods=curve, **parts)
 
@@ -257,17 +253,11 @@ def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray])
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
     S, width, D = shape
-    wanted = {
-        "chain": (S,),
-        "draw": (S,),
-        "components": shape,
-        "mean": (S, D),
-        "noise_variance": (S,),
-        "latent_variance": (S, width),
-        "weights": (S, width),
-    }
+    wanted = dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
+    wanted |= dict.fromkeys(("latent_variance", "weights"), (S, width))
     learned = {"size_probabilities", "row_scale_probabilities"} & set(model)
     wanted |= {name: (S, *model[name].shape) for name in learned}
+    wanted |= {"components": shape, "mean": (S, D)}
     fits = all(wanted.get(name) == value.shape for name, value in draws.items())
     enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
     return fits and enough and all((draws[n] > 0).all() for n in ("noise_variance", *learned))
@@ -278,8 +268,8 @@ def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = {name: name.removeprefix(prefix) for name in arrays if name.startswith(prefix)}
-    return {plain: read_only(arrays[name]) for name, plain in names.items()}
+    n, names = len(prefix), (name for name in arrays if name.startswith(prefix))
+    return {name[n:]: read_only(arrays[name]) for name in names}
 
 
 def _values(kind: type, record: object) -> dict[str, Any]:

@@ -256,8 +256,10 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
         "div", words(name if name.casefold().startswith("row") else f"Row {name}"), "ca-name"
     )
     lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
-    sizes = _sizes(dataset, shown, row)
-    if sizes is not None:
+    if fitted.size_probabilities is not None:
+        key = f"sizes-{shown.key}-{row}"
+        y = _preprocessed(dataset, fitted, row)
+        sizes = kept_of_row(key, lambda: size_probabilities(fitted, y))
         chance = f"probability {percent(float(sizes[len(used)]))}"
         lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
@@ -323,17 +325,6 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
     said = kept_of_row(f"sets-{shown.key}-{row}", of_row)
     if said:
         st.caption(f"How probable each panel is: {said}")
-
-
-def _sizes(dataset: Dataset, shown: Shown, row: int) -> np.ndarray | None:
-    """Return how probable it is that the row uses 0 to K components, where that is learned."""
-    fitted = shown.fitted
-    if fitted.size_probabilities is None:
-        return None
-    return kept_of_row(
-        f"sizes-{shown.key}-{row}",
-        lambda: size_probabilities(fitted, _preprocessed(dataset, fitted, row)),
-    )
 
 
 def _preprocessed(dataset: Dataset, fitted: FittedRun, row: int) -> np.ndarray:
