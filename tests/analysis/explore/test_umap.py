@@ -102,19 +102,25 @@ def test_settings_without_meaning_are_refused_in_one_sentence(changes, words):
         replace(CONFIG, **changes)
 
 
-def test_too_few_rows_or_a_missing_run_are_told_before_the_work(tmp_path, digits):
+@pytest.mark.parametrize(
+    ("changes", "n_scores", "words"),
+    [
+        ({"n_neighbors": 400}, None, "smaller than the number of rows, 400; got 400"),
+        ({"start": "appca", "run": "0" * 12}, None, "needs the scores of fit 000000000000"),
+        ({"start": "appca", "run": "0" * 12}, 399, "for the same rows"),
+    ],
+)
+def test_what_cannot_be_laid_out_is_told_before_the_work(
+    tmp_path, digits, changes, n_scores, words
+):
     store = EmbeddingStore(tmp_path)
-    with pytest.raises(InputError, match="smaller than the number of rows, 400; got 400"):
-        embed(digits, config_of(digits, n_neighbors=400), store)
-    config = config_of(digits, start="appca", run="0" * 12)
-    with pytest.raises(InputError, match="needs the scores of fit 000000000000"):
-        embed(digits, config, store)
-    with pytest.raises(InputError, match="for the same rows"):
-        embed(digits, config, store, np.zeros((399, 4)))
+    scores = None if n_scores is None else np.zeros((n_scores, 4))
+    with pytest.raises(InputError, match=words):
+        embed(digits, config_of(digits, **changes), store, scores)
     assert not store.folder.exists()
 
 
-def test_an_embedding_comes_back_bit_for_bit_and_a_damaged_one_does_not(tmp_path):
+def test_an_embedding_comes_back_bit_for_bit_and_a_damaged_one_does_not(tmp_path, monkeypatch):
     store = EmbeddingStore(tmp_path)
     coordinates = np.random.default_rng(0).standard_normal((10, 2)).astype(np.float32)
     store.save(CONFIG, Embedding(coordinates, {"seconds": 1.5, "n_rows": 10}))
@@ -128,16 +134,13 @@ def test_an_embedding_comes_back_bit_for_bit_and_a_damaged_one_does_not(tmp_path
     for wrong in ("../x", "", None, "0" * 12, f"neighbours-{'0' * 12}"):
         assert store.get(wrong) is None
 
-
-def test_a_full_disk_is_one_sentence_and_leaves_no_draft(tmp_path, monkeypatch):
     def full(*_args: object, **_arrays: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(umap.np, "savez", full)
-    store = EmbeddingStore(tmp_path)
     with pytest.raises(InputError, match=r"embedding could not be stored in .*: No space left"):
-        store.save(CONFIG, Embedding(np.zeros((2, 2), np.float32), {}))
-    assert list(store.folder.iterdir()) == []
+        store.save(replace(CONFIG, spread=3.0), found)
+    assert list(store.folder.iterdir()) == [file]
 
 
 def test_neighbours_are_sought_again_for_another_number_data_or_a_damaged_file(
