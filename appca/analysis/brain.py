@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -180,8 +180,8 @@ class BrainMaps(NamedTuple):
             threshold = float(arrays["threshold"])
             stimulus = StimulusMap(arrays["stimulus"], arrays["map_t"], threshold)
         alike = {"signal": np.ones(int(arrays["mask"].sum()), np.float32)}
-        plain = [(alike | dict(arrays))[name] for name in cls._fields[:5]]
-        return cls(*plain, models, stimulus)
+        plain: dict[str, Any] = {name: (alike | dict(arrays))[name] for name in cls._fields[:5]}
+        return cls(**plain, models=models, stimulus=stimulus)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of the stored experiment."""

@@ -23,8 +23,25 @@ PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of 
 CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 
+def _values(kind: type, record: object) -> dict[str, Any]:
+    """Return the fields that a class declares, of an object of it or of one derived from it."""
+    return {part.name: getattr(record, part.name) for part in fields(kind)}
+
+
+class _ReadOnly:
+    """Base of dataclasses of arrays, which several pages and threads share."""
+
+    def __post_init__(self) -> None:
+        for name, value in _values(type(self), self).items():
+            if isinstance(value, Mapping):
+                views = {key: read_only(each) for key, each in value.items()}
+                object.__setattr__(self, name, views)
+            elif isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DescribedRows:
+class DescribedRows(_ReadOnly):
     """What a model with K components says of N rows; all arrays are read-only.
 
     `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
@@ -42,9 +59,6 @@ class DescribedRows:
     log_likelihood_rows: np.ndarray
     log_likelihood_errors: np.ndarray | None = None
     row_scales: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        _freeze(self)
 
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
@@ -67,8 +81,8 @@ class DescribedRows:
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
-        arrays = _values(DescribedRows, self)
-        return {name: value for name, value in arrays.items() if value is not None}
+        every = _values(DescribedRows, self).items()
+        return {name: value for name, value in every if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
         """Return what is said of some of the rows."""
@@ -82,7 +96,7 @@ class DescribedRows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedModel:
+class FittedModel(_ReadOnly):
     """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
 
     components (K, D') and mean (D',) are of the D' features after preprocessing. The noise variance
@@ -111,9 +125,6 @@ class FittedModel:
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _freeze(self)
 
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
@@ -154,15 +165,9 @@ class FittedModel:
         before = _with(PREPROCESSING, self.preprocessing.arrays())
         return self.estimator_arrays() | before | {CURVE: self.log_likelihoods}
 
-    def with_rows(
-        self,
-        rows: DescribedRows,
-        posterior: Mapping[str, np.ndarray] | None = None,
-        imputed: np.ndarray | None = None,
-    ) -> "FittedRun":
-        """Return the model together with what it says of some rows, and no others."""
-        parts = _values(FittedModel, self) | _values(DescribedRows, rows)
-        return FittedRun(**parts, posterior=posterior or {}, imputed=imputed)
+    def with_rows(self, rows: DescribedRows, **beside: Any) -> "FittedRun":
+        """Return the model with what it says of some rows, and no others; see `FittedRun`."""
+        return FittedRun(**_values(FittedModel, self), **_values(DescribedRows, rows), **beside)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -179,8 +184,9 @@ class FittedRun(FittedModel, DescribedRows):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
         """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
-        draws, model = _without(POSTERIOR, arrays), FittedModel.from_arrays(arrays)
-        return model.with_rows(DescribedRows.from_arrays(arrays), draws, arrays.get(IMPUTED))
+        beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
+        rows = DescribedRows.from_arrays(arrays)
+        return FittedModel.from_arrays(arrays).with_rows(rows, **beside)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a stored run by their names there."""
@@ -253,7 +259,7 @@ def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray])
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
     S, width, D = shape
-    wanted = dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
+    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
     wanted |= dict.fromkeys(("latent_variance", "weights"), (S, width))
     learned = {"size_probabilities", "row_scale_probabilities"} & set(model)
     wanted |= {name: (S, *model[name].shape) for name in learned}
@@ -270,20 +276,6 @@ def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     n, names = len(prefix), (name for name in arrays if name.startswith(prefix))
     return {name[n:]: read_only(arrays[name]) for name in names}
-
-
-def _values(kind: type, record: object) -> dict[str, Any]:
-    """Return the fields that a class declares, of an object of it or of one derived from it."""
-    return {part.name: getattr(record, part.name) for part in fields(kind)}
-
-
-def _freeze(record: Any) -> None:
-    """Make all arrays of an object read-only views: several pages and threads share them."""
-    for name, value in _values(type(record), record).items():
-        if isinstance(value, Mapping):
-            object.__setattr__(record, name, {key: read_only(each) for key, each in value.items()})
-        elif isinstance(value, np.ndarray):
-            object.__setattr__(record, name, read_only(value))
 
 
 class OfModel(Recorded):

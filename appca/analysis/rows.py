@@ -66,7 +66,7 @@ def alternatives(
     from appca.models.set_tree import supports
     from appca.models.supports import CollapsedModel, log_densities
 
-    K, prior = len(model.components), np.zeros(1)
+    K, prior = len(model.components), np.asarray(0.0)
     sizes = range(K + 1) if model.n_active is None else [model.n_active]
     if sum(math.comb(K, size) for size in sizes) > ENUMERATED:
         return []
@@ -79,7 +79,7 @@ def alternatives(
     Z = np.vstack([np.eye(K, dtype=bool)[supports(K, size)].any(axis=1) for size in sizes])
     if model.size_probabilities is not None:
         n_sets = np.array([math.comb(K, size) for size in range(K + 1)])
-        prior = np.log(model.size_probabilities / n_sets)[Z.sum(axis=1)]
+        prior = np.asarray(np.log(model.size_probabilities / n_sets)[Z.sum(axis=1)])
     elif model.weights is not None:
         weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
         prior = Z @ np.log(weights / (1 - weights))

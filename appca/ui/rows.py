@@ -303,8 +303,8 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
     names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
     with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
         for row in near.tolist():
-            width = 46 if pictured else "content"
-            with st.container(key=f"near-{where}-{row}", width=width, gap=None):
+            key = f"near-{where}-{row}"
+            with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
                     st.html(_picture(dataset, row, 40))
                 name = names[codes[row]] if codes[row] >= 0 else dataset.ids[row]
