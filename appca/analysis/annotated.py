@@ -17,7 +17,7 @@ from appca.analysis.components import in_units_of_the_fit
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.subspaces import Supports, supports
 from appca.analysis.tables import npz_of
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import MISSING, Dataset, categories
 from appca.data.files import File, Files, ReadLimits
 from appca.data.readers import annotated
 from appca.data.readers.arrays import unique
@@ -68,13 +68,6 @@ def additions(
 
 H5AD, STORE, KEY = ".h5ad", ".zarr", "appca"
 TASK = "appca.analysis.annotated:add_fit"
-_ENCODINGS = {  # of texts or numbers, one or many
-    (True, True): ("string", "0.2.0"),
-    (True, False): ("string-array", "0.2.0"),
-    (False, True): ("numeric-scalar", "0.2.0"),
-    (False, False): ("array", "0.2.0"),
-}
-_PARTS = ("layers", "obsm", "obsp", "varm", "varp", "uns")
 
 
 def ending_of(name: str) -> str | None:
@@ -90,29 +83,36 @@ def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> by
     all rows. Returns an .h5ad file, or a zip of the store. Raises InputError when it cannot be read
     or written, or has other rows or variables.
     """
-    members = {**fit.run.model_arrays(), **fit.run.row_arrays()}
+    members = fit.run.model_arrays() | fit.run.row_arrays()
     members["names"] = np.array(list(dataset.column_names))
-    if fit.ratio is not None:
-        members["ratio"] = np.asarray(fit.ratio)
-    array = str(dataset.provenance["report"]["array"])
+    members |= {} if fit.ratio is None else {"ratio": fit.ratio}
+    kind, _, array = str(dataset.provenance["report"]["array"]).partition("/")
+    keyword = {"layers": "layer", "obsm": "use_rep"}.get(kind)
+    params = dict(fit.params) | ({} if keyword is None else {keyword: array})
     with ExitStack() as ends:
         if isinstance(source, (str, Path)) and Path(source).is_dir():
             source = ends.enter_context(annotated.packed(Path(source)))
         files = [(name, source), ("fit.npz", io.BytesIO(npz_of(members)))]
-        return work_apart(TASK, _changed, files, array=array, params=dict(fit.params))
+        # the copy that is changed was laid down first
+        return work_apart(TASK, lambda at, _: (at / "0").read_bytes(), files, params=params)
 
 
 def add_fit(
-    files: Files, place: Path, limits: ReadLimits, *, array: str, params: dict[str, Any]
+    files: Files, place: Path, limits: ReadLimits, *, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Add the fit in the second file to the first, in place; the task `TASK`."""
+    import h5py
+
     (name, source), (_, packed) = files
     with np.load(str(packed), allow_pickle=False) as archive:
         members = dict(archive)
     run, wanted = FittedRun.from_arrays(members), members["names"]
-    n, genes = _rows_and_variables(name, source, limits)
-    of_variables = not array.startswith("obsm/")
-    features = np.isin(genes, wanted) if of_variables else None
+    path, is_store = Path(str(source)), ending_of(name) == STORE
+    opened: Any = annotated.opened_zarr if is_store else annotated.opened_h5ad
+    with opened(name, source, limits) as found:
+        contents = annotated.annotated_in(found) if is_store else found
+        n, genes = len(contents.names("obs")), contents.names("var")
+    features = None if "use_rep" in params else np.isin(genes, wanted)
     if n != len(run.scores):
         msg = (
             f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
@@ -122,15 +122,9 @@ def add_fit(
     if features is not None and features.sum() != len(wanted):
         msg = f"“{name}” has other variables than were fitted; fit it again."
         raise InputError(msg)
-    import h5py
-
-    kind, _, place_in = array.partition("/")
-    keyword = {"layers": "layer", "obsm": "use_rep"}.get(kind)
-    params |= {} if keyword is None else {keyword: place_in}
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
-    path = Path(str(source))
     try:
-        if ending_of(name) == STORE:
+        if is_store:
             _add_to_store(path, place / "store", added)
         else:
             with h5py.File(path, "r+") as file:
@@ -146,44 +140,26 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
     import h5py
 
     names = np.array(list(dataset.column_names))
-    everything = np.ones(len(names), bool)
     columns = unique([name.replace("/", "_") for name in dataset.labels])
-    labels = dict(zip(columns, map(_column, dataset.labels.values()), strict=True))
-    buffer = io.BytesIO()
+    labels: dict[str, Any] = dict(zip(columns, dataset.labels.values(), strict=True))
+    for name, values in labels.items():
+        if values.dtype.kind == "U":
+            classes, codes = categories(values)
+            codes[values == ""] = -1
+            labels[name] = Supports(codes, [name for name in classes if name != MISSING])
+    buffer, every = io.BytesIO(), np.ones(len(names), bool)
     with h5py.File(buffer, "w") as file:
-        _marked(file, ("anndata", "0.1.0"))
+        _mark(file, "anndata", "0.1.0")
         _put(file, "X", dataset.with_gaps())
         for table, index in (("obs", dataset.ids), ("var", names)):
-            _marked(file.create_group(table), ("dataframe", "0.2.0"))
-            file[table].attrs["_index"] = "_index"
-            file[table].attrs["column-order"] = np.array([], h5py.string_dtype())
-            _put(file[table], "_index", index.astype(object))
-        _add_to(file, {part: {} for part in _PARTS} | {"obs": labels})
-        _add_to(file, additions(KEY, fit.run, fit.run, fit.ratio, fit.params, everything, names))
+            _mark(group := file.create_group(table), "dataframe")
+            group.attrs["_index"] = "_index"
+            group.attrs["column-order"] = np.array([], h5py.string_dtype())
+            _put(group, "_index", index)
+        parts = ("layers", "obsm", "obsp", "varm", "varp", "uns")
+        _add_to(file, {part: {} for part in parts} | {"obs": labels})
+        _add_to(file, additions(KEY, fit.run, fit.run, fit.ratio, fit.params, every, names))
     return buffer.getvalue()
-
-
-def _column(values: np.ndarray) -> np.ndarray | Supports:
-    """Return a label column: texts as categories, empty ones as missing."""
-    if values.dtype.kind != "U":
-        return values
-    names, codes = categories(values)
-    codes[values == ""] = -1
-    return Supports(codes, [name for i, name in enumerate(names) if (codes == i).any()])
-
-
-def _changed(place: Path, _: dict[str, Any]) -> bytes:
-    return (place / "0").read_bytes()  # the copy that was laid down first
-
-
-def _rows_and_variables(name: str, source: File, limits: ReadLimits) -> tuple[int, list[str]]:
-    """Return the number of observations and the names of the variables."""
-    if ending_of(name) == H5AD:
-        with annotated.opened_h5ad(name, source, limits) as contents:
-            return len(contents.names("obs")), contents.names("var")
-    with annotated.opened_zarr(name, source, limits) as store:
-        contents = annotated.annotated_in(store)
-        return len(contents.names("obs")), contents.names("var")
 
 
 def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any]]) -> None:
@@ -192,8 +168,7 @@ def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any
 
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)
-        inside = annotated.root_of(archive.namelist())
-    store = str(folder / inside)
+        store = str(folder / annotated.root_of(archive.namelist()))
     listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
     root = zarr.open_group(store, mode="r+", use_consolidated=False)
     _add_to(root, added)
@@ -207,7 +182,9 @@ def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any
 def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
     """Write values into the parts of annotated data, in place of those of the same names."""
     for part, values in added.items():
-        group = _group(file, part)
+        if part not in file:
+            _put(file, part, {})
+        group = file[part]
         for name, value in values.items():
             if name in group:
                 del group[name]
@@ -217,38 +194,32 @@ def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
             group.attrs["column-order"] = [*order, *(x for x in values if x not in order)]
 
 
-def _group(above: Any, name: str) -> Any:
-    if name not in above:
-        _marked(above.create_group(name), ("dict", "0.1.0"))
-    return above[name]
-
-
-def _put(group: Any, name: str, value: Any) -> None:
+def _put(above: Any, name: str, value: Any) -> None:
     """Write a value into a group of HDF5 or Zarr, as anndata does."""
-    if isinstance(value, dict):
-        inside = _group(group, name)
-        for key, part in value.items():
-            _put(inside, key, part)
-        return
+    import h5py
+
     if isinstance(value, Supports):
-        column = group.create_group(name)
-        _marked(column, ("categorical", "0.2.0"))
-        column.attrs["ordered"] = False
-        _put(column, "codes", value.codes.astype(np.int32))
-        _put(column, "categories", np.array(value.names, object))
+        texts = np.array(value.names, object)
+        _put(above, name, {"codes": value.codes.astype(np.int32), "categories": texts})
+        _mark(above[name], "categorical")
+        above[name].attrs["ordered"] = False
+        return
+    if isinstance(value, dict):
+        _mark(group := above.create_group(name), "dict", "0.1.0")
+        for key, part in value.items():
+            _put(group, key, part)
         return
     values = np.asarray(value)
-    texts = values.dtype.kind in "OU"
-    if hasattr(group, "create_array"):  # of Zarr
-        kind = np.dtypes.StringDType() if texts else values.dtype
-        item = group.create_array(name, data=values.astype(kind))
+    is_text, is_one = values.dtype.kind in "OU", values.ndim == 0
+    if hasattr(above, "create_array"):  # of Zarr
+        kind = np.dtypes.StringDType() if is_text else values.dtype
+        item = above.create_array(name, data=values.astype(kind))
     else:
-        import h5py
+        kind = h5py.string_dtype() if is_text else values.dtype
+        item = above.create_dataset(name, data=values.astype(kind), dtype=kind)
+    of_numbers, of_texts = ("array", "numeric-scalar"), ("string-array", "string")
+    _mark(item, (of_texts if is_text else of_numbers)[is_one])
 
-        kind = h5py.string_dtype() if texts else values.dtype
-        item = group.create_dataset(name, data=values.astype(object if texts else kind), dtype=kind)
-    _marked(item, _ENCODINGS[texts, values.ndim == 0])
 
-
-def _marked(item: Any, encoding: tuple[str, str]) -> None:
-    item.attrs["encoding-type"], item.attrs["encoding-version"] = encoding
+def _mark(item: Any, encoding: str, version: str = "0.2.0") -> None:
+    item.attrs["encoding-type"], item.attrs["encoding-version"] = encoding, version

@@ -11,7 +11,7 @@ from appca.data.sources import SOURCES
 from appca.words import shortened
 
 MOST_NAMED = 6  # files
-WIDTH = 88  # columns; longer calls are broken into lines
+WIDTH = 88  # columns of settings
 
 
 class Recipe(NamedTuple):
@@ -36,32 +36,27 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
     The provenance of the data set says how it is loaded: a built-in source by name and options, a
     file by a path to fill in, anything else from the app's own copy.
     """
+    imports, load = _loading(dataset)
     left_out = dataset.provenance.get("left_out") or {}
-    load_import, load_lines = _loading(dataset)
     if left_out.get("ids"):
+        imports = f"import numpy as np\n{imports}"
         without = f"np.isin(dataset.ids, {left_out['ids']!r}), {left_out['why']!r}"
-        load_import = f"import numpy as np\n{load_import}"
-        load_lines += ["", f"dataset = dataset.without({without})"]
-    name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
+        load += f"\n\ndataset = dataset.without({without})"
     same = "The same machine and versions give the same numbers to the bit."
     if recipe.imported:
         same = "It came in a session file; fitted again by its settings, the numbers may differ."
-    fit_lines = [
-        f"config = RunConfig.from_record(\n{pformat(dict(recipe.settings), width=WIDTH)}\n)",
-        "fitted = fit_run(dataset, config).fitted",
-    ]
+    arranged = ""
     if recipe.order and (list(recipe.order) != sorted(recipe.order) or -1 in recipe.signs):
-        fit_lines += [
-            f"order, signs = {list(recipe.order)}, {list(recipe.signs)}",
-            "fitted = fitted.arranged(order, signs)  # as the app shows the components",
-        ]
-    load, fit = "\n".join(load_lines), "\n".join(fit_lines)
+        arranged = f"""
+order, signs = {list(recipe.order)}, {list(recipe.signs)}
+fitted = fitted.arranged(order, signs)  # as the app shows the components"""
+    name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
     return f"""\
 # Fit {recipe.run}: {recipe.title}, of {name}.
 # {same}
 
 import os
-{load_import}
+{imports}
 from appca.runs.run import RunConfig
 from appca.runs.fit import fit_run
 
@@ -72,7 +67,10 @@ os.environ["OMP_NUM_THREADS"] = "{recipe.threads}"  # other numbers of threads r
 expected = {dataset.digest!r}
 assert dataset.digest == expected, "these are not the data of the fit"
 
-{fit}
+config = RunConfig.from_record(
+{pformat(dict(recipe.settings), width=WIDTH)}
+)
+fitted = fit_run(dataset, config).fitted{arranged}
 
 components, mean = fitted.components, fitted.mean
 scores, active = fitted.scores, fitted.active
@@ -80,8 +78,8 @@ print(fitted.log_likelihood_rows.sum(), 'nats; the fit had {recipe.log_likelihoo
 """
 
 
-def _loading(dataset: Dataset) -> tuple[str, list[str]]:
-    """Import and statements that make `dataset`."""
+def _loading(dataset: Dataset) -> tuple[str, str]:
+    """Return the imports and the statements that make `dataset`."""
     kept = dataset.provenance
     source, options = kept.get("source"), dict(kept.get("options", {}))
     files = [str(name) for name in kept.get("files", [])]
@@ -90,53 +88,30 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
         special = {k: v for k, v in options.items() if k in usual and v != usual[k]}
-        return "\nfrom appca.data.sources import load", [_call("load", repr(source), special)]
+        return "\nfrom appca.data.sources import load", _call("load", repr(source), special)
     sampled = "sample" in kept and len(files) == 1
     if not sampled and (source != "file" or not files or files[0].endswith(".zarr")):  # a folder
         imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
-        return imports, [
-            "# The app's own copy of the data, on the machine of the fit.",
-            f"dataset = DatasetStore(home()).get({dataset.digest!r})",
-        ]
-    names = [PurePath(name).name for name in files]
-    paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
-    if len(names) <= MOST_NAMED:
-        paths = f"[folder / name for name in {names!r}]"
-    reader = "read_sample" if sampled else "read_many"
-    module = f"from appca.data.readers{'.process' if sampled else ''} import {reader}"
+        about = "# The app's own copy of the data, on the machine of the fit."
+        return imports, f"{about}\ndataset = DatasetStore(home()).get({dataset.digest!r})"
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    options = _reported(kept.get("report", {}), dataset) | options
-    return f"from pathlib import Path\n\n{module}", [
-        'folder = Path(".")  # write here where the files are',
-        f"paths = {paths}",
-        "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
-        _call(reader, "files", options),
-    ]
-
-
-def _reported(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    """Return the options that a file was read with, as far as the report of its reader has them."""
-    options: dict[str, Any] = {}
-    if report.get("roles"):
-        options["roles"] = dict(report["roles"])
-    for key, choice in (("modelled", "model"), ("filled", "mean"), ("dropped", "drop")):
-        if report.get(key):
-            options["missing"] = choice
-    if "files" in report and dataset.image_shape is not None:  # a zip of images
-        options["size"] = tuple(dataset.image_shape[:2])
-        options["broken"] = "skip" if report.get("skipped") else "refuse"
-        options["colour"] = "keep" if len(dataset.image_shape) == 3 else "grey"
-    return options
+    paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
+    if len(files) <= MOST_NAMED:
+        paths = f"[folder / name for name in {[PurePath(name).name for name in files]!r}]"
+    reader, module = ("read_sample", ".process") if sampled else ("read_many", "")
+    imports = f"from pathlib import Path\n\nfrom appca.data.readers{module} import {reader}"
+    return (
+        imports,
+        f"""\
+folder = Path(".")  # write here where the files are
+paths = {paths}
+files = [(path.relative_to(folder).as_posix(), path) for path in paths]
+{_call(reader, "files", options)}""",
+    )
 
 
 def _call(function: str, first: str, keywords: Mapping[str, Any]) -> str:
-    """Write a call that makes the data, with an argument a line where it is long.
-
-    Names of options come from a file, so only those that can be keywords are written.
-    """
+    """Write a call that makes the data; names come from a file, so only keywords are written."""
     sound = (k for k in keywords if k.isascii() and k.isidentifier() and not iskeyword(k))
     arguments = [first, *(f"{name}={keywords[name]!r}" for name in sound)]
-    line = f"dataset = {function}({', '.join(arguments)})"
-    if len(line) <= WIDTH:
-        return line
-    return "\n".join([f"dataset = {function}(", *(f"    {part}," for part in arguments), ")"])
+    return f"dataset = {function}({', '.join(arguments)})"

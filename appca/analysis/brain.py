@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,31 +30,22 @@ class MapOverlap(NamedTuple):
     on_inside: float  # the same of the active voxels
 
 
-def response(step: float) -> np.ndarray:
-    """Return the canonical haemodynamic response on a grid of seconds, sum 1.
-
-    A gamma density of shape 6 less a sixth of one of shape 16 (Friston et al. 1998; SPM).
-    """
-    t = np.arange(0.0, LENGTH, step) + step / 2
-    curve = t**5 * np.exp(-t) / math.factorial(5) - t**15 * np.exp(-t) / math.factorial(15) / 6
-    return np.asarray(curve / curve.sum())
-
-
 def stimulus(
     events: Sequence[Event], n_volumes: int, repetition: float, shift: float = 0.0
 ) -> np.ndarray:
-    """Convolve events with the response and take out the drift, as was done with the voxels.
-
-    Events may come `shift` seconds later; one without duration counts as a moment. Returns (T,) of
-    length 1, zero where no event is inside the recording.
-    """
+    """Return `raw_stimulus` (T,) without its drift, of length 1; zero without an event inside."""
     return unit(raw_stimulus(events, n_volumes, repetition, shift))
 
 
 def raw_stimulus(
     events: Sequence[Event], n_volumes: int, repetition: float, shift: float = 0.0
 ) -> np.ndarray:
-    """Return `stimulus` (T,) before the drift is taken out."""
+    """Convolve events with the response; return the course (T,) that blood answers with.
+
+    Events may come `shift` seconds later; one without duration counts as a moment. The response is
+    the canonical one (Friston et al. 1998; SPM), brought to sum 1: a gamma density of shape 6 less
+    a sixth of one of shape 16.
+    """
     fine = math.ceil(repetition / _FINE)
     step = repetition / fine
     shown = np.zeros(n_volumes * fine)
@@ -62,7 +53,9 @@ def raw_stimulus(
         first = round((event.onset + shift) / step)
         last = max(round((event.onset + event.duration + shift) / step), first + 1)
         shown[max(first, 0) : max(last, 0)] = 1.0
-    return np.convolve(shown, response(step))[: len(shown) : fine]
+    t = np.arange(0.0, LENGTH, step) + step / 2
+    curve = t**5 * np.exp(-t) / math.factorial(5) - t**15 * np.exp(-t) / math.factorial(15) / 6
+    return np.convolve(shown, curve / curve.sum())[: len(shown) : fine]
 
 
 def unit(course: np.ndarray) -> np.ndarray:
@@ -123,21 +116,14 @@ def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
 
     Shares of nothing are 0.
     """
-    n = int(np.count_nonzero(active))
-    order = np.argsort(-values, kind="stable")
-    strongest = active[order[:n]]
-    squares = np.square(values, dtype=np.float64)
-    on = values != 0
-    return MapOverlap(
-        dice=_share(strongest),  # both sets are of n voxels
-        energy_inside=float(squares[active].sum() / squares.sum()) if on.any() else 0.0,
-        on=_share(on),
-        on_inside=_share(on[active]),
-    )
 
+    def share(flags: np.ndarray) -> float:
+        return float(flags.mean()) if flags.size else 0.0
 
-def _share(flags: np.ndarray) -> float:
-    return float(flags.mean()) if flags.size else 0.0
+    on, squares = values != 0, np.square(values, dtype=np.float64)
+    strongest = np.argsort(-values, kind="stable")[: np.count_nonzero(active)]
+    inside = float(squares[active].sum() / squares.sum()) if on.any() else 0.0
+    return MapOverlap(share(active[strongest]), inside, share(on), share(on[active]))
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
@@ -160,6 +146,9 @@ class ModelMap(NamedTuple):
     values: np.ndarray  # (V,) its scores
     course: np.ndarray  # (T,)
     errors: np.ndarray  # (bins,) voxels by their root mean square error
+
+
+_OF_MODEL = ("map", "course", "errors")  # before the key, in the names of stored arrays
 
 
 class StimulusMap(NamedTuple):
@@ -185,42 +174,30 @@ class BrainMaps(NamedTuple):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "BrainMaps":
         """Rebuild what `to_arrays` took apart."""
         keys = [name.removeprefix("course_") for name in arrays if name.startswith("course_")]
-        models = {
-            key: ModelMap(arrays[f"map_{key}"], arrays[f"course_{key}"], arrays[f"errors_{key}"])
-            for key in keys
-        }
+        models = {key: ModelMap(*(arrays[f"{part}_{key}"] for part in _OF_MODEL)) for key in keys}
         stimulus = None
         if "stimulus" in arrays:
             threshold = float(arrays["threshold"])
             stimulus = StimulusMap(arrays["stimulus"], arrays["map_t"], threshold)
-        return cls(
-            mask=arrays["mask"],
-            affine=arrays["affine"],
-            signal=arrays.get("signal", np.ones(int(arrays["mask"].sum()), np.float32)),
-            times=arrays["times"],
-            edges=arrays["edges"],
-            models=models,
-            stimulus=stimulus,
-        )
+        alike = {"signal": np.ones(int(arrays["mask"].sum()), np.float32)}
+        plain: dict[str, Any] = {name: (alike | dict(arrays))[name] for name in cls._fields[:5]}
+        return cls(**plain, models=models, stimulus=stimulus)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of the stored experiment."""
-        arrays = {name: getattr(self, name) for name in self._fields[:5]}
+        arrays = dict(zip(self._fields[:5], self[:5], strict=True))
         if self.stimulus is not None:
-            arrays["stimulus"] = self.stimulus.course
-            arrays["threshold"] = np.array(self.stimulus.threshold)
-            arrays["map_t"] = self.stimulus.t
+            course, t, threshold = self.stimulus
+            arrays |= {"stimulus": course, "threshold": np.array(threshold), "map_t": t}
         for key, model in self.models.items():
-            arrays[f"map_{key}"] = model.values
-            arrays[f"course_{key}"] = model.course
-            arrays[f"errors_{key}"] = model.errors
+            arrays |= {f"{part}_{key}": x for part, x in zip(_OF_MODEL, model, strict=True)}
         return arrays
 
     def different(self, keys: Iterable[str]) -> list[str]:
         """Leave out models whose component is another one's: PPCA only adds them to fewer."""
-        kept: list[str] = []
+        kept: dict[str, np.ndarray] = {}
         for key in keys:
             course = self.models[key].course
-            if not any(np.allclose(course, self.models[k].course, atol=1e-3) for k in kept):
-                kept.append(key)
-        return kept
+            if not any(np.allclose(course, other, atol=1e-3) for other in kept.values()):
+                kept[key] = course
+        return list(kept)

@@ -36,26 +36,18 @@ class AlignedDraws(NamedTuple):
 
 
 def summarise(
-    components: ArrayLike,
-    reference: ArrayLike,
-    view: Callable[[Floats], ArrayLike] = np.asarray,
+    components: np.ndarray, reference: np.ndarray, view: Callable[[Floats], ArrayLike] = np.asarray
 ) -> AlignedDraws:
     """Average draws (chain, draw, K, D) component by component after aligning them.
 
     Of very many draws an even selection is used. The reference (K', D), with K' at most K, gives
     order and signs. `view` maps aligned components linearly to what is averaged, such as units of
-    the data. Raises ValueError when the axes do not fit.
+    the data.
     """
     from appca.models.draws import match
 
-    draws, to = np.asarray(components), np.asarray(reference, dtype=np.float64)
-    if draws.ndim != 4 or to.ndim != 2 or draws.shape[3:] != to.shape[1:]:
-        msg = (
-            "components must have the axes (chain, draw, K, D) and the reference (K, D); "
-            f"got {draws.shape} and {to.shape}."
-        )
-        raise ValueError(msg)
-    draws = draws[:, :: -(-draws.shape[0] * draws.shape[1] // MOST_DRAWS)]
+    to = reference.astype(np.float64)
+    draws = components[:, :: -(-components.shape[0] * components.shape[1] // MOST_DRAWS)]
     origin = np.asarray(view(to), dtype=np.float64)  # sums about it lose no digits
     total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
     cosine = np.empty((*draws.shape[:2], len(to)))
@@ -70,13 +62,9 @@ def summarise(
     count = np.maximum(has.sum(axis=(0, 1)), 1)
     off = total / count[:, None]
     variance = np.maximum(squares / count[:, None] - np.square(off), 0.0)
-    return AlignedDraws(
-        origin + off,
-        np.sqrt(variance),
-        cosine.sum(axis=(0, 1)) / count,
-        cosine.sum(axis=1) / np.maximum(has.sum(axis=1), 1),
-        has.mean(axis=(0, 1)),
-    )
+    by_chain = cosine.sum(axis=1) / np.maximum(has.sum(axis=1), 1)
+    mean_cosine = cosine.sum(axis=(0, 1)) / count
+    return AlignedDraws(origin + off, np.sqrt(variance), mean_cosine, by_chain, has.mean((0, 1)))
 
 
 def identification(cosine: float, present: float = 1.0) -> str:
@@ -90,13 +78,6 @@ def identification(cosine: float, present: float = 1.0) -> str:
 
 DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
 RARELY = 1e-3  # share of rows; a component that fewer use says little
-
-
-class Extremes(NamedTuple):
-    """The rows at the two ends of a component, the most extreme first."""
-
-    low: np.ndarray  # (m,) row numbers
-    high: np.ndarray  # (m',) row numbers
 
 
 def own_name(model: FittedModel, k: int) -> str:
@@ -140,8 +121,7 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
     With orthonormal components and the same noise in all features it is the same for every row, and
     scores are independent; None for other models.
     """
-    W = np.asarray(model.components, dtype=np.float64)
-    noise = np.unique(model.noise_variance)
+    W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
     if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):
         return None
@@ -149,21 +129,21 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
     return np.asarray(np.sqrt(tau2 * noise / (tau2 + noise)))
 
 
-def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
-    """Return the rows with the lowest and the highest scores among those that use component k.
+def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows with the lowest and those with the highest scores on component k, from 0.
 
-    k counts from 0. There are n rows at each end; of fewer than 2n users, each is at one end only.
+    Only rows that use it count, the most extreme first; there are at most n at each end, and of
+    fewer than 2n users, each is at one end only.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
     at_low = min(n, len(order) // 2)
-    at_high = min(n, len(order) - at_low)
-    return Extremes(order[:at_low], order[::-1][:at_high])
+    return order[:at_low], order[at_low:][::-1][:n]
 
 
 def rarely_used(fitted: DescribedRows) -> list[int]:
     """Return the numbers of the components that under 0.1% of rows use."""
-    return (np.flatnonzero(fitted.active.mean(axis=0) < RARELY) + 1).tolist()
+    return (np.flatnonzero(popularity(fitted.active) < RARELY) + 1).tolist()
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
@@ -191,12 +171,9 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
     reach = np.abs(fitted.scores).max(axis=0, initial=0.0).astype(np.float64)
-    columns = np.arange(patterns.shape[1])
-    if most_columns is not None and len(columns) > most_columns:
-        unit = np.abs(before.scale * before.divide)  # a step of each column that counts as one
-        unit = np.where(unit > 0, unit, 1.0)
-        moved = np.abs(patterns * fitted.scale[:, None] / unit).max(axis=0)
-        columns = np.sort(np.argsort(-moved, kind="stable")[:most_columns])
+    unit = np.abs(before.scale * before.divide)  # a step of each column that counts as one
+    moved = np.abs(patterns * fitted.scale[:, None] / np.where(unit > 0, unit, 1.0)).max(axis=0)
+    columns = np.sort(np.argsort(-moved, kind="stable")[:most_columns])
     return Steering(average[columns], patterns[:, columns], reach, columns)
 
 
@@ -204,8 +181,8 @@ def fullest_pair(active: np.ndarray) -> tuple[int, int]:
     """Return the two components that most rows use together; the most used ones without any."""
     if counts := pair_counts(active):
         return counts[0][0]
-    order = np.argsort(-active.sum(axis=0), kind="stable")
-    return int(order[0]), int(order[min(1, len(order) - 1)])
+    order = np.argsort(-active.sum(axis=0), kind="stable").tolist()
+    return order[0], order[:2][-1]
 
 
 LIT = 32  # grey levels; darker pixels are ground
@@ -271,8 +248,7 @@ def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
 def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
     counts = np.maximum(np.bincount(codes), 1)
-    means = np.bincount(codes, weights=values) / counts
-    return np.asarray(values - means[codes])
+    return np.asarray(values - (np.bincount(codes, weights=values) / counts)[codes])
 
 
 class Sharing(NamedTuple):
@@ -303,18 +279,11 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
     If labels were permuted among the rows, every entry would have the expectation `overall`.
     """
-    sums = class_sums(active, codes, n_classes)
-    counts = np.bincount(codes[codes >= 0], minlength=n_classes).astype(np.float64)
+    sums, counts = _uses(active, codes, n_classes)
     totals = sums @ sums.T - np.diag(sums.sum(axis=1))
     number = np.outer(counts, counts) - np.diag(counts)
-    shared = np.divide(totals, number, out=np.full_like(totals, np.nan), where=number > 0)
-    overall = totals.sum() / number.sum() if number.sum() else np.nan
-    return Sharing(shared, counts.astype(np.int64), float(overall))
-
-
-def class_sums(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """How many rows of each class use each component, shape (C, K), float64."""
-    return np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
+    overall = float(totals.sum() / number.sum()) if number.sum() else np.nan
+    return Sharing(_shares(totals, number), counts, overall)
 
 
 def popularity(active: np.ndarray) -> np.ndarray:
@@ -324,17 +293,24 @@ def popularity(active: np.ndarray) -> np.ndarray:
 
 def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
-    counts = np.bincount(codes[codes >= 0], minlength=n_classes)[:, None]
-    sums = class_sums(active, codes, n_classes)
+    sums, counts = _uses(active, codes, n_classes)
+    return _shares(sums, counts[:, None])
+
+
+def _uses(active: np.ndarray, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many rows of each class use each component (C, K), and its rows (C,)."""
+    sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
+    return sums, np.bincount(codes[codes >= 0], minlength=n_classes)
+
+
+def _shares(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
 def closest_pairs(shared_counts: Sharing) -> list[ClassPair]:
     """All pairs of different classes, those that share most first; ties by class number."""
-    every = [
-        ClassPair(a, b, float(shared_counts.shared[a, b]))
-        for a, b in combinations(range(len(shared_counts.counts)), 2)
-    ]
+    shared = shared_counts.shared
+    every = (ClassPair(a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
     return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
 
 

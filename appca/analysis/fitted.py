@@ -23,8 +23,25 @@ PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of 
 CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 
+def _values(kind: type, record: object) -> dict[str, Any]:
+    """Return the fields that a class declares, of an object of it or of one derived from it."""
+    return {part.name: getattr(record, part.name) for part in fields(kind)}
+
+
+class _ReadOnly:
+    """Base of dataclasses of arrays, which several pages and threads share."""
+
+    def __post_init__(self) -> None:
+        for name, value in _values(type(self), self).items():
+            if isinstance(value, Mapping):
+                views = {key: read_only(each) for key, each in value.items()}
+                object.__setattr__(self, name, views)
+            elif isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DescribedRows:
+class DescribedRows(_ReadOnly):
     """What a model with K components says of N rows; all arrays are read-only.
 
     `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
@@ -43,9 +60,6 @@ class DescribedRows:
     log_likelihood_errors: np.ndarray | None = None
     row_scales: np.ndarray | None = None
 
-    def __post_init__(self) -> None:
-        _freeze(self)
-
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
@@ -62,13 +76,13 @@ class DescribedRows:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
         """Rebuild what `row_arrays` took apart; KeyError for what is missing."""
-        names = (*ROW_ARRAYS, *(name for name in SOME_ROW_ARRAYS if name in arrays))
+        names = {*ROW_ARRAYS, *arrays.keys() & set(SOME_ROW_ARRAYS)}
         return DescribedRows(**{name: arrays[name] for name in names})
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
-        arrays = _values(DescribedRows, self)
-        return {name: value for name, value in arrays.items() if value is not None}
+        every = _values(DescribedRows, self).items()
+        return {name: value for name, value in every if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
         """Return what is said of some of the rows."""
@@ -82,7 +96,7 @@ class DescribedRows:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedModel:
+class FittedModel(_ReadOnly):
     """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
 
     components (K, D') and mean (D',) are of the D' features after preprocessing. The noise variance
@@ -91,9 +105,8 @@ class FittedModel:
     then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
     parameter of the IBP. `size_probabilities` (K + 1,), `row_scale_values` and
     `row_scale_probabilities` are there if learned. `draws` of a sampled fit are those that queries
-    average over, as `QueryDraws`; empty for others, and for runs from before. `log_likelihoods` are
-    in nats, one an iteration; `names` those that a person gave the components, empty where none was
-    given.
+    average over, as `QueryDraws`; empty for others. `log_likelihoods` are in nats, one an
+    iteration; `names` those that a person gave the components, if any.
     """
 
     components: np.ndarray
@@ -112,9 +125,6 @@ class FittedModel:
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _freeze(self)
 
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
@@ -141,13 +151,13 @@ class FittedModel:
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
-        names = (*_EVERY_MODEL, "weights", "alpha", *_OF_VARIANTS)
-        every = {name: getattr(self, name) for name in names}
+        every = {name: getattr(self, name) for name in (*_EVERY_MODEL, "alpha", *_SOME_MODELS)}
         arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
+        K = len(self.components)
         if self.n_active is not None or self.size_probabilities is not None:
-            arrays["n_active"] = np.asarray(self.n_active or len(self.components))
+            arrays["n_active"] = np.asarray(self.n_active or K)
         if self.weights is not None:
-            arrays["n_components"] = np.asarray(len(self.components))
+            arrays["n_components"] = np.asarray(K)
         return arrays | _with(DRAWS, self.draws)
 
     def model_arrays(self) -> dict[str, np.ndarray]:
@@ -155,15 +165,9 @@ class FittedModel:
         before = _with(PREPROCESSING, self.preprocessing.arrays())
         return self.estimator_arrays() | before | {CURVE: self.log_likelihoods}
 
-    def with_rows(
-        self,
-        rows: DescribedRows,
-        posterior: Mapping[str, np.ndarray] | None = None,
-        imputed: np.ndarray | None = None,
-    ) -> "FittedRun":
-        """Return the model together with what it says of some rows, and no others."""
-        parts = _values(FittedModel, self) | _values(DescribedRows, rows)
-        return FittedRun(**parts, posterior=posterior or {}, imputed=imputed)
+    def with_rows(self, rows: DescribedRows, **beside: Any) -> "FittedRun":
+        """Return the model with what it says of some rows, and no others; see `FittedRun`."""
+        return FittedRun(**_values(FittedModel, self), **_values(DescribedRows, rows), **beside)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -180,8 +184,9 @@ class FittedRun(FittedModel, DescribedRows):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
         """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
-        draws, model = _without(POSTERIOR, arrays), FittedModel.from_arrays(arrays)
-        return model.with_rows(DescribedRows.from_arrays(arrays), draws, arrays.get(IMPUTED))
+        beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
+        rows = DescribedRows.from_arrays(arrays)
+        return FittedModel.from_arrays(arrays).with_rows(rows, **beside)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a stored run by their names there."""
@@ -216,17 +221,14 @@ _EVERY_MODEL = (
     *("components", "mean", "noise_variance"),
     *("latent_variance", "explained_variance", "scale"),
 )
-_OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
+_SOME_MODELS = ("weights", "size_probabilities", "row_scale_values", "row_scale_probabilities")
 SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has
-ROW_ARRAYS = tuple(
-    field.name for field in fields(DescribedRows) if field.name not in SOME_ROW_ARRAYS
-)
+ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not in SOME_ROW_ARRAYS)
 
 
 def belongs_to_model(name: str) -> bool:
     """Whether an array of this name is one of those of a model file."""
-    sizes = ("n_active", "n_components", "weights", "alpha")
-    names = (*_EVERY_MODEL, *sizes, *_OF_VARIANTS, CURVE)
+    names = (*_EVERY_MODEL, *_SOME_MODELS, "n_active", "n_components", "alpha", CURVE)
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
@@ -236,17 +238,17 @@ def _model(arrays: Mapping[str, np.ndarray], preprocessing: Fitted) -> FittedMod
         msg = "the draws that queries average over do not fit together"
         raise ValueError(msg)
     parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
-    parts |= {name: arrays[name] for name in ("weights", *_OF_VARIANTS) if name in arrays}
-    is_shared = parts["noise_variance"].ndim != 1
-    numbers: dict[str, Any] = {"noise_variance": float} if is_shared else {}
-    numbers |= {"alpha": float} if "alpha" in arrays else {}
-    if "n_active" in arrays and "size_probabilities" not in arrays:
-        numbers["n_active"] = int
-    for name, kind in numbers.items():
+    parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
+    numbers: dict[str, Any] = {"noise_variance": float, "alpha": float, "n_active": int}
+    if parts["noise_variance"].ndim == 1:
+        del numbers["noise_variance"]
+    if "size_probabilities" in parts:
+        del numbers["n_active"]
+    for name in numbers.keys() & arrays.keys():
         if arrays[name].shape:
             msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
             raise ValueError(msg)
-        parts[name] = kind(arrays[name].item())
+        parts[name] = numbers[name](arrays[name].item())
     curve = arrays.get(CURVE, np.empty(0))
     return FittedModel(preprocessing=preprocessing, draws=draws, log_likelihoods=curve, **parts)
 
@@ -257,17 +259,11 @@ def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray])
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
     S, width, D = shape
-    wanted = {
-        "chain": (S,),
-        "draw": (S,),
-        "components": shape,
-        "mean": (S, D),
-        "noise_variance": (S,),
-        "latent_variance": (S, width),
-        "weights": (S, width),
-    }
+    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
+    wanted |= dict.fromkeys(("latent_variance", "weights"), (S, width))
     learned = {"size_probabilities", "row_scale_probabilities"} & set(model)
     wanted |= {name: (S, *model[name].shape) for name in learned}
+    wanted |= {"components": shape, "mean": (S, D)}
     fits = all(wanted.get(name) == value.shape for name, value in draws.items())
     enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
     return fits and enough and all((draws[n] > 0).all() for n in ("noise_variance", *learned))
@@ -278,22 +274,8 @@ def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = {name: name.removeprefix(prefix) for name in arrays if name.startswith(prefix)}
-    return {plain: read_only(arrays[name]) for name, plain in names.items()}
-
-
-def _values(kind: type, record: object) -> dict[str, Any]:
-    """Return the fields that a class declares, of an object of it or of one derived from it."""
-    return {part.name: getattr(record, part.name) for part in fields(kind)}
-
-
-def _freeze(record: Any) -> None:
-    """Make all arrays of an object read-only views: several pages and threads share them."""
-    for name, value in _values(type(record), record).items():
-        if isinstance(value, Mapping):
-            object.__setattr__(record, name, {key: read_only(each) for key, each in value.items()})
-        elif isinstance(value, np.ndarray):
-            object.__setattr__(record, name, read_only(value))
+    n, names = len(prefix), (name for name in arrays if name.startswith(prefix))
+    return {name[n:]: read_only(arrays[name]) for name in names}
 
 
 class OfModel(Recorded):

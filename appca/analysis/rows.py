@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
 _BLOCK_VALUES = 1 << 21
+_TINY = np.finfo(float).tiny
 
 
 class RowParts(NamedTuple):
-    """A row as a sum, in data units: original = average + terms + residual."""
+    """A row as a sum, in data units: original = average + terms + what is left unexplained."""
 
     original: np.ndarray  # (D,)
     average: np.ndarray  # (D,) what a row without any component would be
@@ -33,170 +34,112 @@ class RowParts(NamedTuple):
     scores: np.ndarray  # (L,)
     terms: np.ndarray  # (L, D) score times component, or what that step changes in the picture
     reconstruction: np.ndarray  # (D,) average + sum of the terms
-    residual: np.ndarray  # (D,) what the run leaves unexplained
 
 
-class Alternatives(NamedTuple):
-    """The most probable sets of components of a row."""
-
-    sets: list[tuple[int, ...]]  # counted from 0, the most probable first
-    probability: np.ndarray  # (m,) posterior probabilities
-    n_sets: int  # how many there are altogether
-
-
-class NearRows(NamedTuple):
-    """Nearest rows, the nearest first, without the row itself."""
-
-    rows: np.ndarray  # (m,)
-    distances: np.ndarray  # (m,) in the units after preprocessing
-
-
-def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
-    """Take row x (D,), in data units, apart; `row` is its number."""
+def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
+    """Take a row of the data apart, with what the run puts into its missing cells."""
+    x = dataset.X[row].astype(np.float64)
+    if dataset.missing is not None and fitted.imputed is not None:
+        before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
+        x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
     used = np.flatnonzero(fitted.active[row])
     scores = fitted.scores[row, used].astype(np.float64)
     steps = scores[:, None] * fitted.components[used].astype(np.float64)
     path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
     pictures = fitted.preprocessing.inverse_transform(path)
-    original, terms = x.astype(np.float64), np.diff(pictures, axis=0)
-    residual = original - pictures[-1]
-    return RowParts(
-        original, pictures[0], tuple(used.tolist()), scores, terms, pictures[-1], residual
-    )
+    terms = np.diff(pictures, axis=0)
+    return RowParts(x, pictures[0], tuple(used.tolist()), scores, terms, pictures[-1])
 
 
-def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
-    """Return a row (D,) in data units, with what the run puts into its missing cells."""
-    if dataset.missing is None or fitted.imputed is None:
-        return np.asarray(dataset.X[row])
-    before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
-    x: np.ndarray = dataset.X[row].astype(np.float64)
-    x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
-    return x
+def alternatives(
+    model: FittedModel, y: np.ndarray, most: int = 8
+) -> list[tuple[tuple[int, ...], float]]:
+    """Return the most probable sets of a row and their exact probabilities, the largest first.
 
-
-def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternatives | None:
-    """Return the most probable sets of a row, exactly; None where there are too many sets to count.
-
-    With x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+    Components are counted from 0. There are none where there are too many sets to go through. With
+    x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
 
     y (D',) is the row after preprocessing, NaN where a cell is missing, which then does not count.
     """
-    W = model.components.astype(np.float64)
-    K = len(W)
-    sizes = list(range(K + 1)) if model.n_active is None else [model.n_active]
-    count = sum(math.comb(K, size) for size in sizes)
-    if count > ENUMERATED:
-        return None
-    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    from appca.models.set_tree import supports
+    from appca.models.supports import CollapsedModel, log_densities
+
+    K, prior = len(model.components), np.asarray(0.0)
+    sizes = range(K + 1) if model.n_active is None else [model.n_active]
+    if sum(math.comb(K, size) for size in sizes) > ENUMERATED:
+        return []
     noise = np.broadcast_to(model.noise_variance, len(y))
     left = y - model.mean.astype(np.float64)
     seen = ~np.isnan(left) & (noise > 0.0)
-    scale = 1.0 / np.sqrt(noise[seen])
-    W, left = W[:, seen] * scale, left[seen] * scale
-    members: list[tuple[int, ...]] = []
-    values: list[np.ndarray] = []
-    for size in sizes:
-        same_size, evidence = _over_scales(model, W, left, tau2, size)
-        members += [tuple(S) for S in same_size.tolist()]
-        values.append(evidence + _prior(model, same_size))
-    log_joint = np.concatenate(values)
+    deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # the unit of the scores
+    W = deviation[:, None] * model.components[:, seen].astype(np.float64) / np.sqrt(noise[seen])
+    left = left[seen] / np.sqrt(noise[seen])
+    Z = np.vstack([np.eye(K, dtype=bool)[supports(K, size)].any(axis=1) for size in sizes])
+    if model.size_probabilities is not None:
+        n_sets = np.array([math.comb(K, size) for size in range(K + 1)])
+        prior = np.asarray(np.log(model.size_probabilities / n_sets)[Z.sum(axis=1)])
+    elif model.weights is not None:
+        weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
+        prior = Z @ np.log(weights / (1 - weights))
+    scales = np.ones(1), np.ones(1)
+    if model.row_scale_values is not None and model.row_scale_probabilities is not None:
+        scales = model.row_scale_values, model.row_scale_probabilities
+    c, collapsed = np.broadcast_to(W @ left, Z.shape), CollapsedModel(W @ W.T, 1.0)
+    evidence = [
+        np.log(p)
+        - 0.5 * (len(left) * np.log(u) + left @ left / u)
+        + log_densities(c / np.sqrt(u), Z, collapsed)
+        for u, p in zip(*scales, strict=True)
+    ]
+    log_joint = prior + np.logaddexp.reduce(evidence, axis=0)
     weight = np.exp(log_joint - log_joint.max())
-    probability = weight / weight.sum()
-    best = np.argsort(-probability, kind="stable")[:most]
-    return Alternatives([members[i] for i in best], probability[best], count)
+    best = np.argsort(-weight, kind="stable")[:most]
+    sets = [tuple(np.flatnonzero(Z[i]).tolist()) for i in best]
+    return list(zip(sets, (weight[best] / weight.sum()).tolist(), strict=True))
 
 
-def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
-    """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, if learned."""
+def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
+    """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, where learned."""
     from appca.models.subspace_posterior import SubspacePosterior
 
-    if model.size_probabilities is None:
-        return None
-    names = ("components", "mean", "noise_variance", "latent_variance")
-    K, parameters = len(model.components), [getattr(model, name) for name in names]
-    scales = [model.row_scale_values, model.row_scale_probabilities]
-    settings: list[Any] = [*parameters, K, *scales, model.size_probabilities]
-    posterior = SubspacePosterior(*settings)
+    posterior = SubspacePosterior(
+        model.components,
+        model.mean,
+        model.noise_variance,
+        model.latent_variance,
+        len(model.components),
+        model.row_scale_values,
+        model.row_scale_probabilities,
+        model.size_probabilities,
+    )
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
 
-def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> NearRows:
-    """Return the n rows of X (N, D) nearest to a row after preprocessing, among all of them.
-
-    X is walked over in blocks.
-    """
-    y = fitted.transform(X[row : row + 1])
-    squares = np.empty(len(X))
+def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
+    """Return the n rows of X (N, D) nearest to a row after preprocessing, the nearest first."""
+    y, squares = fitted.transform(X[row : row + 1]), np.empty(len(X))
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, len(X), step):
         block = fitted.transform(X[start : start + step])
         block -= y
         squares[start : start + step] = np.einsum("nd,nd->n", block, block, dtype=np.float64)
-    return _nearest(np.arange(len(X)), squares, row, n)
+    squares[row] = np.inf
+    return np.argsort(squares, kind="stable")[: min(n, len(X) - 1)]
 
 
-def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:
-    """Return the n nearest rows among those that use the same components as a row.
+def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
+    """Return the n nearest rows, the nearest first, of those with the same components as a row.
 
     Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
     """
-    active = fitted.active
-    rows = np.flatnonzero((active == active[row]).all(axis=1))
-    used = np.flatnonzero(active[row])
+    others = (fitted.active == fitted.active[row]).all(axis=1)
+    others[row] = False
+    rows, used = np.flatnonzero(others), np.flatnonzero(fitted.active[row])
     W = fitted.components[used].astype(np.float64)
     off = fitted.scores[np.ix_(rows, used)].astype(np.float64) - fitted.scores[row, used]
-    return _nearest(rows, np.einsum("nk,kl,nl->n", off, W @ W.T, off), row, n)
-
-
-def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> NearRows:
-    others = rows != row
-    rows, squares = rows[others], squares[others]
-    n = min(n, len(rows))
-    first = np.argpartition(squares, n - 1)[:n] if n else np.arange(0)
-    order = first[np.lexsort((rows[first], squares[first]))]
-    return NearRows(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
-
-
-def _over_scales(
-    model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, size: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return sets (C, size), and their log evidence up to a constant, over all scales of rows."""
-    from appca.models.set_tree import supports
-    from appca.models.supports import CollapsedModel, log_densities
-
-    sets, root = supports(len(W), size), np.sqrt(tau2)
-    Z = np.zeros((len(sets), len(W)), dtype=bool)
-    np.put_along_axis(Z, sets, True, axis=1)
-    W = root[:, None] * W
-
-    def of(u: float) -> np.ndarray:
-        c = np.broadcast_to(W @ left, Z.shape)
-        # in units of the scores' standard deviation, sqrt(u tau2)
-        return log_densities(c / np.sqrt(u), Z, CollapsedModel(W @ W.T, 1.0))
-
-    if model.row_scale_values is None or model.row_scale_probabilities is None:
-        return sets, of(1.0)
-    grid = model.row_scale_values
-    joint = [
-        of(u) - 0.5 * (len(left) * np.log(u) + left @ left / u) + np.log(p)
-        for u, p in zip(grid, model.row_scale_probabilities, strict=True)
-    ]
-    return sets, np.asarray(np.logaddexp.reduce(joint, axis=0))
-
-
-def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
-    """Log prior of sets up to a constant: uniform, or independent components."""
-    if model.size_probabilities is not None:
-        K, size = len(model.components), sets.shape[1]
-        share = model.size_probabilities[size] / math.comb(K, size)
-        return np.full(len(sets), np.log(share))
-    if model.weights is None:
-        return np.zeros(len(sets))
-    weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
-    return np.asarray(np.log(weights / (1 - weights))[sets].sum(axis=1))
+    return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
 LEVELS = (0.95, 0.99, 0.999)
@@ -206,14 +149,6 @@ _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
 _QUANTILES = 200  # of a chi-square distribution, over which limits with row scales average
 
 
-class ScalePrior(NamedTuple):
-    """Learned scales of rows with n features."""
-
-    values: np.ndarray  # (J,)
-    probabilities: np.ndarray  # (J,)
-    n_features: int
-
-
 class Distances(NamedTuple):
     """Both statistics of every row."""
 
@@ -221,12 +156,9 @@ class Distances(NamedTuple):
     q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) of Q
-    scales: ScalePrior | None = None  # where both are over the row's estimated scale
-
-    def take(self, rows: np.ndarray) -> "Distances":
-        """Return the statistics of some of the rows."""
-        t2, q, inside, outside = (values[rows] for values in self[:4])
-        return Distances(t2, q, inside, outside, self.scales)
+    # learned scales (J,), their probabilities (J,), and the features of a row: where both
+    # statistics are over the row's estimated scale
+    scales: tuple[np.ndarray, np.ndarray, int] | None = None
 
 
 class DistanceLimits(NamedTuple):
@@ -246,7 +178,7 @@ def distances(fitted: FittedRun) -> Distances:
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
     noise = 1.0 if by_feature else fitted.noise_variance
-    tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    tau2 = np.maximum(fitted.latent_variance, _TINY)
     W = fitted.components.astype(np.float64)
     gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
     orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
@@ -260,8 +192,28 @@ def distances(fitted: FittedRun) -> Distances:
     scale, prior = fitted.row_scales.astype(np.float64), None
     if fitted.row_scale_values is not None and fitted.row_scale_probabilities is not None:
         counted = np.count_nonzero(fitted.noise_variance) if by_feature else n_features
-        prior = ScalePrior(fitted.row_scale_values, fitted.row_scale_probabilities, int(counted))
+        prior = fitted.row_scale_values, fitted.row_scale_probabilities, int(counted)
     return Distances(t2 / scale, q / scale, inside, outside, prior)
+
+
+def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
+    v, sizes = np.zeros_like(u), active.sum(axis=1)
+    rank = np.zeros_like(sizes)
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        every, step = np.flatnonzero(sizes == size), max(1, _BLOCK_VALUES // size**2)
+        for start in range(0, len(every), step):
+            rows = every[start : start + step]
+            columns = np.nonzero(active[rows])[1].reshape(len(rows), size)
+            sets, which = np.unique(columns, axis=0, return_inverse=True)
+            which = which.ravel()
+            values, vectors = np.linalg.eigh(gram[sets[:, :, None], sets[:, None, :]])
+            real = values > _SINGULAR * values.sum(axis=1, keepdims=True)
+            inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)[which]
+            along = np.einsum("nij,ni->nj", vectors[which], u[rows[:, None], columns])
+            v[rows[:, None], columns] = np.einsum("nij,nj->ni", vectors[which], inverse * along)
+            rank[rows] = real.sum(axis=1)[which]
+    return v, rank
 
 
 def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
@@ -278,12 +230,14 @@ def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
         if distances.scales is None:
             values = [2 * gammaincinv(v / 2, level) if v else np.inf for v in numbers]
         else:
-            values = _scaled_quantiles(numbers, level, distances.scales)
+            values = _scaled_quantiles(numbers, level, *distances.scales)
         limits.append(np.array(values)[which.ravel()])
     return DistanceLimits(*limits)
 
 
-def _scaled_quantiles(numbers: np.ndarray, level: float, scales: ScalePrior) -> list[float]:
+def _scaled_quantiles(
+    numbers: np.ndarray, level: float, u: np.ndarray, p: np.ndarray, D: int
+) -> list[float]:
     """Quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
 
     With the support known, R = T2 + Q of a row of scale u is u chi2_D and decides
@@ -292,7 +246,6 @@ def _scaled_quantiles(numbers: np.ndarray, level: float, scales: ScalePrior) -> 
     from scipy.optimize import brentq
     from scipy.special import betainc, gammaincinv
 
-    u, p, D = scales
     shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     R = np.outer(u, 2 * gammaincinv(D / 2, shares)).ravel()
     with np.errstate(divide="ignore"):
@@ -305,10 +258,8 @@ def _scaled_quantiles(numbers: np.ndarray, level: float, scales: ScalePrior) -> 
         below = betainc(freedom / 2, rest, np.minimum(limit / scaled, 1.0))
         return float(p @ below.reshape(len(u), -1).mean(axis=1)) - level * float(p.sum())
 
-    return [
-        float(brentq(excess, 0.0, scaled.max(), args=(v,))) if v else np.inf
-        for v in numbers.tolist()
-    ]
+    most = scaled.max()
+    return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
 
 
 def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
@@ -318,7 +269,7 @@ def limits_of_the_data(distances: Distances, level: float, data: Distances) -> D
     to the model's limit.
     """
     shares = np.quantile(ratios(data, limits_of_the_model(data, level)), level, axis=0)
-    t2, q = np.maximum(shares, np.finfo(float).tiny)
+    t2, q = np.maximum(shares, _TINY)
     model = limits_of_the_model(distances, level)
     return DistanceLimits(model.t2 * t2, model.q * q)
 
@@ -326,30 +277,6 @@ def limits_of_the_data(distances: Distances, level: float, data: Distances) -> D
 def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
     """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
     return np.column_stack([distances.t2 / limits.t2, distances.q / limits.q])
-
-
-def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
-    v, rank = np.zeros_like(u), np.zeros(len(u), dtype=np.intp)
-    sizes = active.sum(axis=1)
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        rows = np.flatnonzero(sizes == size)
-        members = np.nonzero(active[rows])[1].reshape(len(rows), size)
-        sets, which = np.unique(members, axis=0, return_inverse=True)
-        which = which.ravel()
-        step = max(1, _BLOCK_VALUES // size**2)
-        for start in range(0, len(sets), step):
-            part = sets[start : start + step]
-            blocks = gram[part[:, :, None], part[:, None, :]]
-            inverse = np.linalg.pinv(blocks, rcond=_SINGULAR, hermitian=True)
-            tolerance = _SINGULAR * np.trace(blocks, axis1=1, axis2=2)
-            here = (which >= start) & (which < start + len(part))
-            place, of_support = which[here] - start, rows[here]
-            columns = part[place]
-            right = np.take_along_axis(u[of_support], columns, axis=1)
-            v[of_support[:, None], columns] = np.einsum("nij,nj->ni", inverse[place], right)
-            rank[of_support] = np.linalg.matrix_rank(blocks, tolerance, hermitian=True)[place]
-    return v, rank
 
 
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
@@ -391,9 +318,6 @@ def similar(
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    def radius(offsets: np.ndarray) -> float:
-        return float(np.sqrt(np.square(offsets).sum(axis=1).mean()))
-
     groups: list[SimilarRows] = []
     for subspace in subspaces:
         if not subspace.components or len(subspace.rows) < LEAST_ROWS:
@@ -407,12 +331,14 @@ def similar(
         # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
         with threadpool_limits(1, user_api="openmp"):
             labels = means.fit(points).labels_
-        whole, of_subspace = radius(points - points.mean(axis=0)), []
+        whole = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
+        of_subspace = []
         for label in np.unique(labels):
             members = np.flatnonzero(labels == label)
-            offsets = points[members] - points[members].mean(axis=0)  # k-means stops near it
-            rows = subspace.rows[members[np.argsort(np.square(offsets).sum(axis=1), kind="stable")]]
-            spread = radius(offsets) / whole if whole > 0 else 0.0
+            away = points[members] - points[members].mean(axis=0)  # k-means stops near it
+            squares = np.square(away).sum(axis=1)
+            rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
+            spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0
             of_subspace.append(SimilarRows(subspace.components, rows, spread))
         groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
     return groups
@@ -436,24 +362,19 @@ def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
     member_codes = codes[group.rows]
     counts = np.bincount(member_codes[member_codes >= 0], minlength=n_classes)
     shares = counts[counts > 0] / max(counts.sum(), 1)
-    entropy = float(-(shares * np.log(shares)).sum())
+    effective = float(np.exp(-(shares * np.log(shares)).sum()))
     least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
-    order = np.argsort(-counts, kind="stable")
-    return Mixture(
-        counts, float(np.exp(entropy)), tuple(int(c) for c in order if counts[c] >= least)
-    )
+    order = np.argsort(-counts, kind="stable").tolist()
+    return Mixture(counts, effective, tuple(c for c in order if counts[c] >= least))
 
 
 def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
     """Order of the groups by how many classes they join, the tighter first among equals."""
-    return sorted(
-        range(len(groups)),
-        key=lambda i: (
-            -len(mixtures[i].joined),
-            -round(mixtures[i].effective, 9),
-            groups[i].spread,
-        ),
-    )
+
+    def place(i: int) -> tuple[float, ...]:
+        return -len(mixtures[i].joined), -round(mixtures[i].effective, 9), groups[i].spread
+
+    return sorted(range(len(groups)), key=place)
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:

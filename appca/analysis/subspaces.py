@@ -57,23 +57,8 @@ def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
     `active` (N, K) says which components each row uses.
     """
     together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
-    pairs = [
-        (pair, int(together[pair]))
-        for pair in combinations(range(active.shape[1]), 2)
-        if together[pair] > 0
-    ]
-    return sorted(pairs, key=lambda item: (-item[1], item[0]))
-
-
-def pairs(active: np.ndarray, most: int | None = None) -> list[Subspace]:
-    """Pairs of components with the rows that use both, by occupancy; at most so many.
-
-    A row appears once for each of its L(L-1)/2 pairs.
-    """
-    return [
-        Subspace(pair, np.flatnonzero(active[:, pair[0]] & active[:, pair[1]]))
-        for pair, _ in pair_counts(active)[:most]
-    ]
+    every = ((pair, int(together[pair])) for pair in combinations(range(active.shape[1]), 2))
+    return sorted(filter(lambda item: item[1], every), key=lambda item: (-item[1], item[0]))
 
 
 def opens_in_pair_view(active: np.ndarray) -> bool:
@@ -88,10 +73,14 @@ def opens_in_pair_view(active: np.ndarray) -> bool:
 
 
 def fullest(active: np.ndarray, most: int) -> list[Subspace]:
-    """Return the fullest subspaces of rows that use components, or pairs where these are shown."""
-    if opens_in_pair_view(active):
-        return pairs(active, most)
-    return [subspace for subspace in ranked(active) if subspace.components][:most]
+    """Return the fullest subspaces of rows that use components, or pairs where these are shown.
+
+    With pairs, a row appears once for each of its L(L-1)/2.
+    """
+    if not opens_in_pair_view(active):
+        return [subspace for subspace in ranked(active) if subspace.components][:most]
+    pairs = [pair for pair, _ in pair_counts(active)[:most]]
+    return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in pairs]
 
 
 def title(components: tuple[int, ...]) -> str:
@@ -139,8 +128,7 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     scores = project(rows, axes.V)
     extreme = np.abs(scores).argmax(axis=0)
     scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
-    total = max(float(rows.squares.mean()), np.finfo(float).tiny)
-    return scores.astype(np.float32), axes.values / total
+    return scores.astype(np.float32), axes.values / max(rows.squares.mean(), np.finfo(float).tiny)
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:
@@ -151,29 +139,25 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal components the
     shares add up to `explained_share`; those of factors that are not orthogonal do not.
     """
-    costs, _, whole = _explained(fitted)
-    return np.asarray(costs / whole)
+    return _explained(fitted)[0]
 
 
 def explained_share(fitted: FittedRun) -> float:
     """Share of the data's variance that all components of a run explain together."""
-    _, explained, whole = _explained(fitted)
-    return explained / whole
+    return _explained(fitted)[1]
 
 
-def _explained(fitted: FittedRun) -> tuple[np.ndarray, float, float]:
-    """Sum |y|^2 = |r|^2 + 2 s'W'r + |W s|^2 over rows.
-
-    Return the increase of |r|^2 without each component (K,), the last two terms, and all three.
-    """
-    scores = fitted.scores.astype(np.float64)
+def _explained(fitted: FittedRun) -> tuple[np.ndarray, float]:
+    """Both shares, of the sum over rows |y|^2 = |r|^2 + 2 s'W'r + |W s|^2."""
+    tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
-    latent = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     squares, gram = scores.T @ scores, W @ W.T
+    power, lengths = np.diagonal(squares), np.diagonal(gram)
     # W'r is s times this; of unlike features only as if each had the mean noise.
     by_feature = np.ndim(fitted.noise_variance) > 0
-    ratio = (np.diagonal(gram) if by_feature else fitted.noise_variance) / latent
+    noise = lengths if by_feature else fitted.noise_variance
+    ratio = noise / np.maximum(fitted.latent_variance, tiny)
     left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
-    explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
-    costs = np.diagonal(squares) * (np.diagonal(gram) + 2 * ratio)
-    return costs, explained, max(left + explained, np.finfo(float).tiny)
+    explained = float(np.sum(squares * gram) + 2 * power @ ratio)
+    whole = max(left + explained, tiny)
+    return power * (lengths + 2 * ratio) / whole, explained / whole

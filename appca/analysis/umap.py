@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +61,6 @@ def nearest_rows(
     return Neighbours(indices, distances)
 
 
-STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
 _NEIGHBOURS_END = 0.3  # of the progress bar
 MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
@@ -88,12 +88,6 @@ class EmbeddingConfig(Recorded):
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
         msg = ""
-        for name in ("n_neighbors", "n_components", "random_state"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                msg = f"{name} must be a whole number; got {value!r}."
-                raise InputError(msg)
-            object.__setattr__(self, name, int(value))
         if not 0 <= self.min_dist <= self.spread:
             msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
         elif self.n_neighbors < 2 or self.n_components not in {2, 3}:
@@ -101,7 +95,7 @@ class EmbeddingConfig(Recorded):
                 "n_neighbors must be at least 2 and n_components 2 or 3; "
                 f"got {self.n_neighbors} and {self.n_components}."
             )
-        elif self.start not in STARTS or (self.start == "appca") != (self.run is not None):
+        elif (self.start, self.run is None) not in {("pca", True), ("appca", False)}:
             msg = (
                 "start must be “pca”, or “appca” with the id of a fit; "
                 f"got “{self.start}” with fit {self.run}."
@@ -128,11 +122,10 @@ class EmbeddingStore:
     def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
         """Store an embedding and return its id."""
         facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
-        text = np.array(json.dumps(facts))
         rows = {"trust": embedding.trust, "near": embedding.near}
-        arrays = {name: values for name, values in rows.items() if values is not None}
-        arrays |= {"coordinates": embedding.coordinates, "facts": text}
-        self._publish(self._file(config.id), config.dataset, **arrays)
+        arrays = {"coordinates": embedding.coordinates, "facts": np.array(json.dumps(facts))} | rows
+        known = {name: values for name, values in arrays.items() if values is not None}
+        self._write(config.id, config.dataset, known)
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -140,19 +133,16 @@ class EmbeddingStore:
         return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
     def _read(self, embedding_id: str) -> Embedding | None:
-        stored = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
+        file = self.folder / f"{embedding_id}.npz"
+        stored = read_numbered(file, f"Map {embedding_id}")
         coordinates, facts = stored["coordinates"], json.loads(str(stored["facts"]))
         config, info = facts["config"], facts["info"]
-        trust, near, n = stored.get("trust"), stored.get("near"), len(coordinates)
         float(info["seconds"])
+        shape = info["n_rows"], config["n_components"]
         sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
-        sound &= coordinates.shape == (info["n_rows"], config["n_components"])
-        sound &= trust is None or (trust.dtype == np.float32 and trust.shape == (n, 3))
-        if near is not None:
-            sound &= near.dtype == np.int32 and near.shape[:-1] == (n,)
-            sound &= bool(((near >= 0) & (near < n)).all())
         coordinates.flags.writeable = False
-        return Embedding(coordinates, info, trust, near) if sound else None
+        found = Embedding(coordinates, info, stored.get("trust"), stored.get("near"))
+        return found if sound and coordinates.shape == shape else None
 
     def neighbours(
         self,
@@ -168,21 +158,20 @@ class EmbeddingStore:
         the file. X (N, D') are the preprocessed rows.
         """
         of_file = {"data": dataset.digest, "pre": preprocessing, "k": k}
-        file = self._file("neighbours-" + digest_of(of_file))
-        stored = files.read_cached(file)
+        name = "neighbours-" + digest_of(of_file)
+        stored = files.read_cached(self.folder / f"{name}.npz")
         if stored is not None and set(Neighbours._fields) == set(stored):
             return Neighbours(**stored)
         neighbours = nearest_rows(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        self._publish(file, dataset.digest, **neighbours._asdict())
+        file = self._write(name, dataset.digest, neighbours._asdict())
         files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=file)
         return neighbours
 
-    def _publish(self, file: Path, of: str, **arrays: np.ndarray) -> None:
+    def _write(self, name: str, of: str, arrays: Mapping[str, np.ndarray]) -> Path:
+        file = self.folder / f"{name}.npz"
         with storing("The embedding", self.folder):
             files.write_cached(file, of, **arrays)
-
-    def _file(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
+        return file
 
 
 def embed(
@@ -217,8 +206,22 @@ def embed(
     X = fitted.transform(dataset.X)
     near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
     report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
-    start = "pca" if scores is None else start_from(scores, config)
-    coordinates = _layout(X, near, start, config, report)
+    with warnings.catch_warnings():
+        # What it would warn of is meant: one thread with a seed, no search index, no new rows.
+        warnings.simplefilter("ignore")
+        with naming_extra():
+            from umap import UMAP
+
+        of_config = ("n_neighbors", "n_components", "min_dist", "spread", "random_state")
+        bar = {"file": _epochs(report), "bar_format": "{n}/{total} ", "mininterval": 0.2}
+        model = UMAP(
+            **{name: getattr(config, name) for name in of_config},
+            n_jobs=1,
+            init="pca" if scores is None else start_from(scores, config),
+            precomputed_knn=(near.indices, near.distances),
+            tqdm_kwds=bar | {"disable": False},
+        )
+        coordinates = np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
     seconds = round(time.perf_counter() - began, 2)
     return Embedding(coordinates, {"seconds": seconds, "n_rows": dataset.n_rows})
 
@@ -239,53 +242,15 @@ def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
     return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)
 
 
-def _layout(
-    X: np.ndarray,
-    near: Neighbours,
-    start: "str | np.ndarray",
-    config: EmbeddingConfig,
-    report: StageReport,
-) -> np.ndarray:
-    with warnings.catch_warnings():
-        # What it would warn of is meant: one thread with a seed, no search index, no new rows.
-        warnings.simplefilter("ignore")
-        with naming_extra():
-            from umap import UMAP
+def _epochs(report: StageReport) -> SimpleNamespace:
+    """Return a stream that reads epochs from umap-learn's progress bar, its only hook."""
 
-        model = UMAP(
-            n_neighbors=config.n_neighbors,
-            n_components=config.n_components,
-            min_dist=config.min_dist,
-            spread=config.spread,
-            random_state=config.random_state,
-            n_jobs=1,
-            init=start,
-            precomputed_knn=(near.indices, near.distances),
-            tqdm_kwds={
-                "file": _Epochs(report),
-                "bar_format": "{n}/{total} ",
-                "mininterval": 0.2,
-                "disable": False,
-            },
-        )
-        return np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
-
-
-class _Epochs:
-    """Reads the epochs from the progress bar umap-learn writes: it has no other hook."""
-
-    def __init__(self, report: StageReport) -> None:
-        self.report = report
-
-    def write(self, text: str) -> None:
-        """Take a piece of the bar; an exception from here ends the layout."""
-        match = re.search(r"(\d+)/(\d+)", text)
-        if match:
+    def write(text: str) -> None:
+        if match := re.search(r"(\d+)/(\d+)", text):
             share = int(match[1]) / max(int(match[2]), 1)
-            self.report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
+            report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
 
-    def flush(self) -> None:
-        """Nothing is held back."""
+    return SimpleNamespace(write=write, flush=lambda: None)
 
 
 KeptMap = tuple[EmbeddingConfig, Embedding]
@@ -307,9 +272,9 @@ def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptM
     """Read a map of a data set; ValueError for one of other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
     fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
-    fits = fits and bool(np.isfinite(places).all()) and config.dataset == dataset.digest
     seconds = said.info.get("seconds")
-    if not fits or not isinstance(seconds, int | float):
+    fits = fits and bool(np.isfinite(places).all()) and isinstance(seconds, int | float)
+    if not fits or config.dataset != dataset.digest:
         msg = "a map of other rows"
         raise ValueError(msg)
     return config, Embedding(places, {"seconds": seconds, "n_rows": dataset.n_rows})

@@ -87,7 +87,7 @@ def fit_run(
         filled = preprocessing.inverse_transform(estimator.impute(Y[gaps]))
         imputed = np.asarray(filled[dataset.missing[gaps]])
         info = info._replace(n_missing=dataset.n_missing)
-    fitted = model.with_rows(rows, _draws(estimator), imputed)
+    fitted = model.with_rows(rows, posterior=_draws(estimator), imputed=imputed)
     return FitResult(fitted, info._replace(seconds=round(time.perf_counter() - began, 3)))
 
 

@@ -20,8 +20,6 @@ from appca.analysis.association import (
 )
 from appca.analysis.campaign import sample_of
 from appca.analysis.components import (
-    Sharing,
-    Steering,
     common,
     extremes,
     fullest_pair,
@@ -35,7 +33,7 @@ from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.analysis.subspaces import variance_shares
 from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
-from appca.data.brain import Event, blocks, events_of, has_places
+from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.feature_sets import read_sets_apart
 from appca.frames import number_column
@@ -51,7 +49,7 @@ from appca.plots.components import (
 )
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import kit, rows, state
+from appca.ui import kit, state
 from appca.ui.arrivals import scratch
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
@@ -66,7 +64,7 @@ from appca.ui.kit import (
     tag,
     words,
 )
-from appca.ui.rows import is_dark, strip
+from appca.ui.rows import is_dark, is_ink, strip
 from appca.ui.services import kept
 from appca.words import InputError, counted, percent, shortened, signed
 
@@ -76,41 +74,31 @@ if TYPE_CHECKING:
 MOST_BANDS = 200  # over a course of 96 pixels
 
 
-class EventBands(NamedTuple):
-    """HTML, empty without events."""
+def event_bands(dataset: Dataset) -> tuple[str, str]:
+    """Return the events of a recording as HTML over a course, and which colour is which type.
 
-    over: str = ""  # a course, which fills the same box
-    key: str = ""  # which colour is which trial type
-
-
-def event_bands(dataset: Dataset) -> EventBands:
-    """Draw the events of a recording, joined where less than a volume is between them."""
+    They are joined where less than a volume is between them; both are empty without events.
+    """
     times, events = dataset.times, events_of(dataset)
     if times is None or not events:
-        return EventBands()
+        return "", ""
     joined = blocks(events, float(times[1]))
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
-        return EventBands(key=tag("div", said, "ca-events"))
+        return "", tag("div", said, "ca-events")
     types = sorted({event.trial_type for event in joined})
     colours = {name: class_colour(i, len(types)) for i, name in enumerate(types)}
-    length = float(times[-1])
-    bands = (_band(event, length, colours[event.trial_type]) for event in joined)
+    bands = ""
+    for event in joined:
+        left, right = (100 * min(end / float(times[-1]), 1.0) for end in (event.onset, event.end))
+        style = f"left:{left:.2f}%;width:{right - left:.2f}%;background:{colours[event.trial_type]}"
+        when = f"{event.trial_type or 'event'}, {event.onset:.0f} to {event.end:.0f} s"
+        bands += tag("i", "", style=style, title=when)
     names = (
         tag("span", tag("i", "", style=f"background:{colour}") + words(name or "event"))
         for name, colour in colours.items()
     )
-    return EventBands("".join(bands), tag("div", "".join(names), "ca-events"))
-
-
-def _band(event: Event, length: float, colour: str) -> str:
-    left, right = (100 * min(end / length, 1.0) for end in (event.onset, event.end))
-    return tag(
-        "i",
-        "",
-        style=f"left:{left:.2f}%;width:{right - left:.2f}%;background:{colour}",
-        title=f"{event.trial_type or 'event'}, {event.onset:.0f} to {event.end:.0f} s",
-    )
+    return bands, tag("div", "".join(names), "ca-events")
 
 
 PAGE = 24  # components on a page
@@ -141,10 +129,11 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Save", icon=":material/download:", key="save-components"):
             component_buttons(dataset, shown)
     first = first_of_page(total, PAGE, f"components-{shown.config.id}")
-    bands, last = event_bands(dataset), min(first + PAGE, total)
-    cards = "".join(_card(dataset, shown, k, bands.over) for k in range(first, last))
+    bands, key = event_bands(dataset)
+    places = range(first, min(first + PAGE, total))
+    cards = "".join(_card(dataset, shown, k, float(shares[k]), bands) for k in places)
     kit.acting(
-        bands.key + tag("div", cards, "ca-gallery"),
+        key + tag("div", cards, "ca-gallery"),
         "gallery",
         {
             "rename": lambda k, text: state.rename(shown.run, _place(shown, k), text),
@@ -154,89 +143,61 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     )
 
 
-def _card(dataset: Dataset, shown: Shown, k: int, bands: str) -> str:
-    fitted = shown.fitted
-    number, title = k + 1, name_of(fitted, k)
-    shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
+def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
+    """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
+    fitted, title, own = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
-    numbers = tag("b", percent(shares[k], 1)) + " of variance"
-    users = f"used by {percent(fitted.active[:, k].mean())} of rows"
-    name = _name(shown, k, number, title)
-    flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
-    beside = tag("span", str(number), "ca-number") if own_name(fitted, k) else ""
-    told = tag("div", beside + name, "ca-title")
-    told += tag("div", words(meant), "ca-quiet")
-    facts = tag("div", numbers + tag("div", users), "ca-quiet ca-right")
-    head = tag("div", told, "ca-told") + facts + (flip if shown.run else "")
-    return tag(
-        "section",
-        tag("div", _pattern(dataset, shown, k, bands), "ca-look")
-        + tag("div", tag("div", head, "ca-top") + _ends(dataset, shown, k), "ca-rest"),
-        "ca-piece",
-    )
-
-
-def _name(shown: Shown, k: int, number: int, title: str) -> str:
-    name = own_name(shown.fitted, k)
-    text = name or f"Component {number}"
-    if shown.run is None:
-        return tag("b", words(text))
-    return kit.name(text, "rename", k, name, f"Rename {title}")
-
-
-def _pattern(dataset: Dataset, shown: Shown, k: int, bands: str) -> str:
-    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, picture_shape(dataset)))
-    pattern = every[k]
-    dark, name = is_dark(), name_of(shown.fitted, k)
-    picture = picture_of(pattern, dataset, dark=dark)
+    every = kept(f"patterns-{shown.key}", lambda: patterns(fitted, picture_shape(dataset)))
+    dark, text = is_dark(), own or f"Component {k + 1}"
+    picture = picture_of(every[k], dataset, dark=dark)
+    look = "" if picture is None else tag("img", "", src=data_uri(picture), alt=title)
     if picture is None:
-        return loadings(pattern, dataset.feature_names)
-    image = tag("img", "", src=data_uri(picture), alt=name)
-    if not has_places(dataset):
-        return image
-    scores = shown.fitted.scores
-    slices = kept(
-        f"slices-{shown.key}-{dark}", lambda: slices_of(dataset, scores, COURSE, dark=dark)
-    )
-    slice_image = tag("img", "", src=data_uri(slices[k]), alt=f"The slice with most of {name}")
-    return tag("div", bands + image, "ca-course") + slice_image
-
-
-def _ends(dataset: Dataset, shown: Shown, k: int) -> str:
-    ends = extremes(shown.fitted, k, AT_END)
-    low = _end(dataset, shown, k, ends.low, "low")
-    high = _end(dataset, shown, k, ends.high[::-1], "high")
-    if not len(ends.high):
-        return tag("div", "No row uses this component.", "ca-quiet")
-    return tag("div", low + tag("span", "…", "ca-quiet") + high, "ca-tails")
+        look = loadings(every[k], dataset.feature_names)
+    elif has_places(dataset):
+        slices = kept(
+            f"slices-{shown.key}-{dark}",
+            lambda: slices_of(dataset, fitted.scores, COURSE, dark=dark),
+        )
+        where = tag("img", "", src=data_uri(slices[k]), alt=f"The slice with most of {title}")
+        look = tag("div", bands + look, "ca-course") + where
+    name, flip = tag("b", words(text)), ""
+    if shown.run is not None:
+        name = kit.name(text, "rename", k, own, f"Rename {title}")
+        flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
+    beside = tag("span", str(k + 1), "ca-number") if own else ""
+    told = tag("div", beside + name, "ca-title") + tag("div", words(meant), "ca-quiet")
+    users = tag("div", f"used by {percent(fitted.active[:, k].mean())} of rows")
+    numbers = tag("b", percent(share, 1)) + " of variance"
+    head = tag("div", told, "ca-told") + tag("div", numbers + users, "ca-quiet ca-right") + flip
+    low, high = extremes(fitted, k, AT_END)
+    tails = tag("div", "No row uses this component.", "ca-quiet")
+    if len(high):
+        ends = _end(dataset, shown, k, low, "low") + tag("span", "…", "ca-quiet")
+        tails = tag("div", ends + _end(dataset, shown, k, high[::-1], "high"), "ca-tails")
+    rest = tag("div", tag("div", head, "ca-top") + tails, "ca-rest")
+    return tag("section", tag("div", look, "ca-look") + rest, "ca-piece")
 
 
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
     """Return the rows at one end as a button, from the lowest score to the highest."""
     if not len(rows):
         return tag("span", "")
-    scores = shown.fitted.scores[rows, k]
-    far = signed(float(scores[0] if end == "low" else scores[-1]))
-    mostly = _classes(dataset, rows)
-    title = (
-        f"the {len(rows)} rows with the most {'negative' if end == 'low' else 'positive'} scores"
-    )
+    is_low, mostly = end == "low", ""
+    for classes in kit.every(dataset)[:1]:
+        codes = classes.codes[rows]
+        most = [
+            shortened(name, 16) for name, _ in common(list(classes.names), codes[codes >= 0], 2)
+        ]
+        mostly = f" · {', '.join(most)}" if most else ""
+    title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
-        at_end = rows[:NAMED_AT_END] if end == "low" else rows[-NAMED_AT_END:]
+        at_end = rows[:NAMED_AT_END] if is_low else rows[-NAMED_AT_END:]
         seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[at_end])
     else:
         seen = tag("img", "", src=strip(dataset, rows), alt=f"{title}{mostly}")
+    far = signed(float(shown.fitted.scores[rows[0 if is_low else -1], k]))
     said = tag("small", words(f"{far}{mostly}"))
     return kit.button(seen + said, "select", f"{k} {end}", f"Select {title}")
-
-
-def _classes(dataset: Dataset, rows: np.ndarray) -> str:
-    """Say which classes most of some rows have; nothing without classes."""
-    for classes in kit.every(dataset)[:1]:
-        codes = classes.codes[rows]
-        most = common(list(classes.names), codes[codes >= 0], 2)
-        return f" · {', '.join(shortened(name, 16) for name, _ in most)}" if most else ""
-    return ""
 
 
 def _place(shown: Shown, text: str) -> int:
@@ -250,8 +211,8 @@ def _place(shown: Shown, text: str) -> int:
 
 def _select(dataset: Dataset, shown: Shown, which: str) -> None:
     k, _, end = which.partition(" ")
-    ends = extremes(shown.fitted, _place(shown, k), AT_END)
-    state.put(dataset, ends.low if end == "low" else ends.high)
+    low, high = extremes(shown.fitted, _place(shown, k), AT_END)
+    state.put(dataset, low if end == "low" else high)
 
 
 class Sets(NamedTuple):
@@ -259,27 +220,6 @@ class Sets(NamedTuple):
 
     features: dict[str, list[str]]
     file: str
-
-
-def choose(dataset: Dataset) -> Sets:
-    """Draw where a file of sets is given; return them, kept while the window is open."""
-    key = f"feature_sets-{dataset.digest[:12]}"
-    kinds = ["nii", "gz"] if dataset.is_recording else ["gmt", "csv", "nii", "gz"]
-    file = st.file_uploader(
-        "Regions of an atlas, NIfTI" if dataset.is_recording else "Sets of features, GMT or CSV",
-        type=kinds,
-        key=f"{key}-file",
-        help="GMT, a CSV file with a feature and its set in each line, or a NIfTI atlas on the "
-        "grid of the data.",
-    )
-    if file is not None:
-        try:
-            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
-            features = kept(f"sets-{file.file_id}", read)
-            st.session_state[key] = Sets(features, file.file_id)
-        except InputError as error:
-            st.error(markdown(str(error)))
-    return stored(dataset)
 
 
 def stored(dataset: Dataset) -> Sets:
@@ -296,19 +236,19 @@ def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
     return {"region": np.array([of.get(voxel, "") for voxel in dataset.ids.tolist()])}
 
 
-def set_columns(dataset: Dataset) -> dict[str, list[int]] | None:
+def _set_columns(dataset: Dataset) -> dict[str, list[int]] | None:
     """Return the columns of sets that do not overlap; None without such sets."""
     place = {name: d for d, name in enumerate(dataset.column_names)}
     parts = {
-        name: [place[f] for f in sorted({*of} & {*place})]
+        name: columns
         for name, of in stored(dataset).features.items()
+        if (columns := [place[f] for f in sorted({*of} & {*place})])
     }
-    parts = {name: columns for name, columns in parts.items() if columns}
     columns = [column for of in parts.values() for column in of]
     return parts if parts and len(columns) == len(set(columns)) else None
 
 
-def rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     """Return a model that answers like a fitted estimator on some rows, and these rows (n, D')."""
     fitted = shown.fitted
     described = SimpleNamespace(scores=fitted.scores[rows])
@@ -318,23 +258,42 @@ def rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, 
     return model, fitted.preprocessing.transform(dataset.with_gaps(rows))
 
 
-def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
-    """Draw which sets have large weights on which component, and all tests on demand."""
+def _sets(dataset: Dataset, shown: Shown) -> Sets:
+    """Draw where a file of sets is given, and which have large weights on which component.
+
+    Return the sets, kept while the window is open.
+    """
+    key = f"feature_sets-{dataset.digest[:12]}"
+    file = st.file_uploader(
+        "Regions of an atlas, NIfTI" if dataset.is_recording else "Sets of features, GMT or CSV",
+        type=["nii", "gz"] if dataset.is_recording else ["gmt", "csv", "nii", "gz"],
+        key=f"{key}-file",
+        help="GMT, a CSV file with a feature and its set in each line, or a NIfTI atlas on the "
+        "grid of the data.",
+    )
+    if file is not None:
+        try:
+            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
+            features = kept(f"sets-{file.file_id}", read)
+            st.session_state[key] = Sets(features, file.file_id)
+        except InputError as error:
+            st.error(markdown(str(error)))
+    sets = stored(dataset)
     if not sets.features or dataset.is_recording:
-        return
+        return sets
     if shown.fitted.preprocessing.reduces:
         st.caption("Sets need a fit of the features themselves, without PCA.")
-        return
+        return sets
 
     def tested() -> "pd.DataFrame":
-        model, X = rows_of_fit(dataset, shown, sample_of(dataset.n_rows, MOST_ROWS, 0))
+        model, X = _rows_of_fit(dataset, shown, sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
     try:
         tests = kept(f"enriched-{shown.key}-{sets.file}", tested)
     except InputError as error:
         st.caption(markdown(str(error)))
-        return
+        return sets
     best = tests.iloc[0]
     way = "positive" if best["sign"] == "+" else "negative"
     text = f"{shortened(best['set'])} has {way} weights on "
@@ -348,6 +307,7 @@ def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     )
     made = partial(csv_bytes, tests)
     save_button("Save CSV", made, f"sets-{shown.config.id}.csv", key="sets-csv")
+    return sets
 
 
 MOST_TESTED_ROWS = 2_000  # that are tested, a fair sample
@@ -360,10 +320,9 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence, the heat map, names to take, and all tests on demand."""
     first = st.container()
     with st.expander("Regions of an atlas" if dataset.is_recording else "Sets of features"):
-        chosen = choose(dataset)
-        draw(dataset, shown, chosen)
+        sets = _sets(dataset, shown)
     with first:
-        _meaning(dataset, shown, regions(dataset, chosen))
+        _meaning(dataset, shown, regions(dataset, sets))
     st.subheader("What classes share", anchor=False)
     _sharing(dataset, shown)
 
@@ -381,14 +340,13 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
         )
         st.caption(f"{counted(len(tests), 'test')}; q, corrected for all of them, is above 5%.")
         return
-    st.markdown(meaning_sentence(telling, dataset, shown))
+    st.markdown(_meaning_sentence(telling, dataset, shown))
     _names(tests, shown)
-    named = [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
     st.caption(
         "Square: goes with using the component. Ring: goes with the score of the rows that use "
         "it. Red: rises with it. Blue: falls. Purple: classes differ. Pale: a small effect."
     )
-    chart(association_map(_ordered(telling, dataset), named), "meaning_map")
+    chart(association_map(_ordered(telling, dataset), _named(shown)), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
         tests = tests.drop(columns=["high", "low"])
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
@@ -400,6 +358,10 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
         )
         made = partial(csv_bytes, tests)
         save_button("Save CSV", made, f"meaning-{shown.config.id}.csv", key="meaning-csv")
+
+
+def _named(shown: Shown) -> list[str]:
+    return [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
@@ -423,16 +385,21 @@ def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
     place = np.where(technical, 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
     named = tests.assign(column=tests["column"] + np.where(technical, " (technical)", ""))
     ordered = named.iloc[np.argsort(place, kind="stable")]
-    lines = list(dict.fromkeys(ordered["column"]))[:MOST_LINES]
-    return ordered[ordered["column"].isin(lines)]
+    return ordered[ordered["column"].isin(ordered["column"].unique()[:MOST_LINES])]
 
 
-def meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
+def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
     """Say as Markdown what goes most with a component, and which measurement goes with that."""
     sound = tests[tests["technical"] == ""]
     labels = sound[sound["column"].isin(dataset.labels)]
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
-    text = f"**{_said(first, shown)}**"
+    component, column = name_of(shown.fitted, first["component"] - 1), shortened(first["column"])
+    what = "the score on" if first["part"] == "score" else "the use of"
+    ends = {"high": first["high"], "low": first["low"]}
+    way = ", ".join(f"{end} for {', '.join(names)}" for end, names in ends.items() if names)
+    way = way or f"it {first['direction']} with it"
+    said = f"{column[:1].upper() + column[1:]} goes most with {what} {component}: {way}."
+    text = f"**{markdown(said)}**"
     same = (sound["component"] == first["component"]) & (sound["part"] == first["part"])
     others = sound[same & ~sound["column"].isin([*dataset.labels, first["column"]])]
     if len(others) and first["column"] in dataset.labels:
@@ -444,33 +411,17 @@ def meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> s
     return text
 
 
-def _said(test: "pd.Series[Any]", shown: Shown) -> str:
-    component = name_of(shown.fitted, test["component"] - 1)
-    what = "the score on" if test["part"] == "score" else "the use of"
-    ends = {"high": test["high"], "low": test["low"]}
-    way = ", ".join(f"{end} for {', '.join(names)}" for end, names in ends.items() if names)
-    way = way or f"it {test['direction']} with it"
-    column = shortened(test["column"])
-    return markdown(f"{column[:1].upper() + column[1:]} goes most with {what} {component}: {way}.")
-
-
 def _names(tests: "pd.DataFrame", shown: Shown) -> None:
     """Offer a name for each component without its own, taken with one click."""
-    proposed = {k: name for k, name in proposed_names(tests).items() if shown.run is not None}
+    proposed = {} if shown.run is None else proposed_names(tests)
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
     st.caption("Click a name to give it to its component")
-    buttons = "".join(
-        kit.button(
-            tag("b", str(k)) + " " + words(shortened(name)),
-            "name",
-            k,
-            f"Name component {k} “{name}”",
-            "ca-act ca-offer",
-        )
-        for k, name in sorted(free.items())
-    )
+    buttons = ""
+    for k, name in sorted(free.items()):
+        offer = tag("b", str(k)) + " " + words(shortened(name))
+        buttons += kit.button(offer, "name", k, f"Name component {k} “{name}”", "ca-act ca-offer")
 
     def take(k: str, _: str) -> None:
         if k.isdecimal() and int(k) in free:
@@ -487,7 +438,7 @@ LEAST_USED = 0.1  # of the rows of both classes, from which on they are said to 
 
 def _sharing(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence and the share of each class that uses each component."""
-    fitted = shown.fitted
+    active, named = shown.fitted.active, _named(shown)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = kit.choose(dataset, "sharing")
         choices = {"rows": "Rows that use it", "variance": "Variance it explains"}
@@ -497,8 +448,6 @@ def _sharing(dataset: Dataset, shown: Shown) -> None:
     if what == "variance":
         _variance(dataset, shown, classes, state.get(dataset) if inside else None)
         return
-    active = fitted.active
-    named = [name_of(fitted, k) for k in range(active.shape[1])]
     if classes is None:
         used = components.popularity(active)
         most = int(used.argmax())
@@ -509,8 +458,7 @@ def _sharing(dataset: Dataset, shown: Shown) -> None:
         chart(popularity_bars(used, named), "sharing_bars")
         return
     shares = components.popularity_by_class(active, classes.codes, len(classes.names))
-    shared = components.sharing(active, classes.codes, len(classes.names))
-    st.markdown(sharing_sentence(shown, shared, shares, named, classes))
+    st.markdown(sharing_sentence(shown, shares, classes))
     chart(popularity_map(shares, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 
@@ -519,16 +467,15 @@ def _variance(
     dataset: Dataset, shown: Shown, classes: Classes | None, mask: np.ndarray | None
 ) -> None:
     """Draw the share of variance by component, class and set of features; each line is 100%."""
-    fitted = shown.fitted
     every = np.arange(dataset.n_rows) if mask is None else np.flatnonzero(mask)
     rows = every[sample_of(len(every), MOST_SHARING_ROWS, 0)]
-    blocks = None if fitted.preprocessing.reduces else set_columns(dataset)
+    blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset)
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
     classed = codes >= 0 if classes else codes < 0
 
     def split() -> "pd.DataFrame":
-        model, X = rows_of_fit(dataset, shown, rows[classed])
+        model, X = _rows_of_fit(dataset, shown, rows[classed])
         return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
     key = f"variance-{shown.key}-{classes and classes.title}-{state.token(dataset)}"
@@ -538,8 +485,7 @@ def _variance(
         return
     shares = parts.pivot_table(index=["class", "block"], columns="component", values="share")
     lines = [name if block == ALL else f"{name}, {block}" for name, block in shares.index]
-    values = shares.to_numpy()
-    named = [name_of(fitted, k) for k in range(values.shape[1] - 1)]
+    values, named = shares.to_numpy(), _named(shown)
     line, most = np.unravel_index(values[:, 1:].argmax(), values[:, 1:].shape)
     text = f"{named[most].capitalize()} explains {percent(values[line, 1 + most])} of the variance"
     st.markdown(f"**{markdown(f'{text} of {shortened(lines[line])}, the largest share.')}**")
@@ -552,40 +498,34 @@ def _variance(
     )
 
 
-def sharing_sentence(
-    shown: Shown, shares_of_pairs: Sharing, shares: np.ndarray, named: list[str], classes: Classes
-) -> str:
-    """Say as Markdown which classes share most, and what of; or why nothing can be made of it."""
-    caution = _caution(shown, shares_of_pairs)
-    pairs = components.closest_pairs(shares_of_pairs)
-    if caution or not pairs:
-        return caution or "There is one class with rows, so nothing to compare."
-    first = pairs[0]
-    name, other = (markdown(shortened(classes.names[c])) for c in (first.first, first.second))
-    both = np.minimum(shares[first.first], shares[first.second])
+def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
+    """Say as Markdown which classes share most, and what of; or why nothing can be made of it.
+
+    `shares` (C, K) of the rows of each class use each component.
+    """
+    K, L = len(shown.fitted.components), shown.config.n_active
+    if L is not None and L >= K:
+        text = "Every row uses all components, so all classes share all of them."
+        return f"{text} Choose a smaller L."
+    if L is not None and L >= NEAR * K:
+        least = counted(components.least_shared(K, L), "component")
+        return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
+    found = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
+    largest = float(np.nanmax(found.shared, initial=0.0))
+    if largest - float(np.nanmin(found.shared, initial=largest)) < ALIKE * largest:
+        return "All classes share about equally much: what a row uses says little about its class."
+    pairs = components.closest_pairs(found)
+    if not pairs:
+        return "There is one class with rows, so nothing to compare."
+    first, second, shared = pairs[0]
+    name, other = (markdown(shortened(classes.names[c])) for c in (first, second))
+    both, named = np.minimum(shares[first], shares[second]), _named(shown)
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
-    more = first.shared / shares_of_pairs.overall - 1 if shares_of_pairs.overall else 0.0
+    more = shared / found.overall - 1 if found.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
-    return f"**{name} and {other} share most: {first.shared:.2f} components a row{than}.**" + (
-        f" Both use {of}." if of else ""
-    )
-
-
-def _caution(shown: Shown, shares: Sharing) -> str:
-    """Return what keeps the comparison from saying anything; empty where nothing does."""
-    k, active = len(shown.fitted.components), shown.config.n_active
-    if active is not None and active >= k:
-        return (
-            "Every row uses all components, so all classes share all of them. Choose a smaller L."
-        )
-    if active is not None and active >= NEAR * k:
-        least = counted(components.least_shared(k, active), "component")
-        return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    largest = float(np.nanmax(shares.shared, initial=0.0))
-    if largest - float(np.nanmin(shares.shared, initial=largest)) < ALIKE * largest:
-        return "All classes share about equally much: what a row uses says little about its class."
-    return ""
+    text = f"**{name} and {other} share most: {shared:.2f} components a row{than}.**"
+    return text + (f" Both use {of}." if of else "")
 
 
 MOST_COLUMNS = 16  # of a table, as bars
@@ -596,85 +536,80 @@ _steer = scripted("steer", "<div class='ca-steer'></div>")
 def steer(dataset: Dataset, shown: Shown, row: int) -> None:
     """Draw a row with the scores that a hand moves."""
     st.caption("Drag the point or a slider and watch the row change.")
-    fixed = kept(f"steer-{shown.key}-{rows.is_dark()}", lambda: _fixed(dataset, shown))
-    _steer(key="steer", data=fixed | _start(dataset, shown, row))
+    fixed = kept(f"steer-{shown.key}-{is_dark()}", lambda: _fixed(dataset, shown))
+    active, scores = shown.fitted.active[row], shown.fitted.scores[row]
+    used, name = np.flatnonzero(active).tolist(), str(dataset.ids[row])
+    _steer(
+        key="steer",
+        data=fixed
+        | {
+            "id": f"{shown.key} {row}",
+            "start": np.where(active, scores, 0.0).tolist(),
+            "from": name,
+            "given": strip(dataset, np.array([row])) if dataset.image_shape else None,
+        }
+        | ({"pair": used[1::-1]} if len(used) > 1 else {}),
+    )
 
 
 def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
-    """Return what the browser needs of a fit, whatever row is started from."""
-    fitted = shown.fitted
-    steered = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
-    drawn = picture_list(fitted, dataset, dark=rows.is_dark()) if dataset.image_shape else []
-    parts = [
-        {
-            "number": k + 1,
-            "name": own_name(fitted, k),
-            "picture": data_uri(drawn[k]) if drawn else None,
-            "reach": float(steered.reach[k]),
+    """Return what the browser needs of a fit, whatever row is started from.
+
+    Values become grey levels as `Dataset.as_images` makes them. The cloud has the scores of a fair
+    sample of rows, zero where a component is not used.
+    """
+    fitted, shape = shown.fitted, dataset.image_shape
+    steered = steering(fitted, None if shape else MOST_COLUMNS)
+    image, columns, drawn = None, [], list[np.ndarray]()
+    if shape is not None:
+        drawn = picture_list(fitted, dataset, dark=is_dark())
+        low, high = dataset.image_range
+        image = {
+            "width": shape[1],
+            "height": shape[0],
+            "channels": shape[2] if shape[2:] else 1,
+            "low": low,
+            "factor": 255.0 / ((high - low) or 1.0),
+            "ink": is_ink(dataset),
         }
-        for k in range(len(fitted.components))
-    ]
-    return {
-        "parts": parts,
-        "average": _packed(steered.average),
-        "patterns": _packed(steered.patterns),
-        "image": _image(dataset),
-        "columns": [] if dataset.image_shape else _columns(dataset, steered),
-        "pair": list(map(int, fullest_pair(fitted.active)))[::-1],  # across and up as in Explore
-        "cloud": _cloud(dataset, shown),
-    }
-
-
-def _start(dataset: Dataset, shown: Shown, row: int) -> dict[str, Any]:
-    fitted = shown.fitted
-    start = np.where(fitted.active[row], fitted.scores[row], 0.0).tolist()
-    image = rows.strip(dataset, np.array([row])) if dataset.image_shape else None
-    name = str(dataset.ids[row])
-    said = {"id": f"{shown.key} {row}", "start": start, "from": name, "given": image}
-    used = np.flatnonzero(fitted.active[row]).tolist()
-    return said | ({"pair": used[1::-1]} if len(used) > 1 else {})
-
-
-def _image(dataset: Dataset) -> dict[str, Any] | None:
-    """Return how values become grey levels, as `Dataset.as_images` makes them."""
-    if dataset.image_shape is None:
-        return None
-    height, width, *channels = dataset.image_shape
-    low, high = dataset.image_range
-    return {
-        "width": width,
-        "height": height,
-        "channels": channels[0] if channels else 1,
-        "low": low,
-        "factor": 255.0 / ((high - low) or 1.0),
-        "ink": rows.is_ink(dataset),
-    }
-
-
-def _columns(dataset: Dataset, steered: Steering) -> list[dict[str, Any]]:
-    names, X = dataset.column_names, dataset.X[:, steered.columns].astype(np.float64)
-    reached = np.abs(steered.patterns * steered.reach[:, None]).max(axis=0)
-    low = np.minimum(X.min(axis=0), steered.average - reached)
-    high = np.maximum(X.max(axis=0), steered.average + reached)
-    return [
-        {"name": names[j], "low": float(low[i]), "high": float(high[i])}
-        for i, j in enumerate(steered.columns.tolist())
-    ]
-
-
-def _cloud(dataset: Dataset, shown: Shown) -> dict[str, Any]:
-    """Return the scores of a fair sample of rows, zero where a component is not used."""
+    else:
+        X = dataset.X[:, steered.columns].astype(np.float64)
+        reached = np.abs(steered.patterns * steered.reach[:, None]).max(axis=0)
+        lows = np.minimum(X.min(axis=0), steered.average - reached).tolist()
+        highs = np.maximum(X.max(axis=0), steered.average + reached).tolist()
+        names = [dataset.column_names[j] for j in steered.columns.tolist()]
+        columns = [
+            {"name": name, "low": low, "high": high}
+            for name, low, high in zip(names, lows, highs, strict=True)
+        ]
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
-    scores = np.where(shown.fitted.active[rows], shown.fitted.scores[rows], 0.0)
-    classes = dataset.class_column
-    codes = np.zeros(len(rows), np.uint8)
-    colours = [NEUTRAL]
+    classes, codes, colours = dataset.class_column, np.zeros(len(rows), np.uint8), [NEUTRAL]
     if classes is not None and (count := len(classes[0])) < 255:
         codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
         colours = [*(class_colour(code, count) for code in range(count)), MISSING]
-    packed = base64.b64encode(codes.tobytes()).decode()
-    return {"scores": _packed(scores), "codes": packed, "colours": colours, "count": len(rows)}
+    return {
+        "parts": [
+            {
+                "number": k + 1,
+                "name": own_name(fitted, k),
+                "picture": data_uri(drawn[k]) if drawn else None,
+                "reach": reach,
+            }
+            for k, reach in enumerate(steered.reach.tolist())
+        ],
+        "average": _packed(steered.average, "<f4"),
+        "patterns": _packed(steered.patterns, "<f4"),
+        "image": image,
+        "columns": columns,
+        "pair": fullest_pair(fitted.active)[::-1],  # across and up as in Explore
+        "cloud": {
+            "scores": _packed(np.where(fitted.active[rows], fitted.scores[rows], 0.0), "<f4"),
+            "codes": _packed(codes, "u1"),
+            "colours": colours,
+            "count": len(rows),
+        },
+    }
 
 
-def _packed(values: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode()
+def _packed(values: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()

@@ -571,7 +571,7 @@ def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
     row = rows.held(dataset)
     if row is None:
         return {"held": -1, "near": []}
-    return {"held": row, "near": rows.near_rows(dataset, shown, row).rows.tolist()}
+    return {"held": row, "near": rows.near_rows(dataset, shown, row).tolist()}
 
 
 def _offers(dataset: Dataset) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """Rows as pictures, as a table, and one row as an equation."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +10,11 @@ from appca.analysis.components import name_of, own_name
 from appca.analysis.fitted import FittedRun
 from appca.analysis.new_rows import NewRowsVerdict
 from appca.analysis.rows import (
-    NearRows,
     RowParts,
     alternatives,
     near_in_data,
     near_in_subspace,
     parts,
-    row_of,
     size_probabilities,
 )
 from appca.analysis.subspaces import title
@@ -42,12 +39,12 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
+_is_ink = by_key(64)(sheets.is_ink)
+
+
 def is_ink(dataset: Dataset) -> bool:
     """Whether rows are images of strokes, bright on black as stored."""
     return _is_ink(dataset.digest, dataset)
-
-
-_is_ink = by_key(64)(sheets.is_ink)
 
 
 def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
@@ -101,9 +98,9 @@ def chosen(dataset: Dataset) -> int:
         rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:
         wanted = st.query_params.get(PARAMETER, "")
-        linked = _by_id(dataset, wanted)
-        rows[dataset.digest] = [*selected, 0][0] if linked is None else linked
-        if wanted and linked is None:
+        linked = np.flatnonzero(dataset.ids == wanted).tolist()
+        rows[dataset.digest] = [*linked, *selected, 0][0]
+        if wanted and not linked:
             st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
     row: int = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
@@ -133,8 +130,8 @@ def held(dataset: Dataset) -> int | None:
 
 def choose(dataset: Dataset) -> int:
     """Draw what chooses a row, and return the row."""
-    row = chosen(dataset)
-    through = np.flatnonzero(state.get(dataset))
+    row, through = chosen(dataset), np.flatnonzero(state.get(dataset))
+    word = "selected row" if len(through) else "row"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.text_input(
             "Find a row",
@@ -146,8 +143,17 @@ def choose(dataset: Dataset) -> int:
             on_change=_search,
             args=[dataset],
         )
-        _step(dataset, row, through, -1)
-        _step(dataset, row, through, 1)
+        for name, side, by in (("previous", "left", -1), ("next", "right", 1)):
+            target = neighbour(row, through, dataset.n_rows, by)
+            st.button(
+                apart("", f"{name.capitalize()} row"),
+                key=f"point_{name}",
+                icon=f":material/chevron_{side}:",
+                disabled=target is None,
+                on_click=guarded(show),
+                args=[dataset, target],
+                help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
+            )
     text = st.session_state.get(WANTED, "").strip()
     if text:  # there only until a row is found
         st.warning(
@@ -163,17 +169,11 @@ def find(dataset: Dataset, text: str) -> int | None:
     Of several rows whose ids have that part it is the first, as in the search of the picture.
     """
     text = text.strip()
-    exact = _by_id(dataset, text)
-    if exact is not None or not text:
-        return exact
-    if text.isdecimal() and len(text) < LONGEST_NUMBER and 1 <= int(text) <= dataset.n_rows:
-        return int(text) - 1
-    matches = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
-    return int(matches[0]) if len(matches) else None
-
-
-def _by_id(dataset: Dataset, text: str) -> int | None:
     matches = np.flatnonzero(dataset.ids == text)
+    if not len(matches) and text:
+        if text.isdecimal() and len(text) < LONGEST_NUMBER and 1 <= int(text) <= dataset.n_rows:
+            return int(text) - 1
+        matches = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
     return int(matches[0]) if len(matches) else None
 
 
@@ -183,20 +183,6 @@ def _search(dataset: Dataset) -> None:
     if row is not None:
         show(dataset, row)
         st.session_state[WANTED] = ""
-
-
-def _step(dataset: Dataset, row: int, through: np.ndarray, by: int) -> None:
-    target = neighbour(row, through, dataset.n_rows, by)
-    word = "selected row" if len(through) else "row"
-    st.button(
-        apart("", "Previous row" if by < 0 else "Next row"),
-        key=f"point_{'previous' if by < 0 else 'next'}",
-        icon=f":material/chevron_{'left' if by < 0 else 'right'}:",
-        disabled=target is None,
-        on_click=guarded(show),
-        args=[dataset, target],
-        help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
-    )
 
 
 def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
@@ -214,10 +200,10 @@ DOUBTFUL, CERTAIN = 0.5, 0.9
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the row that is selected alone, or the one last looked for."""
-    row = choose(dataset)
-    fitted = shown.fitted
-    pieces = parts(fitted, row_of(dataset, fitted, row), row)
-    _heading(dataset, shown, row)
+    row, fitted = choose(dataset), shown.fitted
+    pieces = parts(dataset, fitted, row)
+    y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0].astype(float)
+    st.html(_heading(dataset, shown, row, y))
     st.caption("How it is built")
     st.html(built(dataset, pieces))
     st.markdown(equation(fitted, pieces))
@@ -226,8 +212,18 @@ def body(dataset: Dataset, shown: Shown) -> None:
     side, share = ("smaller", above) if above > below else ("larger", below)
     than = f"{side} than that of {percent(share)} of the rows"
     st.caption(f"Mean squared error {number(error)}, {than}.")
-    _others(dataset, shown, row)
-    _near(dataset, shown, row)
+
+    def probable() -> str:
+        sets = alternatives(fitted, y, OTHERS + 1)
+        return ", ".join(f"{title(S)} {percent(p)}" for S, p in sets) if sets[1:] else ""
+
+    if said := kept_of_row(f"sets-{shown.key}-{row}", probable):
+        st.caption(f"How probable each panel is: {said}")
+    within, around = near_in_subspace(fitted, row, NEAREST), near_rows(dataset, shown, row)
+    _neighbours(dataset, within, "Nearest in this panel", "panel")
+    _neighbours(dataset, around, "Nearest in the data", "data")
+    near = np.array([row, *within, *around])
+    select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
 
 
 def equation(fitted: FittedRun, pieces: RowParts) -> str:
@@ -241,138 +237,72 @@ def equation(fitted: FittedRun, pieces: RowParts) -> str:
     return text
 
 
-def built(dataset: Dataset, pieces: RowParts) -> str:
-    """Return a row as a sum in pictures, or its features beside what they are rebuilt as."""
-    return _features(dataset, pieces) if dataset.image_shape is None else _sum(dataset, pieces)
-
-
-def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
-    fitted = shown.fitted
+def _heading(dataset: Dataset, shown: Shown, row: int, y: np.ndarray) -> str:
+    fitted, classes, name = shown.fitted, dataset.class_column, str(dataset.ids[row])
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
-    classes = dataset.class_column
     label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
-    sure = float(fitted.membership[row])
-    picture = _picture(dataset, row, 84)
-    name = str(dataset.ids[row])
-    lines = tag(
-        "div", words(name if name.casefold().startswith("row") else f"Row {name}"), "ca-name"
-    )
+    called = name if name.casefold().startswith("row") else f"Row {name}"
+    lines = tag("div", words(called), "ca-name")
     lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
-    sizes = _sizes(dataset, shown, row)
-    if sizes is not None:
+    if fitted.size_probabilities is not None:
+        key = f"sizes-{shown.key}-{row}"
+        sizes = kept_of_row(key, lambda: size_probabilities(fitted, y))
         chance = f"probability {percent(float(sizes[len(used)]))}"
         lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
+    sure = float(fitted.membership[row])
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
     css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
     lines += tag("span", f"{verdict}: {percent(sure)}", css)
-    st.html(tag("div", picture + tag("div", lines), "ca-point"))
+    return tag("div", _picture(dataset, row, 84) + tag("div", lines), "ca-point")
 
 
 def _picture(dataset: Dataset, row: int, size: int) -> str:
     if dataset.image_shape is None and not dataset.is_ordered:
         return ""
-    tile = tiles(dataset, np.array([row]))[0]
-    return tag(
-        "img", "", src=data_uri(tile), alt=f"row {dataset.ids[row]}", style=f"width:{size}px"
-    )
+    source = data_uri(tiles(dataset, np.array([row]))[0])
+    return tag("img", "", src=source, alt=f"row {dataset.ids[row]}", style=f"width:{size}px")
 
 
-def _sum(dataset: Dataset, pieces: RowParts) -> str:
-    """Return average, components and what they add up to as pictures in a line."""
-    shape = dataset.image_shape or ()
+def built(dataset: Dataset, pieces: RowParts) -> str:
+    """Return a row as a sum in pictures, or its features beside what they are rebuilt as.
+
+    Of a table, the features are those that lie farthest from the average.
+    """
+    shape = dataset.image_shape
+    if shape is None:
+        spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
+        far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
+        sides = np.column_stack([pieces.original, pieces.reconstruction])
+        lines = (
+            table_line(dataset.column_names[j], list(map(number, sides[j].tolist())))
+            for j in np.argsort(-far, kind="stable")[:FEATURES].tolist()
+        )
+        return table(("", "value", "rebuilt"), lines)
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
-    html = [figure(grey[0], "average")]
+    html = figure(grey[0], "average")
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
-        html += [
-            tag("span", f"{minus(format(score, '+.1f'))} ×"),
-            figure(picture, str(k + 1)),
-        ]
-    html += [tag("span", "="), figure(grey[1], "rebuilt")]
-    return tag("div", "".join(html), "ca-built")
+        html += tag("span", f"{minus(format(score, '+.1f'))} ×") + figure(picture, str(k + 1))
+    return tag("div", html + tag("span", "=") + figure(grey[1], "rebuilt"), "ca-built")
 
 
-def _features(dataset: Dataset, pieces: RowParts) -> str:
-    """Return the features that lie farthest from the average, and what the model makes of them."""
-    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
-    far = np.argsort(-np.abs(pieces.original - pieces.average) / spread, kind="stable")[:FEATURES]
-    lines = (
-        table_line(
-            dataset.column_names[j],
-            [number(float(side[j])) for side in (pieces.original, pieces.reconstruction)],
-        )
-        for j in far.tolist()
-    )
-    return table(("", "value", "rebuilt"), lines)
-
-
-def _spread(X: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of every feature (D,); 1 where it is constant."""
-    spread = X.std(axis=0, dtype=np.float64)
-    return np.where(spread > 0, spread, 1.0)
-
-
-def _others(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Say which other components the row might use; nothing where there are too many to count."""
-    fitted = shown.fitted
-
-    def of_row() -> str:
-        supports = alternatives(fitted, _preprocessed(dataset, fitted, row), OTHERS + 1)
-        if supports is None or supports.n_sets == 1:
-            return ""
-        pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
-        return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
-
-    said = kept_of_row(f"sets-{shown.key}-{row}", of_row)
-    if said:
-        st.caption(f"How probable each panel is: {said}")
-
-
-def _sizes(dataset: Dataset, shown: Shown, row: int) -> np.ndarray | None:
-    """Return how probable it is that the row uses 0 to K components, where that is learned."""
-    fitted = shown.fitted
-    if fitted.size_probabilities is None:
-        return None
-    return kept_of_row(
-        f"sizes-{shown.key}-{row}",
-        lambda: size_probabilities(fitted, _preprocessed(dataset, fitted, row)),
-    )
-
-
-def _preprocessed(dataset: Dataset, fitted: FittedRun, row: int) -> np.ndarray:
-    values = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))
-    return np.asarray(values[0], dtype=np.float64)
-
-
-def _near(dataset: Dataset, shown: Shown, row: int) -> None:
-    fitted = shown.fitted
-    within = near_in_subspace(fitted, row, NEAREST)
-    around = near_rows(dataset, shown, row)
-    _neighbours(dataset, within, "Nearest in this panel", "panel")
-    _neighbours(dataset, around, "Nearest in the data", "data")
-    near = np.array([row, *within.rows, *around.rows])
-    select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
-
-
-def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
+def near_rows(dataset: Dataset, shown: Shown, row: int) -> np.ndarray:
     """Return the rows nearest to a row in the data, which are the same for every K and L."""
-    preprocessing = shown.fitted.preprocessing
-    return kept_of_row(
-        f"near-{dataset.digest}-{shown.config.preprocessing}-{row}",
-        partial(near_in_data, dataset.X, preprocessing, row, NEAREST),
-    )
+    key = f"near-{dataset.digest}-{shown.config.preprocessing}-{row}"
+    of = dataset.X, shown.fitted.preprocessing, row, NEAREST
+    return kept_of_row(key, lambda: near_in_data(*of))
 
 
-def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str) -> None:
-    if not len(near_rows.rows):
+def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) -> None:
+    if not len(near):
         return
     st.caption(heading)
     pictured = dataset.image_shape is not None
     names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
     with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
-        for row in near_rows.rows.tolist():
+        for row in near.tolist():
             key = f"near-{where}-{row}"
             with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
@@ -393,11 +323,7 @@ HEIGHT = 400  # pixels
 
 
 def draw(
-    dataset: Dataset,
-    fitted: FittedRun,
-    verdict: NewRowsVerdict,
-    order: np.ndarray,
-    key: str,
+    dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, order: np.ndarray, key: str
 ) -> int:
     """Draw the table and take apart the row that is ticked, else the first; return that row.
 
@@ -406,7 +332,6 @@ def draw(
     """
     top = order[:MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
-    pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
         table_of(dataset, fitted, verdict, top, images),
         hide_index=True,
@@ -415,7 +340,7 @@ def draw(
         key=f"row-table-{key}",
         selection_mode="single-row",
         on_select="rerun",
-        column_config=pictures,
+        column_config={name: st.column_config.ImageColumn(name, width="small") for name in images},
         row_height=44 if images else None,
     )
     if len(top) < len(order):
@@ -423,8 +348,7 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    pieces = parts(fitted, row_of(dataset, fitted, row), row)
-    st.html(built(dataset, pieces))
+    st.html(built(dataset, parts(dataset, fitted, row)))
     return row
 
 
@@ -452,20 +376,14 @@ def table_of(
     return pd.DataFrame(columns)
 
 
-def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
-    """Return what the run rebuilds of rows (n, D), in units of the data."""
-    W, mean = fitted.components.astype(np.float64), fitted.mean.astype(np.float64)
-    return fitted.preprocessing.inverse_transform(fitted.scores[rows].astype(np.float64) @ W + mean)
-
-
 @by_key(16)
 def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
+    """Return rows and what the run rebuilds of them as pictures; nothing of a table."""
     if dataset.image_shape is None:
         return {}
-    pictures = {
-        "image": dataset.images(rows),
-        "reconstruction": dataset.as_images(reconstructed(fitted, rows)),
-    }
+    W, scores = (of.astype(np.float64) for of in (fitted.components, fitted.scores[rows]))
+    rebuilt = fitted.preprocessing.inverse_transform(scores @ W + fitted.mean.astype(np.float64))
+    pictures = {"image": dataset.images(rows), "reconstruction": dataset.as_images(rebuilt)}
     return {
         name: [data_uri(image) for image in on_page(dataset, images)]
         for name, images in pictures.items()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import arrivals, controls, downloads, export, kit, state
+from appca.ui import controls, downloads, export, kit, state
 
 dataset = state.current_dataset()
 place = controls.heading("Export")
@@ -12,17 +12,11 @@ if shown is not None:
         with st.container(key="beside"):
             first, others = st.columns([1.5, 1], gap="medium")
         with first:
-            rows, colour = export.choices(dataset)
-            figure = export.figure_card(dataset, shown, rows, colour)
+            rows, material = export.choices(dataset, shown)
+            figure = export.figure_card(material)
             export.projections(dataset, shown, rows)
         with others:
-            export.picture(dataset, shown, colour)
-            export.components(dataset, shown)
-            export.session_report(dataset, shown, rows, colour)
-            export.model(dataset, shown)
-            export.annotated(dataset, shown)
-            arrivals.save(dataset, shown)
-            export.as_python(dataset, shown)
+            export.cards(material)
     with place:
         downloads.everything(dataset, shown, files)
     figure()  # once all else can be used

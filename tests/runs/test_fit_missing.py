@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.rows import alternatives, row_of
+from appca.analysis.rows import alternatives, parts
 from appca.data.sources import load
 from appca.runs.fit import (
     _GAP_KERNELS,
@@ -179,9 +179,9 @@ def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):
     filled = np.array(wine.X)
     filled[wine.missing] = fitted.imputed
     for row in wine.incomplete_rows[:10]:
-        np.testing.assert_allclose(row_of(wine, fitted, row), filled[row])
+        np.testing.assert_allclose(parts(wine, fitted, row).original, filled[row])
         rows = wine.with_gaps(slice(row, row + 1))
         y = fitted.preprocessing.transform(rows)[0].astype(np.float64)
-        found = alternatives(fitted, y)
-        assert found.probability[0] == pytest.approx(fitted.membership[row], abs=1e-4)
-        assert found.sets[0] == tuple(np.flatnonzero(fitted.active[row]))
+        support, probability = alternatives(fitted, y)[0]
+        assert probability == pytest.approx(fitted.membership[row], abs=1e-4)
+        assert support == tuple(np.flatnonzero(fitted.active[row]))

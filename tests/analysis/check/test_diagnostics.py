@@ -325,8 +325,3 @@ def test_very_many_draws_are_selected_evenly(seed):
     draws = np.tile(np.eye(4)[:2], (2, 3000, 1, 1)) * (1 + np.arange(3000))[:, None, None]
     found = summarise(draws + 1e-9 * rng.normal(size=draws.shape), np.eye(4)[:2])
     assert found.mean[0, 0] == pytest.approx(1500, rel=0.01)
-
-
-def test_a_summary_refuses_axes_that_do_not_fit():
-    with pytest.raises(ValueError, match="must have the axes"):
-        summarise(np.zeros((2, 3, 4, 5)), np.zeros((4, 6)))

@@ -1,10 +1,15 @@
-"""What a component does, against counting by hand."""
+"""Components by other routes: rows counted by hand, drawings with known answers, pairs of rows."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
+import pytest
 
-from appca.analysis.components import common, extremes, name_of, own_name, rarely_used
+from appca.analysis import components
+from appca.analysis.components import common, extremes, name_of, own_name, sharing, steering
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources import draw_indicators
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
@@ -15,23 +20,21 @@ RUN = fitted_run(ACTIVE, scores=SCORES)
 def test_components_that_hardly_any_row_uses_are_named_by_their_numbers():
     active = np.zeros((2001, 3), dtype=bool)
     active[:, 0] = active[:2, 1] = active[:3, 2] = True
-    assert rarely_used(fitted_run(active)) == [2]
+    assert components.rarely_used(fitted_run(active)) == [2]
 
 
-def test_the_ends_hold_users_only_the_most_extreme_first():
-    found = extremes(RUN, 0, 2)
-    assert found.low.tolist() == [4, 1]
-    assert found.high.tolist() == [0, 2]
-
-
-def test_no_row_is_at_both_ends():
-    found = extremes(RUN, 1, 12)
-    assert found.low.tolist() == [0]
-    assert found.high.tolist() == [3, 2]
-    alone = extremes(fitted_run(ACTIVE[:1], scores=SCORES[:1]), 0, 5)
-    assert (alone.low.tolist(), alone.high.tolist()) == ([], [0])
-    nobody = extremes(fitted_run(ACTIVE[4:], scores=SCORES[4:]), 2, 5)
-    assert (len(nobody.low), len(nobody.high)) == (0, 0)
+@pytest.mark.parametrize(
+    ("rows", "k", "n", "low", "high"),
+    [
+        (slice(None), 0, 2, [4, 1], [0, 2]),
+        (slice(None), 1, 12, [0], [3, 2]),
+        (slice(1), 0, 5, [], [0]),
+        (slice(4, None), 2, 5, [], []),
+    ],
+)
+def test_the_ends_hold_users_only_the_most_extreme_first_and_nobody_twice(rows, k, n, low, high):
+    found = extremes(fitted_run(ACTIVE[rows], scores=SCORES[rows]), k, n)
+    assert [end.tolist() for end in found] == [low, high]
 
 
 def test_classes_come_by_their_share():
@@ -45,3 +48,119 @@ def test_a_name_keeps_the_number_that_subspaces_are_named_by():
     assert [name_of(named, k) for k in range(2)] == ["component 1", "2 · slant"]
     assert name_of(RUN, 2) == "component 3"
     assert (own_name(named, 1), own_name(RUN, 1)) == ("slant", "")
+
+
+@pytest.mark.parametrize("options", [{}, {"divide": 4.0, "scale": "feature"}, {"pca": 3}])
+def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6)) * np.arange(1, 7) + 5
+    before = Preprocessing(**options).fit(X)
+    W, mean = rng.normal(size=(3, before.n_features)), rng.normal(size=before.n_features)
+    fitted = fitted_run(rng.random((60, 3)) < 0.6, components=W, mean=mean, preprocessing=before)
+    z = rng.normal(size=3)
+    found = steering(fitted)
+    expected = before.inverse_transform((mean + z @ W)[None])[0]
+    np.testing.assert_allclose(found.average + z @ found.patterns, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.reach, np.abs(fitted.scores).max(axis=0))
+
+
+def test_of_many_columns_those_that_move_most_are_kept_in_their_order():
+    W = np.array([[0.1, 3.0, 0.0, 2.0, 0.0]])
+    found = steering(fitted_run(np.ones((20, 1), bool), components=W), 2)
+    assert found.columns.tolist() == [1, 3]
+    assert found.patterns.tolist() == [[3.0, 2.0]]
+
+
+def test_the_panel_that_opens_is_the_fullest_pair():
+    active = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]], bool)
+    assert components.fullest_pair(active) == (1, 2)
+    assert components.fullest_pair(np.eye(3, dtype=bool)[[0, 2, 2]]) == (2, 0)
+    assert components.fullest_pair(np.ones((4, 1), bool)) == (0, 0)
+
+
+def line(degrees: float, size: int = 41) -> np.ndarray:
+    """Draw a straight stroke leaning to the right by so many degrees."""
+    image = np.zeros((size, size), np.uint8)
+    for y in range(5, size - 5):
+        x = size // 2 + np.tan(np.radians(degrees)) * (size // 2 - y)
+        image[y, round(x)] = 255
+    return image
+
+
+def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
+    angles = [-30, -10, 0, 15, 35]
+    strokes = np.stack([*map(line, angles), np.zeros((41, 41), np.uint8)])
+    np.testing.assert_allclose(components.slant(strokes), [*angles, 0], atol=0.7)
+    np.testing.assert_allclose(components.ink(strokes // 5), [31 / 5] * 5 + [0])
+    images = np.zeros((3, 8, 10), np.uint8)
+    images[0, 3, [2, 6]] = 200
+    images[1] = 255
+    images[1, 0, 0] = 0
+    images[2, 4, 4] = components.LIT - 1
+    np.testing.assert_allclose(components.width(images), [0.5, 1.0, 0.0])
+
+
+def test_an_effect_is_the_difference_in_pooled_standard_deviations(seed):
+    inside = np.arange(4000) < 1500
+    values = np.random.default_rng(seed).normal(3.0, 2.0, 4000) + 1.0 * inside
+    found = components.effect(values, inside)
+    assert found.size == pytest.approx(0.5, abs=5 * found.error)
+    assert (found.rows, found.mean) == (1500, pytest.approx(values[:1500].mean()))
+    assert components.effect(values, ~inside).size == pytest.approx(-found.size)
+    assert np.isnan(components.effect(values, np.zeros(4000, bool)).size)
+    codes, values = np.array([0, 0, 1, 1, 3]), np.array([1.0, 3.0, 10.0, 14.0, 5.0])
+    np.testing.assert_allclose(components.within_classes(values, codes), [-1, 1, -2, 2, 0])
+
+
+def some_rows(seed: int, n_rows: int = 90, n_components: int = 8, n_classes: int = 4):
+    """Rows of unequal classes, some without one, that use any number of components."""
+    rng = np.random.default_rng(seed)
+    active = rng.random((n_rows, n_components)) < rng.random(n_components)
+    codes = np.minimum(rng.geometric(0.4, n_rows) - 1, n_classes - 1)
+    codes[:n_classes] = codes[n_classes : 2 * n_classes] = np.arange(n_classes)
+    codes[-5:] = -1
+    return active, codes
+
+
+def of_all_pairs(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """The same means, pair by pair."""
+    grid = np.empty((n_classes, n_classes))
+    for a, b in product(range(n_classes), repeat=2):
+        numbers = [
+            len(set(np.flatnonzero(active[n])) & set(np.flatnonzero(active[m])))
+            for n in np.flatnonzero(codes == a)
+            for m in np.flatnonzero(codes == b)
+            if n != m
+        ]
+        grid[a, b] = np.mean(numbers)
+    return grid
+
+
+def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
+    active, codes = some_rows(seed)
+    found, expected = sharing(active, codes, 4), of_all_pairs(active, codes, 4)
+    np.testing.assert_allclose(found.shared, expected, rtol=1e-12)
+    np.testing.assert_allclose(found.grid, expected / expected.max(), rtol=1e-12)
+    assert found.counts.tolist() == [int((codes == c).sum()) for c in range(4)]
+    together = of_all_pairs(active, np.where(codes < 0, -1, 0), 1)[0, 0]
+    assert found.overall == pytest.approx(together, rel=1e-12)
+    by_class = components.popularity_by_class(active, codes, 5)
+    for k, c in product(range(active.shape[1]), range(4)):
+        assert by_class[c, k] == pytest.approx(np.mean(active[codes == c, k]))
+    assert np.isnan(by_class[4]).all()
+
+
+def test_no_two_rows_share_less_than_two_l_minus_k(seed):
+    Z = draw_indicators(np.random.default_rng(seed), "balanced", 200, 8, 6)
+    assert (Z.astype(int) @ Z.T).min() == components.least_shared(8, 6) == 4
+    assert components.least_shared(10, 3) == 0
+
+
+def test_a_class_of_one_row_has_no_pair_and_the_closest_pair_is_off_the_diagonal():
+    active = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    found = sharing(active, np.array([0, 0, 1, 2]), 3)
+    assert np.isnan(found.shared[1, 1])
+    assert found.grid[0, 1] == 0.5
+    pairs = components.closest_pairs(found)
+    assert pairs[0] == (0, 1, 1.0)
+    assert len(pairs) == 3

@@ -5,10 +5,11 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from appca import AdaptivePPCA
-from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.new_rows import verdict
 from appca.analysis.rows import (
     LEVELS,
+    Distances,
     distances,
     limits_of_the_data,
     limits_of_the_model,
@@ -45,10 +46,11 @@ def orthonormal(rng):
     return np.linalg.qr(rng.normal(size=(D, K)))[0].T
 
 
-@pytest.mark.parametrize("orthogonal", [True, False])
-def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, orthogonal):
+@pytest.mark.parametrize("how", ["orthogonal", "leaning", "coinciding"])
+def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, how):
     rng = np.random.default_rng(seed)
-    W = orthonormal(rng) if orthogonal else rng.normal(size=(K, D))
+    W = orthonormal(rng) if how == "orthogonal" else rng.normal(size=(K, D))
+    W[1] = W[0] if how == "coinciding" else W[1]
     active, Y = drawn(rng, W, 40, sizes=(0, 1, 2, 4))
     found = distances(run_of(W, active, Y))
     for n, (y, S) in enumerate(zip(Y, active, strict=True)):
@@ -59,7 +61,8 @@ def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, orthogo
         np.testing.assert_allclose(found.q[n], off @ off / NOISE, rtol=1e-9)
         whole = y @ np.linalg.solve(C, y)
         np.testing.assert_allclose(found.t2[n] + found.q[n], whole, rtol=1e-9)
-        assert (found.inside[n], found.outside[n]) == (S.sum(), D - S.sum())
+        rank = np.linalg.matrix_rank(A) if S.any() else 0
+        assert (found.inside[n], found.outside[n]) == (rank, D - rank)
 
 
 @pytest.mark.parametrize("how", ["orthogonal", "leaning", "fitted"])
@@ -146,28 +149,6 @@ def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
         assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
 
 
-def test_scales_of_rows_are_stored_with_the_rows(seed):
-    Y, _ = scaled_rows(np.random.default_rng(seed), n=120)
-    run = described_by(Y, row_scale="learned")
-    again = FittedRun.from_arrays(run.to_arrays())
-    np.testing.assert_array_equal(again.row_scales, run.row_scales)
-    np.testing.assert_array_equal(run.take(np.array([7, 3])).row_scales, run.row_scales[[7, 3]])
-    assert described_by(Y).row_scales is None
-    assert "row_scales" not in described_by(Y).to_arrays()
-
-
-def test_planted_rows_are_the_ones_flagged(seed):
-    rng = np.random.default_rng(seed)
-    W = orthonormal(rng)
-    active, Y = drawn(rng, W, 300)
-    Y[7] += 60 * W[active[7]].sum(axis=0)  # far out within its subspace
-    Y[8] += 60 * np.linalg.svd(W)[2][-1]  # far off every subspace
-    share = ratios(found := distances(run_of(W, active, Y)), limits_of_the_model(found, 0.99))
-    assert share.argmax(axis=0).tolist() == [7, 8]
-    assert share[7, 0] > 20 * share[7, 1]
-    assert share[8, 1] > 20 * share[8, 0]
-
-
 def test_limits_of_the_data_flag_the_share_asked_for(seed):
     rng = np.random.default_rng(seed)
     W = orthonormal(rng)
@@ -176,33 +157,17 @@ def test_limits_of_the_data_flag_the_share_asked_for(seed):
     found = distances(run_of(W, active, heavy))
     assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
     rows = np.flatnonzero(active[:, 0])
-    limits = limits_of_the_data(found, 0.95, found.take(rows))
+    limits = limits_of_the_data(found, 0.95, Distances(*(of_all[rows] for of_all in found[:4])))
     flagged = ratios(found, limits)[rows] > 1
     assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
 
 
-def test_factors_that_coincide_count_once():
-    rng = np.random.default_rng(0)
-    W = rng.normal(size=(K, D))
-    W[1] = W[0]
-    active = np.zeros((30, K), dtype=bool)
-    active[:, :2] = True
-    Y = rng.normal(size=(30, D))
-    found = distances(run_of(W, active, Y))
-    assert set(found.inside) == {1}
-    axis = W[0] / np.linalg.norm(W[0])
-    off = Y - np.outer(Y @ axis, axis)
-    np.testing.assert_allclose(found.q, (off**2).sum(axis=1) / NOISE, rtol=1e-8)
-
-
 def test_rows_without_components_or_without_rest_are_never_flagged_for_it():
-    W = np.eye(3)
     active = np.array([[False] * 3, [True] * 3])
     Y = np.array([[1.0, 2.0, 3.0], [9.0, 9.0, 9.0]])
-    found = distances(run_of(W, active, Y, tau2=np.ones(3)))
+    found = distances(run_of(np.eye(3), active, Y, tau2=np.ones(3)))
     share = ratios(found, limits_of_the_model(found, 0.99))
-    assert share[0, 0] == 0
-    assert share[1, 1] == 0
+    assert (share[[0, 1], [0, 1]] == 0).all()
     assert (share[[0, 1], [1, 0]] > 1).all()
 
 

@@ -28,16 +28,17 @@ def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     options = {"divide": 2.0, "scale": "feature", **reduce}
     dataset, fitted = wine_run("aPPCA", options)
     before = fitted.preprocessing
-    found = rows.parts(fitted, dataset.X[11], 11)
+    found = rows.parts(dataset, fitted, 11)
     assert found.components == tuple(np.flatnonzero(fitted.active[11]))
-    total = found.average + found.terms.sum(axis=0) + found.residual
-    np.testing.assert_allclose(total, dataset.X[11], rtol=1e-10)
+    np.testing.assert_array_equal(found.original, dataset.X[11])
+    total = found.average + found.terms.sum(axis=0)
+    np.testing.assert_allclose(total, found.reconstruction, rtol=1e-10)
     wanted = fitted.mean + fitted.scores[11] @ fitted.components
     np.testing.assert_allclose(
         found.reconstruction, before.inverse_transform(wanted[None])[0], rtol=1e-6
     )
     if not reduce:
-        scaled = found.residual / (before.scale * before.divide)
+        scaled = (found.original - found.reconstruction) / (before.scale * before.divide)
         np.testing.assert_allclose(np.mean(scaled**2), fitted.error[11], rtol=1e-4)
 
 
@@ -55,13 +56,10 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
         for S in itertools.combinations(range(K), L)
     }
     total = np.logaddexp.reduce(list(log_p.values()))
-    found = rows.alternatives(fitted, y, most=3)
-    assert found.n_sets == 6
-    assert found.sets == sorted(log_p, key=log_p.get, reverse=True)[:3]
-    wanted = [np.exp(log_p[S] - total) for S in found.sets]
-    np.testing.assert_allclose(found.probability, wanted, rtol=1e-9)
-    too_many = fitted_model(np.eye(20), n_active=10)
-    assert rows.alternatives(too_many, np.zeros(20)) is None
+    sets, probability = zip(*rows.alternatives(fitted, y, most=3), strict=True)
+    assert list(sets) == sorted(log_p, key=log_p.get, reverse=True)[:3]
+    np.testing.assert_allclose(probability, [np.exp(log_p[S] - total) for S in sets], rtol=1e-9)
+    assert rows.alternatives(fitted_model(np.eye(20), n_active=10), np.zeros(20)) == []
 
 
 @pytest.mark.default_cases(4)
@@ -84,50 +82,41 @@ def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters
     Y = fitted.preprocessing.transform(dataset.X)
     for row in range(0, dataset.n_rows, 20):
         found = rows.alternatives(fitted, Y[row], most=5000)
-        assert found.sets[0] == tuple(np.flatnonzero(fitted.active[row]))
-        np.testing.assert_allclose(found.probability[0], fitted.membership[row], rtol=1e-4)
+        assert found[0][0] == tuple(np.flatnonzero(fitted.active[row]))
+        np.testing.assert_allclose(found[0][1], fitted.membership[row], rtol=1e-4)
         included = np.zeros(len(fitted.components))
-        for S, probability in zip(found.sets, found.probability, strict=True):
+        for S, probability in found:
             included[list(S)] += probability
         if not fitted.draws:  # the page tells of the published draw, the run of all
             np.testing.assert_allclose(included, fitted.inclusion[row], atol=1e-4)
-
-
-@pytest.mark.parametrize("more", [{}, {"noise": "feature", "row_scale": "learned"}], ids=str)
-def test_probabilities_of_sizes_are_sums_over_sets(more):
-    dataset, fitted = wine_run("aPPCA", n_active="learned", **more)
-    y = fitted.preprocessing.transform(dataset.X)[3].astype(np.float64)
-    sets = rows.alternatives(fitted, y, most=5000)
-    by_size = np.bincount([len(S) for S in sets.sets], sets.probability, minlength=5)
-    np.testing.assert_allclose(rows.size_probabilities(fitted, y), by_size, atol=1e-10)
-    assert rows.size_probabilities(wine_run("aPPCA")[1], y) is None
+        if fitted.size_probabilities is not None:
+            by_size = np.bincount([len(S) for S, _ in found], [p for _, p in found], minlength=5)
+            sizes = rows.size_probabilities(fitted, Y[row].astype(np.float64))
+            np.testing.assert_allclose(sizes, by_size, atol=1e-6)
 
 
 def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
     monkeypatch.setattr(rows, "_BLOCK_VALUES", 100)
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 9, (80, 6)).astype(np.uint8)
+    X = np.random.default_rng(seed).integers(0, 9, (80, 6)).astype(np.uint8)
     X[50] = X[3]
     fitted = Preprocessing(divide=3.0, scale="feature").fit(X)
     Y = fitted.transform(X).astype(float)
     distance = np.linalg.norm(Y - Y[3], axis=1)
     found = rows.near_in_data(X, fitted, 3, 7)
-    assert found.rows[0] == 50
-    assert 3 not in found.rows
-    wanted = np.sort(np.delete(distance, 3))[:7]
-    np.testing.assert_allclose(found.distances, wanted, rtol=1e-5)
+    assert found[0] == 50
+    assert 3 not in found
+    np.testing.assert_allclose(distance[found], np.sort(np.delete(distance, 3))[:7], rtol=1e-5)
 
 
 def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
     _, fitted = wine_run("aFA", n_components=4)
     found = rows.near_in_subspace(fitted, 5, 6)
     same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
-    assert set(found.rows) <= set(same) - {5}
     rebuilt = fitted.scores.astype(float) @ fitted.components
     distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
-    wanted = np.sort(distance[np.setdiff1d(same, [5])])[:6]
-    np.testing.assert_allclose(found.distances, wanted, atol=1e-5)
+    others = np.setdiff1d(same, [5])
+    assert set(found) <= set(others)
+    np.testing.assert_allclose(distance[found], np.sort(distance[others])[:6], atol=1e-5)
     alone = np.array([[True, False], [False, True], [False, True]])
     fitted = fitted_run(alone, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
-    assert len(rows.near_in_subspace(fitted, 0, 3).rows) == 0
-    assert rows.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]
+    assert [rows.near_in_subspace(fitted, n, 3).tolist() for n in (0, 1)] == [[], [2]]

@@ -1,4 +1,4 @@
-"""Subspaces, pairs and sign cells: every row lands where its own components and signs say."""
+"""Subspaces, pairs, colours, principal components and shares of variance, by other routes."""
 
 from itertools import combinations
 
@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from appca.analysis import subspaces
-from appca.analysis.subspaces import fullest, opens_in_pair_view, pair_counts, pairs, ranked, title
+from appca.analysis.subspaces import (
+    explained_share,
+    fullest,
+    opens_in_pair_view,
+    pair_counts,
+    principal_scores,
+    ranked,
+    rgb,
+    title,
+    variance_shares,
+)
+from tests.fitted_runs import fitted_run
 
 
 def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: int = 3):
@@ -28,42 +39,36 @@ def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
     assert len({s.components for s in found}) == len(found)
 
 
-def test_subspaces_come_by_occupancy_and_ties_by_component_numbers():
-    active = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 0], [1, 0, 1]], dtype=bool)
-    assert [(s.components, s.rows.tolist()) for s in ranked(active)] == [
-        ((0, 1), [2, 3]),
-        ((0, 2), [1, 4]),
-        ((1, 2), [0]),
-    ]
+FAR = np.zeros((3, 20), dtype=int)
+FAR[0, [0, 19]] = FAR[1, [8, 19]] = FAR[2, [0, 8]] = 1
 
 
-def test_more_components_than_a_byte_holds_are_told_apart():
-    active = np.zeros((3, 20), dtype=bool)
-    active[0, [0, 19]] = active[1, [8, 19]] = active[2, [0, 8]] = True
-    assert [s.components for s in ranked(active)] == [(0, 8), (0, 19), (8, 19)]
+@pytest.mark.parametrize(
+    ("active", "expected"),
+    [
+        (
+            [[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 0], [1, 0, 1]],
+            [("{1,2}", [2, 3]), ("{1,3}", [1, 4]), ("{2,3}", [0])],
+        ),
+        (FAR, [("{1,9}", [2]), ("{1,20}", [0]), ("{9,20}", [1])]),  # more than a byte holds
+        ([[0, 0], [1, 0], [0, 0]], [("none", [0, 2]), ("{1}", [1])]),
+    ],
+)
+def test_subspaces_come_by_occupancy_and_ties_by_component_numbers(active, expected):
+    found = ranked(np.array(active, dtype=bool))
+    assert [(title(s.components), s.rows.tolist()) for s in found] == expected
 
 
-def test_rows_without_any_component_are_a_subspace_of_their_own():
-    active = np.array([[0, 0], [1, 0], [0, 0]], dtype=bool)
-    assert ranked(active)[0].components == ()
-    assert ranked(active)[0].rows.tolist() == [0, 2]
-
-
-def test_pairs_hold_the_rows_that_use_both(seed):
+def test_pairs_hold_the_rows_that_use_both_the_fullest_first(seed, monkeypatch):
+    monkeypatch.setattr(subspaces, "LEAST_ROWS", 1000)
     active = some_active(seed)
-    found = {s.components: s.rows for s in pairs(active)}
+    pairs = fullest(active, 99)
+    found = {s.components: s.rows for s in pairs}
     for pair in combinations(range(active.shape[1]), 2):
         expected = [n for n, row in enumerate(active) if row[pair[0]] and row[pair[1]]]
         assert found.get(pair, np.array([])).tolist() == expected
-    assert sum(len(rows) for rows in found.values()) == 3 * len(active)  # 3 pairs of 3
-
-
-def test_the_fullest_pairs_are_the_first_of_all():
-    active = some_active(0)
-    everything = pairs(active)
-    few = pairs(active, 11)
-    assert [s.components for s in few] == [s.components for s in everything[:11]]
-    assert [len(s.rows) for s in everything] == [count for _, count in pair_counts(active)]
+    assert [(s.components, len(s.rows)) for s in pairs] == pair_counts(active)
+    assert [s.components for s in fullest(active, 11)] == [s.components for s in pairs[:11]]
 
 
 @pytest.mark.parametrize(("least", "thin"), [(1, False), (2, False), (3, True)])
@@ -77,15 +82,59 @@ def test_pairs_open_where_under_half_of_the_rows_are_in_large_enough_subspaces(
     assert [s.components for s in fullest(active, 2)] == (
         [(0, 2), (1, 2)] if thin else [(0, 1, 2), (0, 2, 3)]
     )
-
-
-def test_pair_view_opens_when_subspaces_are_thin_but_never_for_two_components():
-    thin = some_active(2, n_rows=300, n_components=12, n_active=6)
-    assert opens_in_pair_view(thin)
     assert not opens_in_pair_view(some_active(2, n_rows=40, n_components=12, n_active=2))
-    assert not opens_in_pair_view(some_active(2, n_rows=400, n_components=3, n_active=3))
 
 
-def test_titles_count_components_from_one():
-    assert title((0, 2)) == "{1,3}"
-    assert title(()) == "none"
+def test_each_channel_ranks_the_score_of_the_rows_own_component():
+    scores = np.array([[3.0, 0, 10.0], [0, 1.0, 20.0], [2.0, 30.0, 0]])
+    colours = rgb(scores, scores != 0)
+    low, middle, high = (round(255 * share) for share in (0.01, 0.5, 0.99))
+    assert colours[:, 0].tolist() == [high, low, middle]  # by 3, 1, 2, the first of each row
+    assert colours[:, 1].tolist() == [low, middle, high]  # by 10, 20, 30, the second
+    assert (colours[:, 2] == 128).all()  # no third
+    red = rgb(np.array([[1.0], [1.0], [2.0], [2.0], [2.0]]), np.ones((5, 1), bool))[:, 0]
+    assert red[0] == red[1] < red[2] == red[3] == red[4]
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (8, 60), (50, 2)])
+def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed):
+    X = np.random.default_rng(seed).normal(size=shape) * np.linspace(3, 0.1, shape[1])
+    U, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    scores, shares = principal_scores(X, 3)
+    np.testing.assert_allclose(np.abs(scores), np.abs(U * singular)[:, :3], atol=1e-5 * singular[0])
+    np.testing.assert_allclose(shares, (singular**2 / (singular**2).sum())[:3], atol=1e-10)
+    for found in (scores, principal_scores(-X)[0]):
+        assert (found[np.abs(found).argmax(axis=0), range(found.shape[1])] > 0).all()
+
+
+@pytest.mark.parametrize("orthonormal", [True, False])
+def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthonormal):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(6, 3))
+    if orthonormal:
+        W, _ = np.linalg.qr(W)
+    Y = rng.normal(size=(40, 6)) * np.linspace(3, 1, 6)
+    mean, noise, latent = Y.mean(axis=0), 0.5, np.full(3, 2.0)
+    scores = np.zeros((40, 3))
+    for row, used in enumerate(rng.random((40, 3)) < 0.6):  # posterior means given the row's set
+        precision = W[:, used].T @ W[:, used] / noise + np.diag(1 / latent[used])
+        scores[row, used] = np.linalg.solve(precision, W[:, used].T @ (Y - mean)[row] / noise)
+
+    def squared_error(kept):
+        return np.square(Y - mean - (scores * kept) @ W.T).sum()
+
+    fitted = fitted_run(
+        scores != 0,
+        components=W.T,
+        scores=scores,
+        error=np.square(Y - mean - scores @ W.T).mean(axis=1),
+        mean=mean,
+        noise_variance=noise,
+        latent_variance=latent,
+    )
+    total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
+    expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
+    np.testing.assert_allclose(variance_shares(fitted), expected, atol=1e-10)
+    assert explained_share(fitted) == pytest.approx(1 - left / total, abs=1e-10)
+    adds_up = abs(explained_share(fitted) - variance_shares(fitted).sum()) < 1e-9
+    assert adds_up == orthonormal

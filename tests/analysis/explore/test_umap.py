@@ -1,11 +1,12 @@
-import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.manifold import trustworthiness
 
-from appca.analysis import umap as embedding_module
+from appca.analysis import umap
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, embed, start_from
 from appca.data.dataset import Dataset
 from appca.data.sources import load
@@ -29,18 +30,6 @@ def config_of(dataset: Dataset, **changes: object) -> EmbeddingConfig:
     return EmbeddingConfig(dataset.digest, {"divide": 16.0}, **changes)
 
 
-def kept_share(X: np.ndarray, Y: np.ndarray, k: int = 15) -> float:
-    """Share of the k nearest rows in X that are among the k nearest in Y."""
-
-    def near(Z: np.ndarray) -> np.ndarray:
-        squares = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
-        np.fill_diagonal(squares, np.inf)
-        return np.argsort(squares, axis=1)[:, :k]
-
-    pairs = zip(near(X.astype(float)), near(Y.astype(float)), strict=True)
-    return float(np.mean([np.isin(a, b).mean() for a, b in pairs]))
-
-
 @pytest.mark.slow
 def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_path, digits):
     """Pays for umap-learn's compilation; in every run, the page UMAP does so in a browser."""
@@ -58,7 +47,7 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
     try:
         first = laid_out(config_of(digits))
         assert (first.coordinates.shape, first.coordinates.dtype) == ((400, 2), np.float32)
-        assert kept_share(digits.X, first.coordinates) > 0.5
+        assert trustworthiness(digits.X, first.coordinates) > 0.9
         false, missing, kept = first.trust.mean(axis=0)
         assert max(false, missing) < 0.1
         assert kept > 0.5
@@ -69,7 +58,7 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
         assert again.coordinates.tobytes() == first.coordinates.tobytes()
         started = laid_out(config_of(digits, start="appca", run=run.id, n_components=3))
         assert started.coordinates.shape == (400, 3)
-        assert kept_share(digits.X, started.coordinates) > 0.5
+        assert trustworthiness(digits.X, started.coordinates) > 0.9
         assert neighbours.stat().st_ino == written
     finally:
         jobs.close()
@@ -90,8 +79,6 @@ def test_settings_make_the_id(digits):
     [
         ({"n_neighbors": 1}, "n_neighbors must be at least 2 and n_components 2 or 3; got 1 and 2"),
         ({"n_components": 4}, "got 15 and 4"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number; got 2.5"),
-        ({"random_state": None}, "random_state must be a whole number; got None"),
         ({"min_dist": 1.5}, "min_dist must lie between 0 and spread=1.0; got 1.5"),
         ({"min_dist": float("nan")}, "got nan"),
         ({"start": "spectral"}, "start must be “pca”, or “appca” with the id of a fit"),
@@ -104,71 +91,59 @@ def test_settings_without_meaning_are_refused_in_one_sentence(changes, words):
         replace(CONFIG, **changes)
 
 
-def test_too_few_rows_or_a_missing_run_are_told_before_the_work(tmp_path, digits):
+@pytest.mark.parametrize(
+    ("changes", "n_scores", "words"),
+    [
+        ({"n_neighbors": 400}, None, "smaller than the number of rows, 400; got 400"),
+        ({"start": "appca", "run": "0" * 12}, None, "needs the scores of fit 000000000000"),
+        ({"start": "appca", "run": "0" * 12}, 399, "for the same rows"),
+    ],
+)
+def test_what_cannot_be_laid_out_is_told_before_the_work(
+    tmp_path, digits, changes, n_scores, words
+):
     store = EmbeddingStore(tmp_path)
-    with pytest.raises(InputError, match="smaller than the number of rows, 400; got 400"):
-        embed(digits, config_of(digits, n_neighbors=400), store)
-    config = config_of(digits, start="appca", run="0" * 12)
-    with pytest.raises(InputError, match="needs the scores of fit 000000000000"):
-        embed(digits, config, store)
-    with pytest.raises(InputError, match="for the same rows"):
-        embed(digits, config, store, np.zeros((399, 4)))
+    scores = None if n_scores is None else np.zeros((n_scores, 4))
+    with pytest.raises(InputError, match=words):
+        embed(digits, config_of(digits, **changes), store, scores)
     assert not store.folder.exists()
-
-
-def test_an_embedding_comes_back_bit_for_bit_and_a_damaged_one_does_not(tmp_path):
-    store = EmbeddingStore(tmp_path)
-    coordinates = np.random.default_rng(0).standard_normal((10, 2)).astype(np.float32)
-    store.save(CONFIG, Embedding(coordinates, {"seconds": 1.5, "n_rows": 10}))
-    found = EmbeddingStore(tmp_path).get(CONFIG.id)
-    assert found.coordinates.tobytes() == coordinates.tobytes()
-    assert found.info == {"seconds": 1.5, "n_rows": 10}
-    assert not found.coordinates.flags.writeable
-    file = store.folder / f"{CONFIG.id}.npz"
-    with np.load(file, allow_pickle=False) as archive:
-        assert json.loads(str(archive["facts"]))["config"] == CONFIG.to_dict()
-    file.write_bytes(file.read_bytes()[:-200])  # more than its digest
-    assert store.get(CONFIG.id) is None
-    for wrong in ("../x", "", None, "0" * 12, f"neighbours-{'0' * 12}"):
-        assert store.get(wrong) is None
-
-
-def test_a_full_disk_is_one_sentence_and_leaves_no_draft(tmp_path, monkeypatch):
-    def full(*_args: object, **_arrays: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(embedding_module.np, "savez", full)
-    store = EmbeddingStore(tmp_path)
-    with pytest.raises(InputError, match=r"embedding could not be stored in .*: No space left"):
-        store.save(CONFIG, Embedding(np.zeros((2, 2), np.float32), {}))
-    assert list(store.folder.iterdir()) == []
 
 
 def test_neighbours_are_sought_again_for_another_number_data_or_a_damaged_file(
     tmp_path, digits, monkeypatch
 ):
-    sought, laid_out, real = [], [], embedding_module.nearest_rows
+    sought, laid_out, told, real = [], [], [], umap.nearest_rows
 
     def nearest(X: np.ndarray, k: int, report: object) -> object:
         sought.append(k)
         return real(X, k, report)
 
-    def layout(X: np.ndarray, near: object, *_rest: object) -> np.ndarray:
-        laid_out.append(near.indices)
-        return X[:, :2]
+    class Layout:
+        """Stands for UMAP, whose progress bar is the only sign of life it gives."""
 
-    monkeypatch.setattr(embedding_module, "nearest_rows", nearest)
-    monkeypatch.setattr(embedding_module, "_layout", layout)
+        def __init__(self, **options: object) -> None:
+            self.bar = options["tqdm_kwds"]["file"]
+            laid_out.append(options)
+
+        def fit_transform(self, X: np.ndarray) -> np.ndarray:
+            for text in ("\r", "0/200 ", "\r100/200 ", "\n"):
+                self.bar.write(text)
+            return X[:, :2]
+
+    monkeypatch.setattr(umap, "nearest_rows", nearest)
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=Layout))
     store, scores = EmbeddingStore(tmp_path), np.eye(400, 4)
-    for changes in (
-        {},
-        {"min_dist": 0.6},
-        {"min_dist": 1.5, "spread": 2.0, "random_state": 4},
-        {"start": "appca", "run": "0" * 12},
-    ):
-        embed(digits, config_of(digits, **changes), store, scores)
+    changes = {"min_dist": 1.5, "spread": 2.0, "random_state": 4}
+    embed(digits, config_of(digits), store, report=lambda *stage: told.append(stage))
+    assert told[-2:] == [("laying out", 0.3), ("laying out", pytest.approx(0.65))]
+    embed(digits, config_of(digits, **changes), store)
+    embed(digits, config_of(digits, start="appca", run="0" * 12), store, scores)
     assert sought == [15]
-    assert all((near == laid_out[0]).all() for near in laid_out)
+    neighbours = [made["precomputed_knn"][0] for made in laid_out]
+    assert all((near == neighbours[0]).all() for near in neighbours)
+    assert changes.items() <= laid_out[1].items()
+    assert laid_out[1]["init"] == "pca"
+    assert laid_out[2]["init"].shape == (400, 2)
     embed(digits, config_of(digits, n_neighbors=16), store)
     embed(digits, EmbeddingConfig(digits.digest, {"divide": 8}), store)
     for file in store.folder.iterdir():
@@ -176,18 +151,27 @@ def test_neighbours_are_sought_again_for_another_number_data_or_a_damaged_file(
     embed(digits, config_of(digits), store)
     assert sought == [15, 16, 15, 15]
 
+    def stop(stage: str, _share: float) -> None:
+        if stage == "laying out":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        embed(digits, config_of(digits), store, report=stop)
+
 
 def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
     store = EmbeddingStore(tmp_path)
     store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {"seconds": 1.0, "n_rows": 10}))
     X = digits.X / np.float32(16)
-    monkeypatch.setattr(embedding_module, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
+    monkeypatch.setattr(umap, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
     for k in (13, 14, 15):
         store.neighbours(digits, {}, k, lambda *_told: None, X)
-        (left,) = store.folder.glob(embedding_module.NEIGHBOUR_FILES)
+        (left,) = store.folder.glob(umap.NEIGHBOUR_FILES)
         with np.load(left, allow_pickle=False) as archive:
             assert archive["indices"].shape == (400, k)
-    assert store.get(CONFIG.id) is not None
+    assert store.get(CONFIG.id).info == {"seconds": 1.0, "n_rows": 10}
+    for wrong in ("../x", "", None, "0" * 12, f"neighbours-{'0' * 12}"):
+        assert store.get(wrong) is None
 
 
 def test_the_start_from_scores_is_their_principal_plane_with_a_little_noise():
@@ -204,18 +188,3 @@ def test_the_start_from_scores_is_their_principal_plane_with_a_little_noise():
     same = start_from(np.zeros((50, 1), np.float32), replace(CONFIG, n_components=3))
     assert same.shape == (50, 3)
     assert len(np.unique(same, axis=0)) == 50, "equal rows must be able to part"
-
-
-def test_the_progress_bar_of_umap_is_read_and_can_be_interrupted():
-    told = []
-    bar = embedding_module._Epochs(lambda stage, share: told.append((stage, round(share, 3))))
-    for text in ("\r", "0/200 ", "\r100/200 ", "\n"):
-        bar.write(text)
-    bar.flush()
-    assert told == [("laying out", 0.3), ("laying out", 0.65)]
-
-    def stop(_stage: str, _share: float) -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        embedding_module._Epochs(stop).write("5/10")

@@ -17,14 +17,16 @@ from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
-from appca.runs.run import MODELS, FitResult, RunConfig
+from appca.runs.run import MODELS, RunConfig
 from tests.data.file_makers import encoded, idx, noise
-from tests.fitted_runs import differing, fitted_run, info_of
+from tests.fitted_runs import differing
 
 ROOT = Path(__file__).parents[3]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
-SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
-COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
+COMPARED = (
+    *("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error"),
+    "log_likelihoods",
+)
 SAVE = """
 import numpy as np
 
@@ -35,27 +37,10 @@ np.savez(
 )
 """
 
-AS_FITTED = Numbering((), (), ())
-SHOWN = {"aFA": Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))}
 
-NO_RUN = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
-
-
-def recipe_of(config: RunConfig, result: FitResult, shown=AS_FITTED) -> Recipe:
-    return Recipe(
-        run=config.id,
-        title=MODELS[config.model].title,
-        settings=config.to_dict(),
-        threads=threads(),
-        log_likelihood=result.info.log_likelihood,
-        order=shown.order,
-        signs=shown.signs,
-    )
-
-
-def as_shown(name: str, result: FitResult) -> FitResult:
-    known = SHOWN.get(name)
-    return result if known is None else result._replace(fitted=numbered(result.fitted, known))
+def recipe_of(config: RunConfig, likelihood: float = -1.5, **shown: object) -> Recipe:
+    title = MODELS[config.model].title
+    return Recipe(config.id, title, config.to_dict(), threads(), likelihood, **shown)
 
 
 def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray], str]]:
@@ -63,18 +48,10 @@ def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray]
     targets = [folder / f"arrays {number}.npz" for number in range(len(texts))]
     whole = [text + SAVE.format(target=str(at)) for text, at in zip(texts, targets, strict=True)]
     environment = {key: value for key, value in os.environ.items() if "_NUM_THREADS" not in key}
+    quiet = ("error", "ignore:max_components", "ignore:EM ended at max_iter")
+    options = [part for warning in quiet for part in ("-W", warning)]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "error",
-            "-W",
-            "ignore:max_components",
-            "-W",
-            "ignore:EM ended at max_iter",
-            "-c",
-            "\n".join(f"exec({text!r}, {{}})" for text in whole),
-        ],
+        [sys.executable, *options, "-c", "\n".join(f"exec({text!r}, {{}})" for text in whole)],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -82,10 +59,7 @@ def executed(texts: list[str], folder: Path) -> list[tuple[dict[str, np.ndarray]
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    made = []
-    for target in targets:
-        with np.load(target) as file:
-            made.append(dict(file))
+    made = [dict(np.load(target)) for target in targets]
     return list(zip(made, done.stdout.splitlines(), strict=True))
 
 
@@ -93,128 +67,71 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-STOPPED = {"random_state": 3}
+PLAIN = Numbering((), (), ())
+TURNED = Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))
+SHORT = {"max_components": 4, "n_chains": 2, "burn_in": 5, "n_draws": 6}
 RUNS = {
-    "aPPCA": ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}, None),
-    "aFA": ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}, None),
-    "isFA": ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}, None),
-    "stopped": ("wine", SCALED, "aPPCA", STOPPED, 7),
+    "aPPCA": ("digits", DIVIDED, {"n_components": 4, "n_active": 2}, None, PLAIN),
+    "aFA": ("wine", SCALED, {"n_components": 4, "n_active": 2}, None, TURNED),
+    "isFA": ("wine", SCALED, SHORT, None, PLAIN),
+    "aPPCA stopped": ("wine", SCALED, {"random_state": 3}, 7, PLAIN),
 }
 
 
-@pytest.fixture(scope="module")
-def results():
-    """Every run, with its data and settings."""
-    found = {}
-    for name, (source, options, model, parameters, stopped_at) in RUNS.items():
+def test_the_script_makes_the_arrays_of_the_run(tmp_path):
+    texts, results = [], []
+    for name, (source, options, parameters, stopped_at, shown) in RUNS.items():
         dataset = load(source)
-        config = RunConfig(dataset.digest, options, model, parameters, stopped_at=stopped_at)
-        result = as_shown(name, fit_run(dataset, config, callback=lambda progress: None))
-        found[name] = dataset, config, result
-    return found
+        of = dataset.digest, options, name.split()[0], parameters
+        config = RunConfig(*of, stopped_at=stopped_at)
+        result = fit_run(dataset, config, callback=lambda progress: None)
+        assert result.info.stopped_at == stopped_at
+        assert differing(fit_run(dataset, config).fitted, result.fitted) == []
+        as_shown = {"order": shown.order, "signs": shown.signs}
+        texts.append(script(dataset, recipe_of(config, result.info.log_likelihood, **as_shown)))
+        fitted = result.fitted if shown is PLAIN else numbered(result.fitted, shown)
+        results.append((fitted, result.info.log_likelihood))
+    made = executed(texts, tmp_path)
+    for (fitted, likelihood), (arrays, printed) in zip(results, made, strict=True):
+        assert [n for n in COMPARED if not same_bits(arrays[n], getattr(fitted, n))] == []
+        assert [float(one) for one in printed.split(" nats; the fit had ")] == [likelihood] * 2
 
 
-@pytest.fixture(scope="module")
-def made(results, tmp_path_factory):
-    """What the script of every run makes and prints; one start of Python for all."""
-    texts = [
-        script(data, recipe_of(config, result, *filter(None, [SHOWN.get(name)])))
-        for name, (data, config, result) in results.items()
-    ]
-    return dict(zip(results, executed(texts, tmp_path_factory.mktemp("scripts")), strict=True))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_the_script_makes_the_arrays_of_the_run(results, made, name):
-    dataset, config, result = results[name]
-    arrays, printed = made[name]
-    for field in (*COMPARED, "log_likelihoods"):
-        assert same_bits(arrays[field], getattr(result.fitted, field)), field
-    first, last = printed.split(" nats; the fit had ")
-    assert float(first) == float(last) == result.info.log_likelihood
-    again = as_shown(name, fit_run(dataset, config))
-    assert differing(again.fitted, result.fitted) == []
-
-
-def test_a_run_stopped_by_hand_stops_in_the_script_too(results, made):
-    dataset, _, result = results["stopped"]
-    assert result.info.stopped_at == 7
-    longer = fit_run(dataset, RunConfig(dataset.digest, SCALED, "aPPCA", STOPPED))
-    assert not same_bits(made["stopped"][0]["scores"], longer.fitted.scores)
-
-
-def table() -> bytes:
-    rng = np.random.default_rng(4)
-    lines = ["who,kind,a,b,c"]
+def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in_if_it_is_the_same(tmp_path):
+    rng, lines = np.random.default_rng(4), ["who,kind,a,b,c"]
     for row in range(60):
         a, b, c = rng.normal(size=3)
         lines.append(f"item {row},{'xy'[row % 2]},{a:.5f},{'' if row == 7 else f'{b:.5f}'},{c:.5f}")
-    return "\n".join(lines).encode()
-
-
-def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
-    dataset = read("own 'table'.csv", io.BytesIO(table()), missing="mean")
+    table = "\n".join(lines).encode()
+    dataset = read("own 'table'.csv", io.BytesIO(table), missing="mean")
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
-    result = fit_run(dataset, config)
-    text = script(dataset, recipe_of(config, result))
+    text = script(dataset, recipe_of(config))
     assert "write here where the files are" in text
-    (tmp_path / "own 'table'.csv").write_bytes(table())
+    (tmp_path / "own 'table'.csv").write_bytes(table)
     ((made, _),) = executed([text], tmp_path)
-    assert same_bits(made["scores"], result.fitted.scores)
-
-
-def test_other_data_are_refused_by_the_script(tmp_path):
-    dataset = read("own.csv", io.BytesIO(table()), missing="drop")
-    config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
-    text = script(dataset, recipe_of(config, fit_run(dataset, config)))
-    (tmp_path / "own.csv").write_bytes(table().replace(b"item 3,", b"item three,"))
+    assert same_bits(made["scores"], fit_run(dataset, config).fitted.scores)
+    (tmp_path / "own 'table'.csv").write_bytes(table.replace(b"item 3,", b"item three,"))
     with pytest.raises(AssertionError, match="these are not the data of the fit"):
         executed([text], tmp_path)
 
 
-def small(**provenance: object) -> Dataset:
+@pytest.mark.parametrize(
+    ("provenance", "statement"),
+    [
+        (
+            {"source": "mnist", "options": {"n": 10_000, "per_class": None, "classes": ["1", "3"]}},
+            "load('mnist', classes=['1', '3'])",
+        ),
+        ({"source": "coil20", "options": {"size": 32}}, "load('coil20')"),
+        ({}, "DatasetStore(home()).get({digest!r})"),
+        ({"source": "file", "files": ["cells.zarr"]}, "DatasetStore(home()).get({digest!r})"),
+    ],
+)
+def test_built_in_data_are_loaded_and_unknown_ones_taken_from_the_home(provenance, statement):
     X = np.random.default_rng(0).normal(size=(12, 3))
-    ids = np.arange(12).astype(str)
-    return Dataset("a\nprint('no comment')", X, ids, provenance=dict(provenance))
-
-
-def bare(dataset: Dataset) -> str:
-    config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
-    return script(dataset, recipe_of(config, NO_RUN))
-
-
-def test_options_of_a_built_in_source_that_are_not_the_usual_ones_are_written():
-    options = {"n": 10_000, "per_class": None, "classes": ["1", "3"]}
-    text = bare(small(source="mnist", options=options))
-    assert "dataset = load('mnist', classes=['1', '3'])" in text
-    assert "dataset = load('coil20')" in bare(small(source="coil20", options={"size": 32}))
-    for unknown in (small(), small(source="file", files=["cells.zarr"])):
-        assert f"DatasetStore(home()).get({unknown.digest!r})" in bare(unknown)
-
-
-def test_a_name_from_a_file_stays_inside_the_comment():
-    lines = bare(small()).splitlines()
-    assert lines[0].startswith("# ")
-    assert lines[0].endswith("print('no comment').")
-    assert not any(line.startswith("print('no") for line in lines)
-
-
-def read_again(dataset, home, folder, monkeypatch):
-    """Execute what reads the data set, from what the store remembers of it."""
-    kept = DatasetStore(home)
-    imports, lines = _loading(kept.get(kept.put(dataset)))
-    monkeypatch.chdir(folder)
-    names = {"Path": Path}
-    exec("\n".join([imports, *lines]), names)
-    return names["dataset"]
-
-
-def given(folder, files):
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return [(name, folder / name) for name in files]
+    dataset = Dataset("a", X, np.arange(12).astype(str), provenance=provenance)
+    text = script(dataset, recipe_of(RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})))
+    assert f"\ndataset = {statement.format(digest=dataset.digest)}\n" in text
 
 
 def npz(**arrays):
@@ -243,8 +160,12 @@ def npz(**arrays):
     ids=["folder", "pair", "array", "table"],
 )
 def test_the_script_reads_the_files_as_they_were_read(files, options, tmp_path, monkeypatch):
-    folder = tmp_path / "files"
-    pairs = given(folder, files)
+    pairs = [(name, tmp_path / "files" / name) for name in files]
+    for name, path in pairs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(files[name])
     dataset = read_many(pairs, **options) if len(pairs) > 1 else read(*pairs[0], **options)
-    again = read_again(dataset, tmp_path / "home", folder, monkeypatch)
-    assert again.digest == dataset.digest
+    kept, names = DatasetStore(tmp_path / "home"), {"Path": Path}
+    monkeypatch.chdir(tmp_path / "files")
+    exec("\n".join(_loading(kept.get(kept.put(dataset)))), names)
+    assert names["dataset"].digest == dataset.digest

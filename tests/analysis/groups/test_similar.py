@@ -24,52 +24,32 @@ def planted(seed: int, n_rows: int = 240):
     return scores, active, components, 4 * space + cluster
 
 
-def labels_of(groups: list[SimilarRows], n_rows: int) -> np.ndarray:
-    labels = np.full(n_rows, -1)
+def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread(seed):
+    scores, active, components, truth = planted(seed)
+    spaces = ranked(active)
+    groups = similar(scores, components, spaces, len(truth) // 8)
+    assert len(groups) == 8
+    labels = np.full(len(truth), -1)
     for number, group in enumerate(groups):
         assert (labels[group.rows] == -1).all()
         labels[group.rows] = number
-    return labels
-
-
-def test_planted_clusters_are_recovered(seed):
-    scores, active, components, truth = planted(seed)
-    groups = similar(scores, components, ranked(active), len(truth) // 8)
-    assert len(groups) == 8
-    assert adjusted_rand_score(truth, labels_of(groups, len(truth))) == 1.0
-    assert all(group.spread < 0.1 for group in groups)
-    again = similar(scores, components, ranked(active), len(truth) // 8)
+        assert active[np.ix_(group.rows, group.components)].all()
+        # The projections in data space, rather than the coordinates used inside.
+        W, columns = components[list(group.components)], list(group.components)
+        whole = next(space.rows for space in spaces if space.components == group.components)
+        own, every = (scores[rows][:, columns] @ W for rows in (group.rows, whole))
+        away = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        assert (np.diff(away) > -1e-4).all()
+        outer = np.linalg.norm(every - every.mean(axis=0), axis=1)
+        expected = np.sqrt((away**2).mean() / (outer**2).mean())
+        assert group.spread == pytest.approx(expected, rel=1e-5)
+    assert adjusted_rand_score(truth, labels) == 1.0
+    again = similar(scores, components, spaces, len(truth) // 8)
     for group, same in zip(groups, again, strict=True):
         np.testing.assert_array_equal(group.rows, same.rows)
-    spaces = ranked(active)
     smaller = [group.components for group in similar(scores, components, spaces, 20)]
     for space in spaces:
         assert smaller.count(space.components) == round(len(space.rows) / 20)
-
-
-def test_a_group_stays_within_its_subspace_and_lists_the_rows_nearest_its_centre_first(seed):
-    scores, active, components, _ = planted(seed)
-    for group in similar(scores, components, ranked(active), 30):
-        assert (active[group.rows].sum(axis=1) == 2).all()
-        assert active[np.ix_(group.rows, group.components)].all()
-        # The projections in data space, rather than the coordinates used inside.
-        own = scores[np.ix_(group.rows, group.components)] @ components[list(group.components)]
-        away = np.linalg.norm(own - own.mean(axis=0), axis=1)
-        assert (np.diff(away) > -1e-4).all()
-
-
-def test_the_spread_is_relative_to_the_subspace():
-    scores, active, components, _ = planted(1)
-    one = similar(scores, components, ranked(active), len(scores))
-    assert [group.spread for group in one] == pytest.approx([1.0, 1.0])
-    group = similar(scores, components, ranked(active)[:1], len(scores) // 8)[0]
-    rows, columns = ranked(active)[0].rows, list(group.components)
-    inner = np.linalg.norm(
-        scores[group.rows][:, columns] - scores[group.rows][:, columns].mean(axis=0), axis=1
-    )
-    outer = np.linalg.norm(scores[rows][:, columns] - scores[rows][:, columns].mean(axis=0), axis=1)
-    expected = np.sqrt((inner**2).mean() / (outer**2).mean())
-    assert group.spread == pytest.approx(expected, rel=1e-5)
 
 
 def test_distances_are_those_of_the_projections_also_of_leaning_factors(seed):

@@ -20,19 +20,24 @@ def test_the_stimulus_is_the_integral_of_the_response_over_the_events():
 
     times = STEP * np.arange(T) + 0.1  # the tenth that begins with a volume counts for it
     known = sum(answered(times - one.onset) - answered(times - one.end) for one in EVENTS)
-    np.testing.assert_allclose(brain.raw_stimulus(EVENTS, T, STEP), known, atol=1e-3)
+    raw = brain.raw_stimulus(EVENTS, T, STEP)
+    np.testing.assert_allclose(raw, known, atol=1e-3)
+    later = brain.raw_stimulus(EVENTS, T, STEP, shift=6.0)
+    np.testing.assert_allclose(later[3:], raw[:-3], atol=1e-12)
 
 
-def test_noise_that_remembers_is_whitened(seed):
+def test_the_t_map_is_that_of_whitened_least_squares_and_finds_what_follows(seed):
     """By the precision matrix of each voxel instead of by differences."""
     rng = np.random.default_rng(seed)
     raw = brain.raw_stimulus(EVENTS, T, STEP)
-    series = rng.standard_normal((4, T))
+    series, memory = rng.standard_normal((304, T)), np.zeros(304)
+    memory[:4] = 0.0, 0.3, 0.6, -0.4
     for t in range(1, T):
-        series[:, t] += np.array([0.0, 0.3, 0.6, -0.4]) * series[:, t - 1]
+        series[:, t] += memory * series[:, t - 1]
+    series[4:34] += 3 * brain.unit(raw) * np.sqrt(T)
+    found = brain.reference(series, raw)
     X = np.column_stack([raw, np.vander(np.linspace(-1, 1, T), 4)])
-    found = brain.reference(series, raw).t
-    for y, t in zip(series, found, strict=True):
+    for y, t in zip(series[:8], found.t, strict=False):
         left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
         rho = np.mean(left[1:] * left[:-1]) / np.mean(left**2)
         whitener = np.eye(T) - np.diag(np.full(T - 1, np.trunc(100 * rho) / 100), -1)
@@ -42,12 +47,10 @@ def test_noise_that_remembers_is_whitened(seed):
         left = y - X @ weights
         wanted = weights[0] / np.sqrt(inverse[0, 0] * (left @ precision @ left) / (T - 5))
         np.testing.assert_allclose(t, wanted, rtol=1e-4)
-
-
-def test_a_later_stimulus_is_the_same_course_later():
-    raw = brain.raw_stimulus(EVENTS, T, STEP)
-    later = brain.raw_stimulus(EVENTS, T, STEP, shift=6.0)
-    np.testing.assert_allclose(later[3:], raw[:-3], atol=1e-12)
+    assert found.active[4:34].all()
+    assert found.active[34:].mean() < 0.02
+    normal = NormalDist().inv_cdf(1 - 0.05 / 304)
+    assert normal < found.threshold < normal + 0.2  # 115 degrees of freedom
 
 
 def test_time_courses_are_freed_of_cubic_drift_and_of_length_one(seed):
@@ -58,23 +61,6 @@ def test_time_courses_are_freed_of_cubic_drift_and_of_length_one(seed):
     drifting = course + 5 + 0.3 * times - 1e-3 * times**2
     np.testing.assert_allclose(brain.unit(drifting), left / np.linalg.norm(left), atol=1e-9)
     assert not brain.unit(np.stack([times, times**2.0])).any()
-
-
-def test_the_t_map_is_that_of_least_squares_where_noise_is_white():
-    rng = np.random.default_rng(0)
-    raw = brain.raw_stimulus(EVENTS, T, STEP)
-    series = rng.standard_normal((300, T))
-    series[:30] += 3 * brain.unit(raw)[None, :] * np.sqrt(T)
-    found = brain.reference(series, raw)
-    design = np.column_stack([raw, np.vander(np.linspace(-1, 1, T), 4)])
-    fit, left, *_ = np.linalg.lstsq(design, series.T, rcond=None)
-    spread = np.linalg.inv(design.T @ design)[0, 0] * left / (T - 5)
-    t = fit[0] / np.sqrt(spread)
-    assert np.corrcoef(found.t, t)[0, 1] > 0.99
-    assert found.active[:30].all()
-    assert found.active[30:].mean() < 0.02
-    normal = NormalDist().inv_cdf(1 - 0.05 / 300)
-    assert normal < found.threshold < normal + 0.2  # 115 degrees of freedom
 
 
 def test_a_stimulus_that_nothing_follows_is_no_rarer_than_its_shifts(seed):

@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.components import popularity_by_class, sharing
+from appca.analysis.components import popularity_by_class
 from appca.data.readers import feature_sets as feature_sets_file
 from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import components, services, state
-from appca.ui import components as feature_sets
-from appca.ui import components as sharing_tab
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
@@ -85,13 +83,8 @@ def some_run(active: np.ndarray, **parameters) -> Shown:
 
 
 def said(active: np.ndarray, codes: np.ndarray, **parameters) -> str:
-    classes = Classes("kind", ("a", "b"), codes)
-    shares = popularity_by_class(active, codes, 2)
-    named = [f"component {k + 1}" for k in range(active.shape[1])]
-    found = sharing(active, codes, 2)
-    return sharing_tab.sharing_sentence(
-        some_run(active, **parameters), found, shares, named, classes
-    )
+    classes, shares = Classes("kind", ("a", "b"), codes), popularity_by_class(active, codes, 2)
+    return components.sharing_sentence(some_run(active, **parameters), shares, classes)
 
 
 def test_sharing_is_told_with_its_components_or_why_not():
@@ -160,8 +153,8 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
 
 def test_the_region_of_a_voxel_is_a_class_of_a_recording():
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
-    sets = feature_sets.Sets({"region 4": ["voxel-0-0-1"]}, "file")
-    assert feature_sets.regions(recording, sets)["region"].tolist() == ["region 4", ""]
+    sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
+    assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
 
 
 def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(start):

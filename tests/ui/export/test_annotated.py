@@ -1,7 +1,6 @@
 """Annotated data on the page Export: the file that was opened with the fit, or a new file."""
 
 import io
-import zipfile
 
 import h5py
 import numpy as np
@@ -44,19 +43,10 @@ def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, 
         assert saved_file["uns/appca/params/model"][()] == b"aPPCA"
         assert saved_file["uns/appca/variance_ratio"].shape == (scores.shape[1],)
     np.testing.assert_array_equal(scores != 0, run.fitted.scores != 0)
-
-
-def test_a_store_that_was_opened_gets_the_fit(start, made, cells, tmp_path):  # noqa: F811
-    zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
-    path = tmp_path / "cells.zarr.zip"
-    path.write_bytes(packed(store(tmp_path / "cells.zarr", cells.read_bytes())))
-    app = opened(start, path)
-    assert "“cells.zarr.zip” with this fit. Nothing else in the file is" in captions(app)
-    (tmp_path / "saved.zip").write_bytes(file(made, "h5ad"))
-    run = RunStore(home()).get(address(app)["run"])
-    with zarr.storage.ZipStore(tmp_path / "saved.zip", mode="r") as saved:
-        scores = zarr.open_group(saved, mode="r")["obsm/X_appca"][...]
-    np.testing.assert_allclose(scores, run.fitted.scores)
+    app = healthy(start("export", data=address(app)["data"]))  # the file is not at hand any more
+    assert "To add the fit to “cells.h5ad” instead, open that file again." in captions(app)
+    app = healthy(go(give(go(app, "data/open"), (cells.name, cells.read_bytes())), "export"))
+    assert "“cells.h5ad” with this fit." in captions(app)
 
 
 def test_other_data_make_a_new_file(start, made):  # noqa: F811
@@ -73,46 +63,36 @@ def test_other_data_make_a_new_file(start, made):  # noqa: F811
         assert saved_file["varm/appca"].shape[0] == 64
 
 
-def test_a_file_that_is_not_at_hand_any_more_is_asked_for(start, made, cells):  # noqa: F811
-    digest = address(opened(start, cells))["data"]
-    app = healthy(start("export", data=digest))
-    assert "To add the fit to “cells.h5ad” instead, open that file again." in captions(app)
-    app = healthy(go(give(go(app, "data/open"), (cells.name, cells.read_bytes())), "export"))
-    assert "“cells.h5ad” with this fit." in captions(app)
-
-
-def test_a_file_opened_by_its_path_gets_the_fit_until_it_changes(
-    start,
-    made,  # noqa: F811
-    cells,  # noqa: F811
-    places,  # noqa: F811
-):
-    assert main([str(cells)]) == 0
-    app = healthy(start("export", data=places[0]["data"]))
-    assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in captions(app)
-    assert tree(cells).keys() < tree(io.BytesIO(file(made, "h5ad"))).keys()
-    with h5py.File(cells, "r+") as changed:
-        changed["later"] = np.arange(9)
-    assert "open that file again" in captions(healthy(go(app, "export")))
-    cells.unlink()
-    assert "open that file again" in captions(healthy(go(app, "export")))
-
-
-def test_a_folder_opened_by_its_path_gets_the_fit_until_a_file_in_it_changes(
+@pytest.mark.parametrize("kind", ["cells.h5ad", "cells.zarr", "cells.zarr.zip"])
+def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(
     start,
     made,  # noqa: F811
     cells,  # noqa: F811
     places,  # noqa: F811
     tmp_path,
+    kind,
 ):
-    pytest.importorskip("zarr", reason="the extra dask brings it")
-    folder = store(tmp_path / "cells.zarr", cells.read_bytes())
-    assert main([str(folder)]) == 0
+    path = cells
+    if kind != "cells.h5ad":
+        zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
+        path = store(tmp_path / "cells.zarr", cells.read_bytes())
+    if kind == "cells.zarr.zip":
+        content = packed(path)
+        (path := tmp_path / kind).write_bytes(content)
+    assert main([str(path)]) == 0
     app = healthy(start("export", data=places[0]["data"]))
-    assert "“cells.zarr” with this fit. Nothing else in the file is changed." in captions(app)
-    with zipfile.ZipFile(io.BytesIO(file(made, "h5ad"))) as saved:
-        assert any(name.startswith("obsm/X_appca/") for name in saved.namelist())
-    (folder / "obs" / "zarr.json").write_text("{}")
+    assert f"“{kind}” with this fit. Nothing else in the file is changed." in captions(app)
+    (saved := tmp_path / "saved.zip").write_bytes(file(made, "h5ad"))
+    run = RunStore(home()).get(address(app)["run"])
+    if path is cells:
+        with h5py.File(saved) as there:
+            scores = there["obsm/X_appca"][()]
+    else:
+        with zarr.storage.ZipStore(saved, mode="r") as there:
+            scores = zarr.open_group(there, mode="r")["obsm/X_appca"][...]
+    np.testing.assert_allclose(scores, run.fitted.scores)
+    changed = path / "obs" / "zarr.json" if path.is_dir() else path
+    changed.write_bytes(b"{}")
     assert "open that file again" in captions(healthy(go(app, "export")))
 
 

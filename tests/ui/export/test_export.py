@@ -246,10 +246,10 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     whole = Material(dataset, Shown(config, result.fitted, result.info, None), colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
-    marked = figures(whole._replace(selected=few))["subspaces"].make()
+    marked = figures(whole._replace(selected=few))["subspaces"]()
     drawn = [
         [one for axes in figure.axes for one in axes.artists]
-        for figure in (marked, figures(whole)["subspaces"].make())
+        for figure in (marked, figures(whole)["subspaces"]())
     ]
     assert len(drawn[0]) <= 3 < len(drawn[1])
     points = [axes.collections[0].get_edgecolor() for axes in marked.axes if axes.collections]

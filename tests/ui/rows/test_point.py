@@ -42,39 +42,28 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     assert app.button(key="point_next").disabled
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
+    select(app, np.array([3, 1795]))
+    app.button(key="point_previous").click().run()
+    assert address(healthy(app))["row"] == "digit-3"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
     assert address(healthy(app))["row"] == "digit-179"
 
 
-@pytest.fixture(scope="module")
-def sizes_run():
-    """Pictures of which a third are noise, and a fit that learns how many components rows use."""
+def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
     rng = np.random.default_rng(0)
     signs, used = rng.choice([-1.0, 1.0], (90, 3)), np.arange(90)[:, None] % 3 > np.arange(3)
-    axes = np.eye(16)[:3] * 60.0
-    X = 120.0 + (signs * used) @ axes + rng.normal(size=(90, 16))
+    X = 120.0 + (signs * used) @ np.eye(16)[:3] * 60.0 + rng.normal(size=(90, 16))
     ids = np.array([f"row-{n}" for n in range(90)])
     dataset = Dataset("sizes", X, ids, {}, (4, 4), None, {})
     settings = {"n_components": 3, "n_active": "learned"}
     config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", settings)
-    return dataset, fit_run(dataset, config), used.sum(axis=1)
-
-
-@pytest.mark.parametrize("row", [0, 1, 2])
-def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start, sizes_run, row):
-    dataset, result, sizes = sizes_run
     DatasetStore(home()).put(dataset)
-    config = RunConfig(
-        dataset.digest,
-        {"centre": True},
-        "aPPCA",
-        {"n_components": 3, "n_active": "learned"},
-    )
-    run = RunStore(home()).save(config, result)
-    app = point(start(run=run.id, row=f"row-{row}"))
-    wanted = "1 component" if sizes[row] == 1 else f"{sizes[row]} components"
-    assert re.search(rf"uses {wanted}, probability (over )?9\d%", html(app))
-    assert ("in no panel" in html(app)) == (sizes[row] == 0)
+    run = RunStore(home()).save(config, fit_run(dataset, config))
+    for row, wanted in enumerate(["0 components", "1 component", "2 components"]):
+        page = html(point(start(run=run.id, row=f"row-{row}")))
+        assert re.search(rf"uses {wanted}, probability (over )?9\d%", page)
+        assert ("in no panel" in page) == (row == 0)
+        assert f'<div class="ca-name">row-{row}</div>' in page  # not “Row row-0”
 
 
 @pytest.mark.parametrize(
@@ -102,16 +91,6 @@ def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
     assert len(app.warning) == 1
     assert "no row" in app.warning[0].value.lower()
     assert address(app)["row"] == "digit-0"
-
-
-def test_previous_and_next_walk_through_the_selection(start):
-    app = point(start())
-    select(app, np.array([3, 5, 800]))
-    healthy(app.text_input(key="point_wanted").set_value("4").run())
-    for _ in range(2):
-        app.button(key="point_next").click().run()
-    assert address(app)["row"] == "digit-800"
-    assert app.button(key="point_next").disabled
 
 
 def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
@@ -166,24 +145,10 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     assert any("How probable" in caption.value for caption in point(app).caption)
 
 
-def test_an_id_that_says_row_is_not_called_a_row_again(start):
-    rng = np.random.default_rng(2)
-    ids = np.array([f"row-{i}" for i in range(40)])
-    dataset = Dataset("t", rng.standard_normal((40, 5)).astype(np.float32), ids)
-    page = html(point(start(data=DatasetStore(home()).put(dataset), row="row-17")))
-    assert '<div class="ca-name">row-17</div>' in page
-
-
-def test_a_score_that_is_rounded_to_zero_has_no_sign():
-    fitted = fitted_run(np.ones((1, 2), dtype=bool))
-    text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(-0.04, -0.06)))
-    assert text == "average + **0.0** × component 1 − **0.1** × component 2"
-
-
-def test_a_component_with_a_name_is_in_the_sum_by_its_name_alone():
+def test_a_sum_has_no_sign_of_zero_and_names_without_their_numbers():
     fitted = replace(fitted_run(np.ones((1, 2), dtype=bool)), names=("", "Shoe"))
-    text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(3.14, -1.4)))
-    assert text == "average + **3.1** × component 1 − **1.4** × Shoe"
+    text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(-0.04, -0.06)))
+    assert text == "average + **0.0** × component 1 − **0.1** × Shoe"
 
 
 def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatch):
@@ -203,12 +168,16 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
     assert rows.chosen(table) == 3
 
 
-def test_stepping_without_a_selection_goes_row_by_row():
-    nothing = np.arange(0)
-    assert rows.neighbour(4, nothing, 6, 1) == 5
-    assert rows.neighbour(5, nothing, 6, 1) is None
-    assert rows.neighbour(0, nothing, 6, -1) is None
-    through = np.array([2, 9])
-    assert rows.neighbour(4, through, 20, 1) == 9
-    assert rows.neighbour(4, through, 20, -1) == 2
-    assert rows.neighbour(9, through, 20, 1) is None
+@pytest.mark.parametrize(
+    ("row", "through", "n", "before", "after"),
+    [
+        (4, [], 6, 3, 5),
+        (5, [], 6, 4, None),
+        (0, [], 6, None, 1),
+        (4, [2, 9], 20, 2, 9),
+        (9, [2, 9], 20, 2, None),
+    ],
+)
+def test_steps_go_row_by_row_or_through_the_selection(row, through, n, before, after):
+    among = np.array(through, int)
+    assert [rows.neighbour(row, among, n, by) for by in (-1, 1)] == [before, after]
