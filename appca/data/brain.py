@@ -275,8 +275,8 @@ def regions_of(
 
     Raises InputError when the file is no 3-D image, or differs from a grid and affine (4, 4).
     """
-    values, own = _on_grid("atlas", name, file, limits, grid)
-    away = np.abs(own - affine).max() if len(affine) else 0.0
+    values, placed = _on_grid("atlas", name, file, limits, grid)
+    away = np.abs(placed - affine).max() if len(affine) else 0.0
     if not away <= _AFFINE_TOLERANCE:
         msg = (
             f"The affine of the atlas “{shortened(name)}” differs from the recording's by up to "
@@ -341,9 +341,9 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
     """Return the time between volumes after checking what the header says of time and space."""
     msg, seconds, sides = "", 0.0, np.abs(image.affine[:3, :3]).max(axis=0)
     if len(shape) != 4:
-        found = f"{len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))})"
+        described = f"{len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))})"
         msg = (
-            f"“{shortened(name)}” is {found}; a recording over time has four dimensions, the "
+            f"“{shortened(name)}” is {described}; a recording over time has four dimensions, the "
             "fourth being time with many volumes."
         )
     elif not (

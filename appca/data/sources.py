@@ -1,10 +1,11 @@
 """Built-in data sets: bundled tables, drawn samples, MNIST and COIL-20."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,28 @@ class Option(NamedTuple):
     default: object
     help: str
     choices: tuple[object, ...] | None = None
-    least: int | None = None
-    most: int | None = None
+    least: int = 1
+    most: int = 0
+
+    def check(self, title: str, value: Any) -> None:
+        """Raise InputError unless a value is among the choices, or a number within the bounds."""
+        if value is None and (self.choices is None or self.default is None):
+            return
+        if self.choices is None:
+            rule = f"must be a whole number from {self.least} to {self.most:,}"
+            is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            is_right = is_whole and self.least <= value <= self.most
+        elif self.default is None:
+            rule = f"must be a list of some of {', '.join(map(str, self.choices))}"
+            is_list = isinstance(value, Iterable) and not isinstance(value, str)
+            wanted = set(map(str, value)) if is_list else set()
+            is_right = bool(wanted) and wanted <= set(map(str, self.choices))
+        else:
+            rule = f"must be {' or '.join(map(str, self.choices))}"
+            is_right = value in self.choices
+        if not is_right:
+            msg = f"The option {self.name} of {title} {rule}; got {value!r}."
+            raise InputError(msg)
 
 
 class Source(NamedTuple):
@@ -95,60 +116,79 @@ def load(
     *,
     progress: Progress | None = None,
     data_folder: Path | str | None = None,
-    **options: object,
+    **options: Any,
 ) -> Dataset:
     """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
 
-    `progress` is told (bytes done, bytes in all) while files are fetched. MNIST and COIL-20 are
-    read from, or fetched to, `data_folder`; see `appca.data.folders.data_folder`.
+    `progress` is called with (bytes done, bytes in all) while files are fetched. MNIST and COIL-20
+    are read from, or fetched to, `data_folder`; see `appca.data.folders.folder_of_files`. Raises
+    InputError for another key, another option or a value that the option does not have.
     """
     if key not in SOURCES:
         msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
         raise InputError(msg)
-    names = {option.name for option in SOURCES[key].options}
-    unknown = sorted(set(options) - names)
+    choices = {option.name: option for option in SOURCES[key].options}
+    unknown = sorted(set(options) - set(choices))
     if unknown:
-        has = f"the options {', '.join(sorted(names))}" if names else "no options"
+        has = f"the options {', '.join(sorted(choices))}" if choices else "no options"
         msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
         raise InputError(msg)
-    if key in {"mnist", "coil20"}:
-        read: Callable[..., Dataset] = (
-            downloads.load_mnist if key == "mnist" else downloads.load_coil20
-        )
+    for name, value in options.items():
+        choices[name].check(SOURCES[key].title, value)
+    if not SOURCES[key].offline:
+        read: Callable[..., Dataset] = {
+            "mnist": downloads.load_mnist,
+            "coil20": downloads.load_coil20,
+        }[key]
         return read(folder_of_files(data_folder), progress=progress, **options)
-
     small = (digits, wine, breast_cancer, turntable, planes, brain)
     return {make.__name__: make for make in small}[key]()
 
 
 def are_here(key: str, data_folder: Path | str | None = None) -> bool:
-    """Whether the files of MNIST or COIL-20 lie in the data folder, so that nothing is fetched."""
-    folder = folder_of_files(data_folder)
-    if key == "coil20":
-        return any((folder / "coil20" / name).is_file() for name in (downloads.ZIP, downloads.MAT))
-    return all((folder / "mnist" / name).is_file() for name in _MNIST)
+    """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
+    names = downloads.MNIST if key == "mnist" else (downloads.ZIP,)
+    return all((folder_of_files(data_folder) / key / name).is_file() for name in names)
 
 
-_WINE = (
-    "alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols",
-    "flavanoids", "nonflavanoid phenols", "proanthocyanins", "color intensity", "hue",
-    "od280/od315 of diluted wines", "proline",
-)  # fmt: skip
-_NUCLEUS = (
-    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
-    "concave points", "symmetry", "fractal dimension",
-)  # fmt: skip
-_STATISTICS = ("mean {}", "{} error", "worst {}")
+def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
+    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
+
+    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
+    those published. Raises InputError when the name is, and the content is not.
+    """
+    if name not in (*downloads.MNIST, downloads.ZIP):
+        return None
+    key = "coil20" if name == downloads.ZIP else "mnist"
+    target = folder_of_files(data_folder) / key / name
+    remedy = "free some space, or name another folder in APPCA_DATA"
+    with storing(f"“{name}”", target.parent, remedy):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        check = partial(downloads.check, name=name)
+        try:
+            with file_stream(name, file) as stream, files.growing(target, check) as kept:
+                kept.writelines(chunks_of(stream))
+        except InputError as error:
+            msg = f"“{name}” is not the published file of that name, so get it again."
+            raise InputError(msg) from error
+    return key
 
 
 def digits() -> Dataset:
-    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 grey values."""
-    table = _numbers(gzip.decompress(_file("digits.csv.gz"))).reshape(-1, 65)
+    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 gray values."""
+    spec = find_spec("sklearn")  # finds the folder without running the package
+    folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
+    path = folder / "datasets" / "data" / "digits.csv.gz"
+    if not path.is_file():
+        msg = f"{path} is missing; install scikit-learn again."
+        raise InputError(msg)
+    lines = gzip.decompress(path.read_bytes()).split()
+    table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
     return Dataset(
         name="Handwritten digits, 8 × 8",
-        X=table[:, :-1].astype(np.uint8),
+        X=table[:, :-1],
         ids=_row_ids("digit", len(table)),
-        labels={"digit": table[:, -1].astype(np.uint8).astype(str)},
+        labels={"digit": table[:, -1].astype(str)},
         image_shape=(8, 8),
         provenance={
             "source": "digits",
@@ -162,52 +202,34 @@ def digits() -> Dataset:
 
 def wine() -> Dataset:
     """Return 178 wines of three growers with 13 chemical measurements."""
+    from sklearn.datasets import load_wine
+
     citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
-    return _table("wine_data.csv", "wine", "Wine", "wine", "cultivar", _WINE, citation)
+    return _table(load_wine(), "Wine", "wine", "cultivar", ("wine", "wine_data.csv", citation))
 
 
 def breast_cancer() -> Dataset:
     """Return 569 breast tumours with 30 measurements of cell nuclei."""
-    names = tuple(form.format(part) for form in _STATISTICS for part in _NUCLEUS)
+    from sklearn.datasets import load_breast_cancer
+
     citation = (
         "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer Wisconsin "
         "(Diagnostic), UCI Machine Learning Repository"
     )
-    title = "Breast cancer (Wisconsin)"
-    return _table(
-        "breast_cancer.csv", "breast_cancer", title, "tumour", "diagnosis", names, citation
-    )
+    came = ("breast_cancer", "breast_cancer.csv", citation)
+    return _table(load_breast_cancer(), "Breast cancer (Wisconsin)", "tumour", "diagnosis", came)
 
 
-def _table(
-    file: str, key: str, title: str, row: str, label: str, names: tuple[str, ...], citation: str
-) -> Dataset:
-    """Read a file whose first line is: rows, columns, names of the classes."""
-    head, body = _file(file).split(b"\n", 1)
-    n_rows, n_columns, *classes = head.decode().strip().split(",")
-    table = _numbers(body).reshape(int(n_rows), int(n_columns) + 1)
+def _table(bunch: Any, title: str, row: str, label: str, came: tuple[str, str, str]) -> Dataset:
+    source, file, citation = came
     return Dataset(
         name=title,
-        X=table[:, :-1],
-        ids=_row_ids(row, len(table)),
-        labels={label: np.array(classes)[table[:, -1].astype(int)]},
-        feature_names=names,
-        provenance={"source": key, "files": [f"{file} of scikit-learn"], "citation": citation},
+        X=bunch.data,
+        ids=_row_ids(row, len(bunch.data)),
+        labels={label: np.array(bunch.target_names).astype(str)[bunch.target]},
+        feature_names=tuple(name.replace("_", " ") for name in bunch.feature_names),
+        provenance={"source": source, "files": [f"{file} of scikit-learn"], "citation": citation},
     )
-
-
-def _numbers(text: bytes) -> np.ndarray:
-    return np.array(text.replace(b"\n", b",").strip(b",\r ").split(b","), dtype=np.float64)
-
-
-def _file(name: str) -> bytes:
-    spec = find_spec("sklearn")  # finds the folder without running the package
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "datasets" / "data" / name
-        if path.is_file():
-            return path.read_bytes()
-    msg = f"{name} is missing from the installed scikit-learn; install scikit-learn again."
-    raise InputError(msg)
 
 
 def _row_ids(word: str, n: int) -> np.ndarray:
@@ -304,39 +326,3 @@ def turntable() -> Dataset:
         image_shape=images.shape[1:],
         provenance={"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]},
     )
-
-
-_MNIST = {item.name: item for pair in downloads.FILES.values() for item in pair}
-
-
-def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
-    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
-
-    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
-    those published. Raises InputError when the name is, and the content is not.
-    """
-    if name in _MNIST:
-        target = folder_of_files(data_folder) / "mnist" / name
-        _keep(name, file, target, lambda path: downloads.check_mnist(path, _MNIST[name]))
-        return "mnist"
-    if name in (downloads.ZIP, downloads.MAT):
-        target = folder_of_files(data_folder) / "coil20" / name
-        _keep(name, file, target, downloads.check_coil20)
-        return "coil20"
-    return None
-
-
-def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) -> None:
-    """Write beside the target, check what was written, then put it in its place in one step."""
-    remedy = "free some space, or name another folder in APPCA_DATA"
-    with storing(f"“{name}”", target.parent, remedy):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with file_stream(name, file) as stream, files.growing(target, check) as kept:
-                kept.writelines(chunks_of(stream))
-        except InputError as error:
-            msg = (
-                f"“{name}” is not the published file of that name, so it was not kept; get it "
-                "again."
-            )
-            raise InputError(msg) from error
