@@ -55,7 +55,7 @@ def test_masked_means_missing():
 def test_a_mask_of_another_shape_or_kind_is_refused():
     dataset, _ = gappy()
     for mask in (dataset.missing[:3], dataset.missing.astype(float)):
-        with pytest.raises(InputError, match="tell of each of the 40 x 5 cells"):
+        with pytest.raises(InputError, match="be True or False for each of the 40 x 5 cells"):
             Dataset("bad", dataset.X, dataset.ids, missing=mask)
 
 
