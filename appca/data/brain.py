@@ -24,7 +24,7 @@ from appca.data.files import (
     file_bytes,
 )
 from appca.data.folders import folder_of_files, sample_file
-from appca.words import InputError, shortened
+from appca.words import InputError, refuse_if, shortened
 
 if TYPE_CHECKING:
     from nibabel.nifti1 import Nifti1Pair
@@ -55,29 +55,28 @@ def read_events(name: str, file: File) -> tuple[Event, ...]:
     lines = [line for line in text.splitlines() if line.strip()]
     table = csv.DictReader(lines, delimiter="\t" if "\t" in "".join(lines[:1]) else ",")
     missing = {"onset", "duration"} - set(table.fieldnames or ())
-    if missing:
-        msg = (
-            f"“{shortened(name)}” needs the columns onset and duration, in seconds; "
-            f"{' and '.join(sorted(missing))} is missing."
-        )
-        raise InputError(msg)
+    refuse_if(
+        missing,
+        f"“{shortened(name)}” needs the columns onset and duration, in seconds; "
+        f"{' and '.join(sorted(missing))} is missing.",
+    )
     events = []
     for line, row in enumerate(table, start=2):
         onset = duration = math.nan
         with suppress(TypeError, ValueError):
             onset, duration = float(row["onset"]), float(row["duration"])
-        if not (math.isfinite(onset) and 0 <= duration < math.inf):
-            msg = (
-                f"Line {line} of “{shortened(name)}” has the onset “{shortened(row['onset'])}” and "
-                f"the duration “{shortened(row['duration'])}”; both must be numbers of seconds, "
-                "the duration not below 0."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not (math.isfinite(onset) and 0 <= duration < math.inf),
+            f"Line {line} of “{shortened(name)}” has the onset “{shortened(row['onset'])}” and the "
+            f"duration “{shortened(row['duration'])}”; both must be numbers of seconds, the "
+            "duration not below 0.",
+        )
         kind = (row.get("trial_type") or "").strip()
         events.append(Event(onset, duration, shortened(kind, _LONGEST_TYPE)))
-    if not 0 < len(events) <= _MOST_EVENTS:
-        msg = f"“{shortened(name)}” holds {len(events):,} events; give 1 to {_MOST_EVENTS:,}."
-        raise InputError(msg)
+    refuse_if(
+        not 0 < len(events) <= _MOST_EVENTS,
+        f"“{shortened(name)}” holds {len(events):,} events; give 1 to {_MOST_EVENTS:,}.",
+    )
     return tuple(events)
 
 
@@ -85,13 +84,12 @@ def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> 
     """Raise InputError for events that lie outside the recording."""
     length = n_volumes * repetition
     outside = [event for event in events if not 0 <= event.onset < length]
-    if outside:
-        msg = (
-            f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
-            f"{length:g} s (first: {outside[0].onset:g} s); give onsets in seconds from its first "
-            "volume."
-        )
-        raise InputError(msg)
+    first = f"{outside[0].onset:g} s" if outside else ""
+    refuse_if(
+        outside,
+        f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
+        f"{length:g} s (first: {first}); give onsets in seconds from its first volume.",
+    )
 
 
 def parsed(text: str) -> tuple[Event, ...]:
@@ -138,15 +136,11 @@ def cleaned(series: np.ndarray) -> np.ndarray:
         left -= left.mean(axis=1, keepdims=True)  # first, so that float32 loses nothing below
         left -= (left @ trend) @ trend.T
         scale = math.sqrt(float(np.square(left, dtype=np.float32).mean(dtype=np.float64)))
-    msg = ""
-    if least > T:
-        msg = f"A recording needs at least {least} volumes for its drift to be taken out; got {T}."
-    elif not math.isfinite(scale):
-        msg = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
-    elif not scale > 0:
-        msg = "No voxel of the recording varies over time; check mask and file."
-    if msg:
-        raise InputError(msg)
+    too_short = f"A recording needs at least {least} volumes to take out its drift; got {T}."
+    too_large = "The recording holds numbers beyond 1e19; give its values in a smaller unit."
+    refuse_if(least > T, too_short)
+    refuse_if(not math.isfinite(scale), too_large)
+    refuse_if(not scale > 0, "No voxel of the recording varies over time; check mask and file.")
     left /= np.float32(scale)
     return left
 
@@ -160,9 +154,9 @@ def drift(n_volumes: int) -> np.ndarray:
 def mask_of(mean: np.ndarray) -> np.ndarray:
     """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask` does.
 
-    The threshold is the middle of the largest step between sorted values, from the 20th to the 85th
-    percentile. The mask is the largest connected part after an erosion, dilated again. Raises
-    InputError when there is none.
+    The threshold is the middle of the largest step between sorted values from the 20th to the 85th
+    percentile; the largest connected part after an erosion is dilated again. Raises InputError when
+    there is none.
     """
     from scipy import ndimage
 
@@ -178,9 +172,10 @@ def mask_of(mean: np.ndarray) -> np.ndarray:
         if n_parts:
             largest = places == np.bincount(places[places > 0]).argmax()
             mask = ndimage.binary_erosion(ndimage.binary_dilation(largest, iterations=4), None, 2)
-    if not mask.any():
-        msg = "No brain could be separated from the background of this recording; give a mask, too."
-        raise InputError(msg)
+    no_brain = (
+        "No brain could be separated from the background of this recording; give a mask, too."
+    )
+    refuse_if(not mask.any(), no_brain)
     return mask
 
 
@@ -225,9 +220,10 @@ def read(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Da
     else:
         mask = _on_grid("mask", mask_name, mask_file, limits, shape[:3])[0] > 0
     kept = mask & finite & (spread > 0)
-    if np.count_nonzero(kept) < 2:
-        msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
-        raise InputError(msg)
+    refuse_if(
+        np.count_nonzero(kept) < 2,
+        f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask.",
+    )
     report = {"rows": int(kept.sum()), "columns": shape[3]}
     if (mask & ~kept).any():
         report["dropped"] = int((mask & ~kept).sum())
@@ -277,12 +273,11 @@ def regions_of(
     """
     values, placed = _on_grid("atlas", name, file, limits, grid)
     away = np.abs(placed - affine).max() if len(affine) else 0.0
-    if not away <= _AFFINE_TOLERANCE:
-        msg = (
-            f"The affine of the atlas “{shortened(name)}” differs from the recording's by up to "
-            f"{away:.3g}; both must agree, so resample the atlas to the recording."
-        )
-        raise InputError(msg)
+    refuse_if(
+        not away <= _AFFINE_TOLERANCE,
+        f"The affine of the atlas “{shortened(name)}” differs from the recording's by up to "
+        f"{away:.3g}; both must agree, so resample the atlas to the recording.",
+    )
     numbers: np.ndarray = np.clip(np.rint(values), 0, 1 << 20).astype(np.int64)
     return numbers
 
@@ -293,17 +288,15 @@ def _on_grid(
     """Return finite values (x, y, z) and the affine (4, 4) of an image with a recording's grid."""
     image = _image(name, file, limits)
     grid = grid or (*image.shape, 1, 1, 1)[:3]
-    if image.shape != grid:
-        sides, wanted = (" x ".join(map(str, each)) for each in (image.shape, grid))
-        msg = (
-            f"The {title} “{shortened(name)}” is {sides}, the recording {wanted}; both must agree, "
-            "so resample it to the recording."
-        )
-        raise InputError(msg)
+    sides, wanted = (" x ".join(map(str, each)) for each in (image.shape, grid))
+    title = f"The {title} “{shortened(name)}” is"
+    refuse_if(
+        image.shape != grid,
+        f"{title} {sides}, the recording {wanted}; both must agree, so resample it to the "
+        "recording.",
+    )
     values = np.nan_to_num(_values(name, image), posinf=0.0, neginf=0.0)
-    if not (values > 0).any():
-        msg = f"The {title} “{shortened(name)}” is zero everywhere; give one that marks voxels."
-        raise InputError(msg)
+    refuse_if(not (values > 0).any(), f"{title} zero everywhere; give one that marks voxels.")
     return values, image.affine
 
 
@@ -320,12 +313,11 @@ def _image(name: str, file: File, limits: ReadLimits) -> "Nifti1Pair":
     except Exception as error:  # nibabel and NumPy fail in many ways on other files
         msg = f"“{shortened(name)}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
-    if image.get_data_dtype().kind not in "iuf" or min(image.shape, default=0) < 1:
-        msg = (
-            f"“{shortened(name)}” holds {image.get_data_dtype()} in the shape {image.shape}; "
-            "give an image of plain numbers."
-        )
-        raise InputError(msg)
+    refuse_if(
+        image.get_data_dtype().kind not in "iuf" or min(image.shape, default=0) < 1,
+        f"“{shortened(name)}” holds {image.get_data_dtype()} in the shape {image.shape}; give an "
+        "image of plain numbers.",
+    )
     return image
 
 
@@ -339,36 +331,31 @@ def _values(name: str, image: "Nifti1Pair") -> np.ndarray:
 
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
     """Return the time between volumes after checking what the header says of time and space."""
-    msg, seconds, sides = "", 0.0, np.abs(image.affine[:3, :3]).max(axis=0)
-    if len(shape) != 4:
-        described = f"{len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))})"
-        msg = (
-            f"“{shortened(name)}” is {described}; a recording over time has four dimensions, the "
-            "fourth being time with many volumes."
-        )
-    elif not (
-        np.isfinite(image.affine).all()
-        and _SIDES[0] < sides.min() <= sides.max() < _SIDES[1]
-        and np.linalg.cond(image.affine[:3, :3]) < _FLAT
-    ):
-        msg = (
-            f"The header of “{shortened(name)}” does not place its voxels in space; write "
-            "millimeters into its affine (srow_x, srow_y, srow_z)."
-        )
-    else:
-        unit = "unknown"
-        with suppress(KeyError):  # a code that the format does not define
-            unit = str(image.header.get_xyzt_units()[1])
-        axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
-        seconds = float(image.header.get_zooms()[axis]) * _SECONDS.get(unit, 1.0)
-        seconds /= 1000 if unit == "unknown" and seconds > _SLOWEST else 1
-        if not 0 < seconds <= _SLOWEST:
-            msg = (
-                f"The header of “{shortened(name)}” gives {seconds:g} s from volume to volume; "
-                "write the true time into its field pixdim[4]."
-            )
-    if msg:
-        raise InputError(msg)
+    title, sides = shortened(name), np.abs(image.affine[:3, :3]).max(axis=0)
+    refuse_if(
+        len(shape) != 4,
+        f"“{title}” is {len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))}); a "
+        "recording over time has four dimensions, the fourth being time with many volumes.",
+    )
+    has_extent = _SIDES[0] < sides.min() <= sides.max() < _SIDES[1]
+    refuse_if(
+        not has_extent
+        or not np.isfinite(image.affine).all()
+        or not np.linalg.cond(image.affine[:3, :3]) < _FLAT,
+        f"The header of “{title}” does not place its voxels in space; write millimeters into its "
+        "affine (srow_x, srow_y, srow_z).",
+    )
+    unit = "unknown"
+    with suppress(KeyError):  # a code that the format does not define
+        unit = str(image.header.get_xyzt_units()[1])
+    axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
+    seconds = float(image.header.get_zooms()[axis]) * _SECONDS.get(unit, 1.0)
+    seconds /= 1000 if unit == "unknown" and seconds > _SLOWEST else 1
+    refuse_if(
+        not 0 < seconds <= _SLOWEST,
+        f"The header of “{title}” gives {seconds:g} s from volume to volume; write the true time "
+        "into its field pixdim[4].",
+    )
     return round(seconds, 6)
 
 
@@ -480,9 +467,7 @@ def load(key: str) -> Recording:
     elif key == SHARED:
         folder = folder_of_files() / "fmri"
         missing = [name for name in _FILES if not (folder / name).is_file()]
-        if missing:
-            msg = f"The recording needs {' and '.join(missing)}; put it into {folder}."
-            raise InputError(msg)
+        refuse_if(missing, f"The recording needs {' and '.join(missing)}; put it into {folder}.")
         dataset = read([(name, folder / name) for name in _FILES], NiftiOptions())
         dataset = replace(dataset, name="Faces, houses and scenes")
         signal = dataset.labels[MEAN_SIGNAL]
