@@ -12,27 +12,16 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage.identity import sha256_of_file
-from appca.words import InputError, refused
+from appca.words import InputError, refuse_if, refused
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
-MNIST = {  # size and SHA-256 of the published files, in the order of their rows
-    "train-images-idx3-ubyte.gz": (
-        9_912_422,
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    ),
-    "train-labels-idx1-ubyte.gz": (
-        28_881,
-        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    ),
-    "t10k-images-idx3-ubyte.gz": (
-        1_648_877,
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    ),
-    "t10k-labels-idx1-ubyte.gz": (
-        4_542,
-        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    ),
+_SHA256 = {  # of the published files, in the order of their rows
+    "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 }
+MNIST = {f"{stem}-ubyte.gz": digest for stem, digest in _SHA256.items()}
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -117,13 +106,12 @@ def check(path: Path, name: str) -> None:
     if name == ZIP:
         _coil20_pixels(path)
         return
-    digest, published = sha256_of_file(path), MNIST[name][1]
-    if digest != published:
-        msg = (
-            f"{path} is not the published {name} (its SHA-256 starts with {digest[:8]}, not "
-            f"{published[:8]}); delete it, and the right one will be downloaded."
-        )
-        raise InputError(msg)
+    digest = sha256_of_file(path)
+    refuse_if(
+        digest != MNIST[name],
+        f"{path} is not the published {name} (its SHA-256 starts with {digest[:8]}, not "
+        f"{MNIST[name][:8]}); delete it, and the right one will be downloaded.",
+    )
 
 
 def load_mnist(
@@ -142,16 +130,13 @@ def load_mnist(
     The images are uint8, the ids ``train-0`` to ``test-9999``, the label columns digit and part.
     """
     folder = folder / "mnist"
-    missing = [name for name in MNIST if not (folder / name).is_file()]
-    total, done = sum(MNIST[name][0] for name in missing), 0
-    for name, (n_bytes, sha256) in MNIST.items():
-        if name not in missing:
+    advice = _advice("MNIST", list(MNIST), folder)
+    for name, sha256 in MNIST.items():
+        if (folder / name).is_file():
             check(folder / name, name)
-            continue
-        report = None if progress is None else lambda got, _, base=done: progress(base + got, total)
-        urls, advice = [mirror + name for mirror in MIRRORS], _advice("MNIST", list(MNIST), folder)
-        fetch(urls, folder / name, sha256=sha256, progress=report, advice=advice)
-        done += n_bytes
+        else:
+            urls = [mirror + name for mirror in MIRRORS]
+            fetch(urls, folder / name, sha256=sha256, progress=progress, advice=advice)
     images, labels = (folder / name for name in MNIST if name.startswith("train"))
     more_images, more_labels = (folder / name for name in MNIST if name.startswith("t10k"))
     train, test = _idx(labels), _idx(more_labels)
@@ -171,7 +156,7 @@ def load_mnist(
         provenance={
             "source": "mnist",
             "options": options,
-            "files": {name: sha256 for name, (_, sha256) in MNIST.items()},
+            "files": MNIST,
             "image_range": [0, 255],
             "citation": "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner (1998), Gradient-based learning"
             " applied to document recognition, Proceedings of the IEEE 86(11), 2278-2324",
@@ -260,12 +245,11 @@ def _coil20_pixels(path: Path) -> np.ndarray:
         raise InputError(msg) from error
     X = np.stack(images)
     digest = hashlib.sha256(X.data).hexdigest()
-    if digest != _PIXELS:
-        msg = (
-            f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not "
-            f"{_PIXELS[:8]}); delete it and download it again."
-        )
-        raise InputError(msg)
+    refuse_if(
+        digest != _PIXELS,
+        f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not "
+        f"{_PIXELS[:8]}); delete it and download it again.",
+    )
     return X
 
 

@@ -1,7 +1,7 @@
 """Built-in data sets: bundled tables, drawn samples, MNIST and COIL-20."""
 
 import gzip
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,7 @@ from appca.data.downloads import Progress
 from appca.data.files import File, chunks_of, file_stream
 from appca.data.folders import folder_of_files, sample_file
 from appca.storage import files
-from appca.words import InputError, storing
+from appca.words import InputError, refuse_if, storing
 
 
 class Option(NamedTuple):
@@ -45,9 +45,7 @@ class Option(NamedTuple):
         else:
             rule = f"must be {' or '.join(map(str, self.choices))}"
             is_right = value in self.choices
-        if not is_right:
-            msg = f"The option {self.name} of {title} {rule}; got {value!r}."
-            raise InputError(msg)
+        refuse_if(not is_right, f"The option {self.name} of {title} {rule}; got {value!r}.")
 
 
 class Source(NamedTuple):
@@ -66,49 +64,32 @@ class Source(NamedTuple):
 LICENCES = dict.fromkeys(("digits", "wine", "breast_cancer"), "Licence: CC BY 4.0") | dict.fromkeys(
     ("turntable", "planes", "brain"), "Drawn by appca, under its licence"
 )
-
-SOURCES: dict[str, Source] = {
-    source.key: source
-    for source in (
-        Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
-        Source(
-            "mnist",
-            "MNIST",
-            "Handwritten digits of 28 × 28 pixels",
-            False,
-            70_000,
-            784,
-            (
-                Option("n", 10_000, "Number of digits", least=2, most=70_000),
-                Option("per_class", None, "Number of each class", least=1, most=6313),
-                Option("classes", None, "Classes", tuple("0123456789")),
-            ),
-            "28 × 28",
-        ),
-        Source(
-            "coil20",
-            "COIL-20",
-            "20 objects, 72 views each",
-            False,
-            1440,
-            1024,
-            (
-                Option("size", 32, "Pixels along a side", (32, 128)),
-                Option("n", None, "Number of views", least=2, most=1440),
-                Option("per_class", None, "Number of each object", least=1, most=72),
-                Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
-            ),
-            "20 × 72",
-        ),
-        Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
-        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
-        Source(
-            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
-        ),
-        Source("wine", "Wine", "Wines of three growers", True, 178, 13),
-        Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
-    )
-}
+_OF_MNIST = (
+    Option("n", 10_000, "Number of digits", least=2, most=70_000),
+    Option("per_class", None, "Number of each class", most=6313),
+    Option("classes", None, "Classes", tuple("0123456789")),
+)
+_OF_COIL20 = (
+    Option("size", 32, "Pixels along a side", (32, 128)),
+    Option("n", None, "Number of views", least=2, most=1440),
+    Option("per_class", None, "Number of each object", most=72),
+    Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
+)
+_BRAIN = "A made-up brain recording with its events"
+_IMAGES = "Handwritten digits of 28 × 28 pixels"
+_SOURCES = (
+    Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
+    Source("mnist", "MNIST", _IMAGES, False, 70_000, 784, _OF_MNIST, "28 × 28"),
+    Source(
+        "coil20", "COIL-20", "20 objects, 72 views each", False, 1440, 1024, _OF_COIL20, "20 × 72"
+    ),
+    Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
+    Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
+    Source("brain", "Small brain", _BRAIN, True, 2720, 120),
+    Source("wine", "Wine", "Wines of three growers", True, 178, 13),
+    Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
+)
+SOURCES = {source.key: source for source in _SOURCES}
 
 
 def load(
@@ -124,22 +105,18 @@ def load(
     are read from, or fetched to, `data_folder`; see `appca.data.folders.folder_of_files`. Raises
     InputError for another key, another option or a value that the option does not have.
     """
-    if key not in SOURCES:
-        msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
-        raise InputError(msg)
+    refuse_if(
+        key not in SOURCES,
+        f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}.",
+    )
     choices = {option.name: option for option in SOURCES[key].options}
+    has = f"the options {', '.join(sorted(choices))}" if choices else "no options"
     unknown = sorted(set(options) - set(choices))
-    if unknown:
-        has = f"the options {', '.join(sorted(choices))}" if choices else "no options"
-        msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
-        raise InputError(msg)
+    refuse_if(unknown, f"The data set {key!r} has {has}; got {', '.join(unknown)}.")
     for name, value in options.items():
         choices[name].check(SOURCES[key].title, value)
     if not SOURCES[key].offline:
-        read: Callable[..., Dataset] = {
-            "mnist": downloads.load_mnist,
-            "coil20": downloads.load_coil20,
-        }[key]
+        read: Any = downloads.load_mnist if key == "mnist" else downloads.load_coil20
         return read(folder_of_files(data_folder), progress=progress, **options)
     small = (digits, wine, breast_cancer, turntable, planes, brain)
     return {make.__name__: make for make in small}[key]()
@@ -179,9 +156,7 @@ def digits() -> Dataset:
     spec = find_spec("sklearn")  # finds the folder without running the package
     folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
     path = folder / "datasets" / "data" / "digits.csv.gz"
-    if not path.is_file():
-        msg = f"{path} is missing; install scikit-learn again."
-        raise InputError(msg)
+    refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
     lines = gzip.decompress(path.read_bytes()).split()
     table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
     return Dataset(
@@ -205,31 +180,29 @@ def wine() -> Dataset:
     from sklearn.datasets import load_wine
 
     citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
-    return _table(load_wine(), "Wine", "wine", "cultivar", ("wine", "wine_data.csv", citation))
+    facts = {"source": "wine", "files": ["wine_data.csv of scikit-learn"], "citation": citation}
+    return _table(load_wine(), "Wine", "wine", "cultivar", facts)
 
 
 def breast_cancer() -> Dataset:
     """Return 569 breast tumours with 30 measurements of cell nuclei."""
     from sklearn.datasets import load_breast_cancer
 
-    citation = (
-        "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer Wisconsin "
-        "(Diagnostic), UCI Machine Learning Repository"
-    )
-    came = ("breast_cancer", "breast_cancer.csv", citation)
-    return _table(load_breast_cancer(), "Breast cancer (Wisconsin)", "tumour", "diagnosis", came)
+    facts = {
+        "source": "breast_cancer",
+        "files": ["breast_cancer.csv of scikit-learn"],
+        "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer "
+        "Wisconsin (Diagnostic), UCI Machine Learning Repository",
+    }
+    title = "Breast cancer (Wisconsin)"
+    return _table(load_breast_cancer(), title, "tumour", "diagnosis", facts)
 
 
-def _table(bunch: Any, title: str, row: str, label: str, came: tuple[str, str, str]) -> Dataset:
-    source, file, citation = came
-    return Dataset(
-        name=title,
-        X=bunch.data,
-        ids=_row_ids(row, len(bunch.data)),
-        labels={label: np.array(bunch.target_names).astype(str)[bunch.target]},
-        feature_names=tuple(name.replace("_", " ") for name in bunch.feature_names),
-        provenance={"source": source, "files": [f"{file} of scikit-learn"], "citation": citation},
-    )
+def _table(bunch: Any, title: str, row: str, label: str, facts: dict[str, Any]) -> Dataset:
+    labels = {label: np.array(bunch.target_names).astype(str)[bunch.target]}
+    names = tuple(name.replace("_", " ") for name in bunch.feature_names)
+    ids = _row_ids(row, len(bunch.data))
+    return Dataset(title, bunch.data, ids, labels, feature_names=names, provenance=facts)
 
 
 def _row_ids(word: str, n: int) -> np.ndarray:
@@ -259,9 +232,11 @@ def draw_indicators(
     L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
     InputError if the design is unknown or L is not between 1 and K.
     """
-    if not 1 <= n_active <= n_components:
-        msg = f"n_active must be between 1 and n_components={n_components}; got {n_active}."
-        raise InputError(msg)
+    refuse_if(
+        not 1 <= n_active <= n_components,
+        f"n_active must be between 1 and n_components={n_components}; got {n_active}.",
+    )
+    refuse_if(design not in DESIGNS, f"design must be one of {', '.join(DESIGNS)}; got {design!r}.")
     shape = (n_rows, n_components)
     if design == "sparse":
         odds = rng.beta(SPARSE_MASS / n_components, 1.0, n_components)
@@ -273,10 +248,7 @@ def draw_indicators(
         return np.equal(block, rng.integers(block[-1] + 1, size=n_rows)[:, None])
     if design == "balanced":
         return rng.random(shape).argsort(axis=1).argsort(axis=1) < n_active
-    if design == "single":
-        return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
-    msg = f"design must be one of {', '.join(DESIGNS)}; got {design!r}."
-    raise InputError(msg)
+    return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
 
 
 def draw_synthetic(
