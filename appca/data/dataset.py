@@ -119,10 +119,9 @@ class NumberedNames(Sequence[str]):
         return len(self._places)
 
     def __getitem__(self, index: Any) -> Any:
-        places = self._places[index]
-        if isinstance(places, int):
-            return f"{self.word} {places}"
-        return [f"{self.word} {place}" for place in places]
+        if isinstance(index, slice):
+            return [f"{self.word} {place}" for place in self._places[index]]
+        return f"{self.word} {self._places[index]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,10 +350,7 @@ class Dataset:
         return order
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """Return the data set of some rows, in their order.
-
-        `rows` are their numbers, each at most once, or a boolean mask (N,).
-        """
+        """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         kept = dict(self.provenance)
         if self.image_shape is not None:
@@ -401,9 +397,8 @@ class Dataset:
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
-        half = (
-            max(high / 2 - low / 2, 0.0) or np.inf
-        )  # of a range that may overflow; constants are black
+        # halves, as a range may overflow; constant images are black
+        half = max(high / 2 - low / 2, 0.0) or np.inf
         with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.rint(np.clip(levels, 0, 255)).astype(np.uint8)

@@ -15,7 +15,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage.packed import give_back
-from appca.words import InputError, counted, percent
+from appca.words import counted, percent, refuse_if
 
 Blocks = Callable[[], Iterator[np.ndarray]]  # each call walks over the rows once
 Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
@@ -37,13 +37,12 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     are asked for than the data can have, or the data do not vary.
     """
     (n, d), least = shape, min(shape)
-    if not isinstance(keep, float) and keep > least:
-        msg = f"pca must be at most {least} for {n} rows and {d} features; got {keep}."
-        raise InputError(msg)
+    refuse_if(
+        not isinstance(keep, float) and keep > least,
+        f"pca must be at most {least} for {n} rows and {d} features; got {keep}.",
+    )
     total = sum(float(np.einsum("ij,ij->", block, block)) for block in blocks())
-    if not total > 0:
-        msg = "PCA needs data that vary; all rows are the same, so choose other data."
-        raise InputError(msg)
+    refuse_if(not total > 0, "PCA needs rows that differ; all are the same, so use other data.")
 
     def leading(symmetric: Any) -> tuple[np.ndarray, int]:
         """Eigenvectors by falling eigenvalue, and how many of them to keep."""
@@ -109,19 +108,15 @@ class Preprocessing:
         divide, pca = np.nan, self.pca
         with suppress(TypeError, ValueError):
             divide = float(self.divide)
-        if not 0 < divide < np.inf:
-            msg = f"divide must be a positive number; got {self.divide!r}."
-            raise InputError(msg)
-        if self.scale not in SCALES:
-            msg = f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}."
-            raise InputError(msg)
+        is_positive, scales = 0 < divide < np.inf, ", ".join(SCALES)
+        refuse_if(not is_positive, f"divide must be a positive number; got {self.divide!r}.")
+        refuse_if(self.scale not in SCALES, f"scale must be one of {scales}; got {self.scale!r}.")
         is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
-        if not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)):
-            msg = (
-                "pca must be a whole number of dimensions from 1 on, or a share of variance "
-                f"between 0 and 1; got {pca!r}."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),
+            "pca must be a whole number of dimensions from 1 on, or a share of variance between 0 "
+            f"and 1; got {pca!r}.",
+        )
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 
@@ -132,11 +127,9 @@ class Preprocessing:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
-        names = {option.name for option in fields(cls)}
-        unknown = sorted(set(options) - names)
-        if unknown:
-            msg = f"Preprocessing knows {', '.join(sorted(names))}; got {', '.join(unknown)}."
-            raise InputError(msg)
+        names = sorted(option.name for option in fields(cls))
+        unknown = ", ".join(sorted(set(options) - set(names)))
+        refuse_if(unknown, f"Preprocessing knows {', '.join(names)}; got {unknown}.")
         return cls(**options)
 
     def in_words(self) -> str:
@@ -158,26 +151,17 @@ class Preprocessing:
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
     def fit(self, X: np.ndarray, missing: np.ndarray | None = None) -> "Fitted":
-        """Learn offset, scale and basis from the rows of X.
+        """Learn offset, scale and basis from the rows of X (N, D), by sums in float64.
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, D)
-            uint8, float32 or float64; left as it is. Sums are in float64.
-        missing : ndarray of bool, shape (N, D), optional
-            Cells that do not count; there are then no axes to be learned, which need whole rows.
-
-        Raises
-        ------
-        InputError
-            When the data do not allow it.
+        Cells that are `missing` (N, D) do not count. Raises InputError when the data do not allow
+        it: `pca` needs whole rows.
         """
-        if missing is not None and self.pca is not None:
-            msg = (
-                f"Reducing by PCA needs whole rows, but {counted(int(missing.sum()), 'cell')} are "
-                "missing; reduce by nothing, or load the data with the columns' means put in."
-            )
-            raise InputError(msg)
+        n_missing = 0 if missing is None else int(missing.sum())
+        refuse_if(
+            missing is not None and self.pca is not None,
+            f"Reducing by PCA needs whole rows, but {counted(n_missing, 'cell')} are missing; "
+            "reduce by nothing, or load the data with the columns' means put in.",
+        )
 
         def blocks(centre: np.ndarray | float = 0.0) -> Iterator[np.ndarray]:
             start = 0
@@ -235,19 +219,17 @@ class Fitted(NamedTuple):
         A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
         which rows come together.
         """
-        if X.ndim != 2 or X.shape[1] != len(self.offset):
-            msg = (
-                f"The data must have the {len(self.offset)} features the preprocessing was fitted "
-                f"on; got shape {X.shape}."
-            )
-            raise InputError(msg)
+        refuse_if(
+            X.ndim != 2 or X.shape[1] != len(self.offset),
+            f"The data must have the {len(self.offset)} features the preprocessing was fitted on; "
+            f"got shape {X.shape}.",
+        )
         may_have_gaps = X.dtype.kind == "f" and not hasattr(X, "toarray")
-        if self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)):
-            msg = (
-                f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for "
-                "which they must be whole; fill in the missing cells or leave out their rows."
-            )
-            raise InputError(msg)
+        refuse_if(
+            self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)),
+            f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
+            "they must be whole; fill in the missing cells or leave out their rows.",
+        )
         dtype = np.float64 if X.dtype == np.float64 else np.float32
         out = np.empty((X.shape[0], self.n_features), dtype)
         start = 0

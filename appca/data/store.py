@@ -146,13 +146,11 @@ class DatasetStore:
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
             folder = place("datasets", digest)
-        if folder is None:
-            msg = (
-                f"There is no stored data set “{shortened(digest, 13)}”; choose one from the list "
-                "or load it again."
-            )
-            raise InputError(msg)
-        return folder
+        if folder is not None:
+            return folder
+        short = shortened(digest, 13)
+        msg = f"There is no stored data set “{short}”; choose one from the list or load it again."
+        raise InputError(msg)
 
     def _is_sound(self, folder: Path) -> bool:
         """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
