@@ -1,4 +1,3 @@
-import os
 import threading
 
 import numpy as np
@@ -92,28 +91,6 @@ def test_an_unknown_digest_never_becomes_a_path(store, digest):
     assert len(store.list()) == 1
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda folder: (folder / "meta.json").write_text("{"),
-        lambda folder: (folder / "meta.json").unlink(),
-        lambda folder: (folder / "matrix.npy").write_bytes(b"\x93NUMPY"),
-        lambda folder: os.truncate(folder / "matrix.npy", 140),
-        lambda folder: (folder / "label_1.npy").unlink(),
-        lambda folder: (folder / "ids.npy").write_bytes(b""),
-        lambda folder: np.save(folder / "ids.npy", np.array([None] * 5), allow_pickle=True),
-    ],
-)
-def test_a_damaged_data_set_is_refused_in_a_sentence_and_can_be_deleted(store, damage):
-    digest = store.put(tiny(0))
-    damage(store.folder / digest)
-    with pytest.raises(InputError, match=f"{digest[:12]} is damaged.*delete it"):
-        store.get(digest)
-    store.list()
-    store.delete(digest)
-    assert store.list() == []
-
-
 def test_opening_hashes_nothing_and_loading_again_repairs(store, monkeypatch):
     wine = load("wine")
     file = store.folder / store.put(wine) / "matrix.npy"
@@ -126,29 +103,6 @@ def test_opening_hashes_nothing_and_loading_again_repairs(store, monkeypatch):
         assert store.get(wine.digest).n_rows == 178
     store.put(wine)
     assert np.array_equal(store.get(wine.digest).X, wine.X)
-
-
-def test_an_interrupted_write_leaves_nothing_behind(store, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("appca.data.store.write_json", full)
-        with pytest.raises(InputError, match=r"No space left on device.*free some space"):
-            store.put(tiny(0))
-    assert list(store.folder.iterdir()) == []
-    assert store.get(store.put(tiny(0))).name == "tiny"
-
-
-def test_a_half_written_folder_is_no_entry_and_is_swept_when_old(store):
-    store.put(tiny(0))
-    leftover = store.folder / f".{0:032x}"
-    leftover.mkdir()
-    (leftover / "matrix.npy").write_bytes(b"half")
-    assert len(store.list()) == 1
-    os.utime(leftover, (1, 1))
-    store.put(tiny(1))
-    assert not leftover.exists()
 
 
 def test_two_writers_of_the_same_data_leave_one_whole_entry(store):

@@ -29,14 +29,6 @@ def raw_digit(folder, name):
     return np.frombuffer(images[start : start + 784], np.uint8), str(labels[8 + int(number)])
 
 
-def check_digits(dataset, rows, folder):
-    for row in rows:
-        pixels, label = raw_digit(folder, dataset.ids[row])
-        np.testing.assert_array_equal(dataset.image(row), pixels.reshape(28, 28))
-        assert dataset.labels["digit"][row] == label
-        assert dataset.labels["part"][row] == dataset.ids[row].split("-")[0]
-
-
 def test_all_digits_are_there_and_keep_row_image_label_and_id_together(data_folder, tmp_path, seed):
     rng = np.random.default_rng(seed)
     dataset = load("mnist", n=70_000)
@@ -45,11 +37,16 @@ def test_all_digits_are_there_and_keep_row_image_label_and_id_together(data_fold
         *(6903, 7877, 6990, 7141, 6824),
         *(6313, 6876, 7293, 6825, 6958),
     ]
-    check_digits(dataset, [0, 59_999, 60_000, 69_999], data_folder)
-    shuffled = dataset.take(rng.permutation(70_000))
+    assert dataset.ids[[0, 59_999, 60_000, -1]].tolist() == [
+        *("train-0", "train-59999", "test-0", "test-9999")
+    ]
     store = DatasetStore(tmp_path)
-    back = store.get(store.put(shuffled))
-    check_digits(back, rng.choice(70_000, 3, replace=False), data_folder)
+    back = store.get(store.put(dataset.take(rng.permutation(70_000))))
+    for row in rng.choice(70_000, 3, replace=False):
+        pixels, label = raw_digit(data_folder, back.ids[row])
+        np.testing.assert_array_equal(back.image(row), pixels.reshape(28, 28))
+        assert back.labels["digit"][row] == label
+        assert back.labels["part"][row] == back.ids[row].split("-")[0]
 
 
 def test_a_changed_digit_file_is_refused_by_its_checksum(data_folder, tmp_path):
