@@ -197,20 +197,18 @@ class NiftiOptions(NamedTuple):
 def read(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a 4-D recording with its mask and its events, and take out the slow drift.
 
-    A file with “mask” in its name is the mask; without one the mask is found in the recording. Rows
-    are voxels that vary, columns volumes, their overall standard deviation is 1; the label "mean
-    signal" is in the file's unit. ``provenance`` has grid, affine, repetition and events. Raises
-    InputError when the file is no recording over time, or mask or events do not fit.
+    The mask, a file with “mask” in its name, is otherwise found in the recording. Rows are voxels
+    that vary, columns volumes, their overall standard deviation is 1; the label "mean signal" is in
+    the file's unit. ``provenance`` has grid, affine, repetition and events. Raises InputError when
+    the file is no recording over time, or mask or events do not fit.
     """
     scans = [named for named in files if named[0].lower().endswith((".nii", ".nii.gz"))]
     scans = sorted(scans or files, key=lambda named: "mask" in named[0].lower())
     name, file = shortened(scans[0][0], LONGEST_NAME), scans[0][1]
     mask_name, mask_file = scans[1] if len(scans) > 1 else (options.mask_name, options.mask)
-    image = _image(name, file, limits)
+    image, volumes = _image(name, file, limits)
     shape = (*image.shape[:3], *(side for side in image.shape[3:] if side > 1))
-    seconds = _seconds(name, image, shape)
-    check_matrix(name, math.prod(shape[:3]), shape[3], 4, limits)
-    volumes = _values(name, image).reshape(shape)
+    seconds, volumes = _seconds(name, image, shape), volumes.reshape(shape)
     finite = np.isfinite(volumes).all(axis=3)
     with np.errstate(over="ignore", invalid="ignore"):  # such voxels are left out
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
@@ -286,7 +284,7 @@ def _on_grid(
     title: str, name: str, file: File, limits: ReadLimits, grid: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return finite values (x, y, z) and the affine (4, 4) of an image with a recording's grid."""
-    image = _image(name, file, limits)
+    image, values = _image(name, file, limits)
     grid = grid or (*image.shape, 1, 1, 1)[:3]
     sides, wanted = (" x ".join(map(str, each)) for each in (image.shape, grid))
     title = f"The {title} “{shortened(name)}” is"
@@ -295,37 +293,34 @@ def _on_grid(
         f"{title} {sides}, the recording {wanted}; both must agree, so resample it to the "
         "recording.",
     )
-    values = np.nan_to_num(_values(name, image), posinf=0.0, neginf=0.0)
+    values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
     refuse_if(not (values > 0).any(), f"{title} zero everywhere; give one that marks voxels.")
     return values, image.affine
 
 
-def _image(name: str, file: File, limits: ReadLimits) -> "Nifti1Pair":
-    """Parse a header, before anything of the size it states is allocated."""
+def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.ndarray]":
+    """Return a NIfTI file and its values, float32, after checking what its header states."""
     from nibabel import Nifti1Image, Nifti2Image
 
     # nibabel would print each repair of a header; it raises what it cannot repair
     logging.getLogger("nibabel.global").setLevel(logging.CRITICAL + 1)
-    data = file_bytes(name, file, limits)
+    data, title = file_bytes(name, file, limits), shortened(name)
     first = {int.from_bytes(data[:4], order) for order in ("little", "big")}
     try:
         image = (Nifti2Image if _NIFTI2 in first else Nifti1Image).from_stream(io.BytesIO(data))
     except Exception as error:  # nibabel and NumPy fail in many ways on other files
-        msg = f"“{shortened(name)}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
+        msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     refuse_if(
         image.get_data_dtype().kind not in "iuf" or min(image.shape, default=0) < 1,
-        f"“{shortened(name)}” holds {image.get_data_dtype()} in the shape {image.shape}; give an "
-        "image of plain numbers.",
+        f"“{title}” holds {image.get_data_dtype()} in the shape {image.shape}; give an image of "
+        "plain numbers.",
     )
-    return image
-
-
-def _values(name: str, image: "Nifti1Pair") -> np.ndarray:
+    check_matrix(name, math.prod(image.shape[:3]), math.prod(image.shape[3:]), 4, limits)
     try:
-        return image.get_fdata(dtype=np.float32, caching="unchanged")
+        return image, image.get_fdata(dtype=np.float32, caching="unchanged")
     except Exception as error:  # as above; a truncated file is one of the ways
-        msg = f"“{shortened(name)}” is truncated; copy or write it again."
+        msg = f"“{title}” is truncated; copy or write it again."
         raise InputError(msg) from error
 
 

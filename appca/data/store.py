@@ -119,8 +119,10 @@ class DatasetStore:
 
     def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
-        folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
-        summaries = filter(None, (_summary_or_none(folder) for folder in sorted(folders)))
+        summaries = []
+        for folder in sorted(self.folder.glob("[0-9a-f]*")):
+            with suppress(Exception):  # as above
+                summaries.append(_summary(folder))
         return sorted(summaries, key=lambda summary: -summary.created)
 
     def summary(self, digest: str) -> DatasetSummary:
@@ -128,11 +130,12 @@ class DatasetStore:
 
         Raises InputError when there is no such data set, or its description cannot be read.
         """
-        summary = _summary_or_none(self.path(digest))
-        if summary is None:
+        folder = self.path(digest)
+        try:
+            return _summary(folder)
+        except Exception as error:  # as above
             msg = f"The description of data set {digest[:12]} is damaged; load the data again."
-            raise InputError(msg)
-        return summary
+            raise InputError(msg) from error
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
@@ -215,13 +218,6 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def _title(folder: Path) -> str:
     return f"The stored data set {folder.name[:12]}"
-
-
-def _summary_or_none(folder: Path) -> DatasetSummary | None:
-    """Return the summary of a folder, or None where its description cannot be read."""
-    with suppress(Exception):  # as in `DatasetStore.get`
-        return _summary(folder)
-    return None
 
 
 @unless_changed("meta.json")
