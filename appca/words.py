@@ -152,6 +152,12 @@ class InputError(ValueError):
         self.report = report
 
 
+def refuse_if(is_broken: object, sentence: str) -> None:
+    """Raise an InputError of one sentence where a rule is broken."""
+    if is_broken:
+        raise InputError(sentence)
+
+
 class UnknownNameError(InputError):
     """A refusal of a name; `kind` is what it should have named, such as “column”."""
 

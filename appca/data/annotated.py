@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.words import InputError, shortened, unknown
+from appca.words import refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,16 +27,16 @@ def values_of(
     `features` are a mask or places of the variables; None takes all. With `sparse` a sparse matrix
     stays one. Raises InputError when there is no such layer or key.
     """
+    refuse_if(
+        None not in (layer, use_rep),
+        f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}.",
+    )
     if use_rep is not None:
-        if layer is not None:
-            msg = f"Give layer or use_rep, not both; got {layer!r} and {use_rep!r}."
-            raise InputError(msg)
         values = _named("key", use_rep, adata.obsm, "obsm")
     else:
         values = adata.X if layer is None else _named("layer", layer, adata.layers, "layers")
-    if values is None:
-        msg = "This AnnData has no X; name a layer by layer=, or a key of obsm by use_rep=."
-        raise InputError(msg)
+    no_values = "This AnnData has no X; name a layer by layer=, or a key of obsm by use_rep=."
+    refuse_if(values is None, no_values)
     values = values.to_memory() if hasattr(values, "to_memory") else values  # sparse and on disk
     part = values if features is None else values[:, features]
     return part.tocsr() if sparse and hasattr(part, "tocsr") else dense(part)
@@ -45,9 +45,8 @@ def values_of(
 def dense(values: Any) -> np.ndarray:
     """Return a matrix as an array of float32 or float64; a sparse one is filled with its zeros."""
     array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    if array.dtype.kind not in "buif":
-        msg = f"The values must be numbers; got an array of type {array.dtype}."
-        raise InputError(msg)
+    is_number = array.dtype.kind in "buif"
+    refuse_if(not is_number, f"The values must be numbers; got an array of type {array.dtype}.")
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
@@ -60,23 +59,16 @@ def _named(kind: str, wanted: str, parts: Any, place: str) -> Any:
 
 def features_of(adata: "AnnData", mask_var: "str | np.ndarray | None") -> np.ndarray:
     """Return a mask (n_vars,) of the variables to fit."""
-    everything = np.ones(adata.n_vars, bool)
-    if mask_var is None:
-        return everything
-    if isinstance(mask_var, str):
-        if mask_var not in adata.var:
-            if mask_var == HIGHLY_VARIABLE:
-                return everything
-            error = unknown("column", mask_var, adata.var.columns, " in var")
-            raise error
-        mask_var = adata.var[mask_var].to_numpy()
+    if isinstance(mask_var, str) and (mask_var != HIGHLY_VARIABLE or mask_var in adata.var):
+        mask_var = _named("column", mask_var, adata.var, "var").to_numpy()
+    if mask_var is None or isinstance(mask_var, str):
+        return np.ones(adata.n_vars, bool)
     mask = np.asarray(mask_var)
-    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
-        msg = (
-            f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
-            f"variables; got {shortened(mask.dtype)} of shape {mask.shape}."
-        )
-        raise InputError(msg)
+    refuse_if(
+        mask.shape != (adata.n_vars,) or mask.dtype != bool,
+        f"mask_var is a column of var, or True or False for each of the {adata.n_vars:,} "
+        f"variables; got {shortened(mask.dtype)} of shape {mask.shape}.",
+    )
     return mask
 
 

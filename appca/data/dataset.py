@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, overload
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -14,68 +14,56 @@ from msgspec import Meta, Struct
 
 from appca.data.pixels import likely_shapes
 from appca.storage.schema import Finite, Misfit, Text, fitted
-from appca.words import InputError, counted, is_text, shortened
+from appca.words import InputError, counted, is_text, refuse_if, shortened
 
-LEAST_FEATURES = 12
+DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
 MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
+_LEAST_FEATURES = 12  # of a curve
 _JUDGED = 48  # rows
 _SMOOTH = 0.5  # mean difference of neighbours against that of any two features
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
+_COMPARED_BYTES = 1 << 22
 
 
-def in_order(X: np.ndarray, names: Sequence[str] | None, stated: bool | None) -> bool:
-    """Whether the columns of rows (N, D) follow each other; what was `stated` is believed."""
-    if stated is not None:
-        return bool(stated)
-    return places_of(names, X.shape[1]) is not None and is_smooth(X)
+def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
+    """Whether the columns of rows (N, D) follow each other, as wavelengths and times do.
 
-
-def places_of(names: Sequence[str] | None, n_features: int) -> np.ndarray | None:
-    """Return the numbers (D,) in names such as “400 nm”; None where they are not in order."""
-    if names is None:
-        return np.arange(n_features, dtype=float)
-    rests = {_NUMBER.sub("", name, count=1) for name in names}
-    numbers = [_NUMBER.search(name) for name in names]
-    if len(rests) > 1 or not all(numbers):
-        return None
-    places = np.array([float(number[0]) for number in numbers if number])
-    steps = np.diff(places)
-    return places if (steps > 0).all() or (steps < 0).all() else None
-
-
-def is_smooth(X: np.ndarray) -> bool:
-    """Whether neighbouring columns of rows (N, D) differ little, as along a curve.
-
-    Rows that are likely to be images have neighbours in two directions and are none.
+    If they have names, these have rising or falling numbers, such as “400 nm”, and neighbouring
+    columns differ little. Rows that are likely to be images have neighbours in two directions and
+    are no curves.
     """
-    n_features = X.shape[1]
-    if n_features < LEAST_FEATURES:
+    if names is not None:
+        numbers = [_NUMBER.search(name) for name in names]
+        steps = np.diff([float(number[0]) for number in numbers if number])
+        is_one_kind = len({_NUMBER.sub("", name, count=1) for name in names}) == 1
+        if not (is_one_kind and all(numbers) and ((steps > 0).all() or (steps < 0).all())):
+            return False
+    if X.shape[1] < _LEAST_FEATURES:
         return False
     some = np.asarray(X[:: max(1, len(X) // _JUDGED)], np.float64)
-    mixed = some[:, np.random.default_rng(0).permutation(n_features)]
+    mixed = some[:, np.random.default_rng(0).permutation(X.shape[1])]
     near, any_two = (float(np.abs(np.diff(rows, axis=1)).mean()) for rows in (some, mixed))
-    shapes = likely_shapes(X) if near < _SMOOTH * any_two else []
-    return near < _SMOOTH * any_two and not (shapes and shapes[0].is_likely)
-
-
-_SEED = 0
-_COMPARED_BYTES = 1 << 22
+    if not near < _SMOOTH * any_two:
+        return False
+    shapes = likely_shapes(X)
+    return not (shapes and shapes[0].is_likely)
 
 
 def distinct(X: np.ndarray) -> int:
     """Count the rows (N, D) that differ in a byte: by hashes, and exactly where those are equal."""
     bare = np.ascontiguousarray(X).view(np.uint8)
     words = bare.view(np.uint32) if bare.shape[1] % 4 == 0 else bare
-    factors = np.random.default_rng(_SEED).integers(1, 1 << 63, words.shape[1], np.uint64)
+    factors = np.random.default_rng(0).integers(1, 1 << 63, words.shape[1], np.uint64)
     hashes = np.empty(len(X), np.uint64)
     step = max(1, _COMPARED_BYTES // max(1, bare.shape[1]))
     for start in range(0, len(X), step):
         block = words[start : start + step]
         # The low bits of round numbers are zero; a product modulo 2^64 must not be.
         hashes[start : start + step] = (block ^ (block >> 16)).astype(np.uint64) @ factors
-    ordered = np.sort(hashes)
-    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    tied = np.flatnonzero(np.isin(hashes, shared)) if len(shared) else shared
+    values, counts = np.unique(hashes, return_counts=True)
+    tied = np.flatnonzero(np.isin(hashes, values[counts > 1]))
     return len(X) - len(tied) + len({bare[row].tobytes() for row in tied})
 
 
@@ -84,7 +72,7 @@ _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
 class _Report(Struct):
-    roles: dict[str, Text] = {}  # names of columns, as long as the file has them
+    roles: dict[str, Text] = {}  # by the names of columns, which may be long
 
 
 class _Event(Struct):
@@ -121,13 +109,8 @@ class Provenance(Struct):
     events: list[_Event] = []
 
 
-DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
-_PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
-_BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
-
-
 class NumberedNames(Sequence[str]):
-    """Names such as “feature 3” of columns without their own, made when they are asked for."""
+    """Names such as “feature 3” of columns without names, made when they are asked for."""
 
     def __init__(self, word: str, n: int) -> None:
         self.word, self._places = word, range(1, n + 1)
@@ -135,11 +118,7 @@ class NumberedNames(Sequence[str]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [f"{self.word} {place}" for place in self._places[index]]
         return f"{self.word} {self._places[index]}"
@@ -177,28 +156,71 @@ class Dataset:
 
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
-        matrix, missing = self.X, self.missing
-        if isinstance(matrix, np.ma.MaskedArray):  # masked means missing
-            masked = np.ma.getmaskarray(matrix)
+        X, missing = self.X, self.missing
+        is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
+        if isinstance(X, np.ma.MaskedArray):  # masked means missing
+            masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
-            means = np.ma.filled(matrix.astype(np.float64).mean(axis=0), 0.0)
-            matrix = np.where(masked, means, matrix.data)
-        X = _checked_matrix(matrix, self.least_rows)
+            means = np.ma.filled(X.astype(np.float64).mean(axis=0), 0.0)
+            X = np.where(masked, means, X.data)
+        X = np.asarray(X)
+        refuse_if(
+            X.ndim != 2, f"A data set is a table of rows and columns; got an array of {X.shape}."
+        )
+        refuse_if(
+            X.dtype.kind not in "buif",
+            f"A data set holds numbers; got values of type {X.dtype}, so convert them first.",
+        )
         n, d = X.shape
-        ids = _checked_ids(self.ids, n)
-        labels = {str(key): _checked_label(key, value, n) for key, value in self.labels.items()}
+        refuse_if(
+            n < self.least_rows,
+            f"A data set needs at least {counted(self.least_rows, 'row')}; got {n}, so add rows or "
+            "choose more of them.",
+        )
+        refuse_if(d < 2, f"A data set needs at least 2 feature columns; got {d}, so add columns.")
+        X = np.ascontiguousarray(X, None if X.dtype in DTYPES else np.float64)
+        if not is_stored and X.dtype.kind == "f":
+            _check_finite(X)
+        if missing is not None:
+            missing = np.asarray(missing)
+            refuse_if(
+                missing.dtype != bool or missing.shape != X.shape,
+                f"missing must be True or False for each of the {n} x {d} cells; got "
+                f"{missing.dtype} of shape {missing.shape}.",
+            )
+            missing = read_only(missing) if missing.any() else None
+        ids = np.asarray(self.ids)
+        ids = _column("The row ids", ids if ids.dtype.kind == "U" else ids.astype(str), n)
+        if distinct(ids[:, None]) < n:
+            values, counts = np.unique(ids, return_counts=True)
+            msg = (
+                f"Row ids must be unique; “{shortened(values[counts > 1][0])}” appears more than "
+                "once, so choose another id column or none."
+            )
+            raise InputError(msg)
+        labels = {
+            str(key): _column(f"The values of label column “{shortened(key)}”", column, n)
+            for key, column in self.labels.items()
+        }
         shape = None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
-        _check_image_shape(shape, d)
+        fits = shape is None or (len(shape) >= 2 and shape[2:] in ((), (3,)) and min(shape) >= 1)
+        refuse_if(
+            not fits or int(np.prod(shape or d)) != d,
+            f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}.",
+        )
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
-        _check_feature_names(names, d)
-        parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
-        parts["missing"] = _checked_missing(missing, X.shape)
+        n_names = len(set(names or ()))
+        refuse_if(
+            names is not None and not len(names) == n_names == d,
+            f"There must be {d} different feature names; got {n_names} different ones.",
+        )
         try:
             fitted(Provenance, self.provenance)
         except Misfit as error:
             msg = f"The provenance is not valid: {error}; load the data again."
             raise InputError(msg) from error
-        for key, value in parts.items():
+        parts = {"X": read_only(X), "missing": missing, "ids": ids, "labels": labels}
+        for key, value in (parts | {"image_shape": shape, "feature_names": names}).items():
             object.__setattr__(self, key, value)
 
     @property
@@ -225,7 +247,9 @@ class Dataset:
     def is_ordered(self) -> bool:
         """Whether features follow each other, as times and wavelengths do: stated, or detected."""
         stated = self.is_recording or self.provenance.get("ordered")
-        return self.image_shape is None and in_order(self.X, self.feature_names, stated)
+        if self.image_shape is not None or stated is not None:
+            return self.image_shape is None and bool(stated)
+        return follow_each_other(self.X, self.feature_names)
 
     @property
     def times(self) -> np.ndarray | None:
@@ -283,7 +307,6 @@ class Dataset:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
-        sha = hashlib.sha256()
         header = {
             "shape": self.X.shape,
             "dtype": self.X.dtype.str,
@@ -291,10 +314,13 @@ class Dataset:
             "feature_names": self.feature_names,
             "labels": list(self.labels),
         }
-        sha.update(json.dumps(header).encode())
+        sha = hashlib.sha256(json.dumps(header).encode())
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
-            sha.update(_column_bytes(column))
+            if column.dtype.kind == "U":  # the width of the array's text type must not matter
+                sha.update(json.dumps(column.tolist()).encode())
+            else:
+                sha.update(column.dtype.str.encode() + column.tobytes())
         if self.missing is not None:  # data sets without missing cells keep their digests
             sha.update(b"missing" + np.packbits(self.missing).tobytes())
         return sha.hexdigest()
@@ -324,10 +350,7 @@ class Dataset:
         return order
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """Return the data set of some rows, in their order.
-
-        `rows` are their numbers, each at most once, or a boolean mask (N,).
-        """
+        """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         kept = dict(self.provenance)
         if self.image_shape is not None:
@@ -374,26 +397,15 @@ class Dataset:
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
-        if not _PLAIN[0] < high - low < _PLAIN[1] or max(abs(low), abs(high)) > _PLAIN[1]:
-            return _bytes_of_extremes(pixels, low, high)
-        factor = 255.0 / (high - low)
-        scaled = (pixels.astype(np.float32) - np.float32(low)) * np.float32(factor)
-        levels: np.ndarray = np.rint(np.clip(scaled, 0, 255))
-        return levels.astype(np.uint8)
+        # halves, as a range may overflow; constant images are black
+        half = max(high / 2 - low / 2, 0.0) or np.inf
+        with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+            levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
+        return np.rint(np.clip(levels, 0, 255)).astype(np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
         return np.asarray(self.images(np.array([row]))[0])
-
-
-def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Grey values where float32 or a difference would overflow; black where nothing differs."""
-    half = high / 2 - low / 2
-    if not half > 0:
-        return np.zeros(pixels.shape, np.uint8)
-    with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
-        scaled = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
-    return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
 
 def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:
@@ -417,18 +429,11 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     return [names[i] for i in places], rank[codes.ravel()]
 
 
-MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
-
-
 def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", text)
-    # Python's own numbers refuse thousands of digits.
-    bare = [part.lstrip("0") if part[0] in "0123456789" else None for part in parts]
-    return [
-        (1, 0, part) if digits is None else (0, len(digits), digits)
-        for part, digits in zip(parts, bare, strict=True)
-    ]
+    parts = re.findall(r"0*([0-9]+)|([^0-9]+)", text)
+    # as texts: Python's own numbers refuse thousands of digits
+    return [(0, len(digits), digits) if digits else (1, 0, other) for digits, other in parts]
 
 
 def _category_name(value: object, *, short: bool = True) -> str:
@@ -437,31 +442,6 @@ def _category_name(value: object, *, short: bool = True) -> str:
             return MISSING
         return f"{value:g}" if short else repr(value).removesuffix(".0")
     return MISSING_TEXT if value == MISSING and not short else str(value) or MISSING
-
-
-def _checked_matrix(X: np.ndarray, least_rows: int) -> np.ndarray:
-    stored = isinstance(X, np.memmap)  # from the store: it was checked when it was put there
-    X = np.asarray(X)
-    if X.ndim != 2:
-        msg = f"A data set is a table of rows and columns; got an array of shape {X.shape}."
-        raise InputError(msg)
-    if X.dtype.kind not in "buif":
-        msg = f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
-        raise InputError(msg)
-    if X.dtype not in DTYPES:
-        X = X.astype(np.float64)
-    n, d = X.shape
-    if n < least_rows:
-        least = counted(least_rows, "row")
-        msg = f"A data set needs at least {least}; got {n}, so add rows or choose more of them."
-        raise InputError(msg)
-    if d < 2:
-        msg = f"A data set needs at least 2 feature columns; got {d}, so add columns."
-        raise InputError(msg)
-    X = np.ascontiguousarray(X)
-    if not stored and X.dtype.kind == "f":
-        _check_finite(X)
-    return read_only(X)
 
 
 def _check_finite(X: np.ndarray) -> None:
@@ -478,73 +458,16 @@ def _check_finite(X: np.ndarray) -> None:
             raise InputError(msg)
 
 
-def _checked_missing(missing: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray | None:
-    if missing is None:
-        return None
-    missing = np.asarray(missing)
-    if missing.dtype != bool or missing.shape != shape:
-        msg = (
-            f"missing must tell of each of the {shape[0]} x {shape[1]} cells whether it is missing "
-            f"(True or False); got {missing.dtype} of shape {missing.shape}."
-        )
-        raise InputError(msg)
-    return read_only(missing) if missing.any() else None
-
-
-def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
-    ids = np.asarray(ids)
-    ids = ids if ids.dtype.kind == "U" else ids.astype(str)
-    _check_text("Row ids", ids)
-    if ids.shape != (n,):
-        msg = f"There must be one id for each of the {n} rows; got ids of shape {ids.shape}."
-        raise InputError(msg)
-    if distinct(ids[:, None]) < n:
-        values, counts = np.unique(ids, return_counts=True)
-        twice = str(values[counts > 1][0])
-        msg = (
-            f"Row ids must be unique; “{shortened(twice)}” appears more than once, so choose "
-            "another id column or none."
-        )
-        raise InputError(msg)
-    return read_only(ids)
-
-
-def _check_text(what: str, column: np.ndarray) -> None:
-    if not is_text(column):
-        msg = f"{what} contain invalid Unicode; save the texts again."
-        raise InputError(msg)
-
-
-def _checked_label(key: str, column: np.ndarray, n: int) -> np.ndarray:
+def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
+    """Return texts or numbers (n,), read-only, after checking them."""
     column = np.asarray(column)
-    if column.dtype.kind not in "buifU":
-        column = column.astype(str)
-    _check_text(f"The values of label column “{shortened(key)}”", column)
-    if column.shape != (n,):
-        msg = f"Label column “{shortened(key)}” must have {n} values; got shape {column.shape}."
-        raise InputError(msg)
+    column = column if column.dtype.kind in "buifU" else column.astype(str)
+    refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the texts again.")
+    refuse_if(
+        column.shape != (n,),
+        f"{what} must be one for each of the {n} rows; got an array of shape {column.shape}.",
+    )
     return read_only(np.ascontiguousarray(column))
-
-
-def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
-    if shape is None:
-        return
-    fits = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
-    if not fits or min(shape) < 1 or int(np.prod(shape)) != d:
-        msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
-        raise InputError(msg)
-
-
-def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:
-    if names is not None and (len(names) != d or len(set(names)) != d):
-        msg = f"There must be {d} different feature names; got {len(set(names))} different ones."
-        raise InputError(msg)
-
-
-def _column_bytes(column: np.ndarray) -> bytes:
-    if column.dtype.kind == "U":  # the width of the array's text type must not matter
-        return json.dumps(column.tolist()).encode()
-    return column.dtype.str.encode() + column.tobytes()
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -8,26 +8,23 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from appca.data.dataset import Dataset, categories
-from appca.words import InputError, counted, refusing, shortened
+from appca.words import InputError, counted, refuse_if, refusing, shortened
 
 File = Path | str | BinaryIO
 Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and contents
 
 
-def _machine_memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        return 4 << 30
-
-
-MACHINE_MEMORY = _machine_memory()  # bytes
+try:
+    MACHINE_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
+except (AttributeError, ValueError, OSError):  # not on every system
+    MACHINE_MEMORY = 4 << 30
 
 
 class ReadLimits(NamedTuple):
@@ -60,13 +57,7 @@ _ROW_BYTES = 64  # of a row's id, and of what is noted to find repeated rows
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
     """Return the whole file; gzip packing, known by its first bytes, is taken off."""
     with file_stream(name, file, limits) as stream:
-        data = stream.read()
-    if not data:
-        msg = f"“{name}” is empty; choose a file with data in it."
-        raise InputError(msg)
-    if data[:2] != _GZIP:
-        return data
-    return b"".join(_unpacked(name, io.BytesIO(data), limits))
+        return b"".join(_unpacked(name, stream, limits))
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
@@ -79,47 +70,36 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     stream = file_stream(name, file, limits)
     start = stream.read(2)
     stream.seek(0)
-    if not start:
-        stream.close()
-        msg = f"“{name}” is empty; choose a file with data in it."
-        raise InputError(msg)
-    if isinstance(file, (str, Path)) and start != _GZIP:
+    if isinstance(file, (str, Path)) and start and start != _GZIP:
         return stream
     with stream:
-        packed = start == _GZIP
-        chunks = _unpacked(name, stream, limits) if packed else chunks_of(stream)
-        return temporary_file(name, chunks, limits)
+        return temporary_file(name, _unpacked(name, stream, limits), limits)
 
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
     """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
     remedy = "free some space on the disk of temporary files"
-    with refusing(f"“{name}” could not be copied for reading", remedy):
+    with refusing(f"“{name}” could not be copied for reading", remedy), ExitStack() as ends:
         if limits.scratch is not None:
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
-        kept = tempfile.TemporaryFile(dir=limits.scratch)  # noqa: SIM115 (the caller closes it)
-        try:
-            for chunk in chunks:
-                kept.write(chunk)
-            kept.seek(0)  # also writes what is still in the buffer
-        except BaseException:
-            kept.close()
-            raise
+        kept = ends.enter_context(tempfile.TemporaryFile(dir=limits.scratch))
+        kept.writelines(chunks)
+        kept.seek(0)  # also writes what is still in the buffer
+        ends.pop_all()  # the caller closes it
     return kept
 
 
 def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
     """SHA-256 of a file's bytes; of several, that of their checksums and names, in order."""
-    digests = []
+    lines = []
     for name, file in files:
         sha = hashlib.sha256()
         with file_stream(name, file, limits) as stream:
             for chunk in chunks_of(stream):
                 sha.update(chunk)
-        digests.append(sha.hexdigest())
-    if len(digests) == 1:
-        return digests[0]
-    lines = [f"{digest}  {name}\n" for digest, (name, _) in zip(digests, files, strict=True)]
+        lines.append(f"{sha.hexdigest()}  {name}\n")
+    if len(files) == 1:
+        return lines[0].split()[0]
     return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -142,8 +122,8 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     if size > limits.n_bytes:
         stream.close()
         msg = (
-            f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.n_bytes / 1e6:,.0f} MB one "
-            "file may have; split it or take fewer rows."
+            f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.most} one file may have; "
+            "split it or take fewer rows."
         )
         raise InputError(msg, {TOO_LARGE: True})
     return stream
@@ -158,12 +138,11 @@ def check_matrix(
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
     """Refuse a matrix that would not fit before it is made."""
-    if n_features > limits.features:
-        msg = (
-            f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
-            "fewer columns or smaller images."
-        )
-        raise InputError(msg)
+    refuse_if(
+        n_features > limits.features,
+        f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
+        "fewer columns or smaller images.",
+    )
     size = n_rows * (n_features * itemsize + _ROW_BYTES)
     if size > limits.n_bytes:
         msg = (
@@ -178,7 +157,7 @@ def total_bytes(files: Files) -> int:
     total = 0
     for _, file in files:
         if isinstance(file, (str, Path)):
-            paths = Path(file).rglob("*") if Path(file).is_dir() else [Path(file)]
+            paths = [Path(file), *Path(file).rglob("*")]
             total += sum(path.stat().st_size for path in paths if path.is_file())
         else:
             total += file.seek(0, io.SEEK_END)
@@ -191,46 +170,35 @@ class _Borrowed(io.RawIOBase):
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
+        self.seek, self.tell, self.read = file.seek, file.tell, file.read  # type: ignore[method-assign]
 
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self.file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        return self.file.read(size)
+    seekable = readable
 
 
-def _unpacked(name: str, packed: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the unpacked bytes; stop with a refusal before they are more than the limit."""
-    size = 0
+def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
+    """Yield the bytes without gzip packing; stop before they are more than the limit."""
+    packed = stream.read(2) == _GZIP
+    stream.seek(0)
+    size, inside = 0, " inside its gzip packing" if packed else ""
     try:
-        with gzip.open(packed) as stream:
-            for chunk in chunks_of(stream):
-                size += len(chunk)
-                if size > limits.n_bytes:
-                    msg = (
-                        f"“{name}” unpacks to more than {limits.most}; give it unpacked, split it "
-                        "or take fewer rows."
-                    )
-                    raise InputError(msg)
-                yield chunk
-    except (EOFError, OSError, zlib.error) as error:
-        msg = f"“{name}” breaks off or is damaged inside its gzip packing; pack or fetch it again."
+        for chunk in chunks_of(gzip.GzipFile(fileobj=stream) if packed else stream):
+            size += len(chunk)
+            refuse_if(
+                size > limits.n_bytes,
+                f"“{name}” unpacks to more than {limits.most}; give it unpacked, split it or take "
+                "fewer rows.",
+            )
+            yield chunk
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        msg = f"“{name}” breaks off or is damaged{inside}; pack or fetch it again."
         raise InputError(msg) from error
-    if not size:
-        msg = f"“{name}” is empty inside its gzip packing; choose a file with data in it."
-        raise InputError(msg)
+    refuse_if(not size, f"“{name}” is empty{inside}; choose a file with data in it.")
 
 
-_PACKED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst")
+_PACKED = {".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst"}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
 
 
@@ -247,18 +215,29 @@ def members(
         msg = f"“{name}” is not a zip file or is damaged; compress or download it again."
         raise InputError(msg) from error
     items = [item for item in archive.infolist() if not item.filename.endswith("/")]
-    _check_size(name, items, limits)
+    size = sum(item.file_size for item in items)
+    refuse_if(
+        len(items) > limits.members,
+        f"“{name}” holds {len(items):,} files, more than {limits.members:,}; pack fewer.",
+    )
+    refuse_if(
+        size > limits.n_bytes,
+        f"“{name}” unpacks to {size / 1e6:,.0f} MB, more than {limits.most}; give what is in it "
+        "unpacked, or fewer or smaller files.",
+    )
+    packed = tuple(_PACKED - {*may_be_inside})
     for item in items:
-        inner = shortened(item.filename)
-        if item.flag_bits & 1:
-            msg = f"“{inner}” in “{name}” is encrypted; pack the images without a password."
-            raise InputError(msg)
-        if item.compress_type not in _METHODS:
-            msg = f"“{inner}” in “{name}” is compressed by a rare method; compress it with Deflate."
-            raise InputError(msg)
-        if item.filename.lower().endswith(tuple({*_PACKED} - {*may_be_inside})):
-            msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."
-            raise InputError(msg)
+        file = f"“{shortened(item.filename)}”"
+        inner = f"{file} in “{name}” is"
+        refuse_if(item.flag_bits & 1, f"{inner} encrypted; pack the images without a password.")
+        refuse_if(
+            item.compress_type not in _METHODS,
+            f"{inner} compressed by a rare method; compress it with Deflate.",
+        )
+        refuse_if(
+            item.filename.lower().endswith(packed),
+            f"“{name}” holds another archive, {file}; unpack it and pack the images alone.",
+        )
     return archive, [item for item in items if not is_hidden(item.filename)]
 
 
@@ -283,19 +262,6 @@ def parts(filename: str) -> tuple[str, ...]:
     return tuple(part for part in path.parts if part not in ("/", "..", "."))
 
 
-def _check_size(name: str, items: list[zipfile.ZipInfo], limits: ReadLimits) -> None:
-    if len(items) > limits.members:
-        msg = f"“{name}” holds {len(items):,} files, more than {limits.members:,}; pack fewer."
-        raise InputError(msg)
-    unpacked = sum(item.file_size for item in items)
-    if unpacked > limits.n_bytes:
-        msg = (
-            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; give what is "
-            "in it unpacked, or fewer or smaller files."
-        )
-        raise InputError(msg)
-
-
 def is_hidden(filename: str) -> bool:
     """Whether a file has no name, or is one that systems keep for themselves."""
     named = parts(filename)
@@ -308,14 +274,28 @@ _DONE = {
     "filled": "filled with their column's mean",
     "dropped": "rows left out",
 }
-_ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"} | {
-    "cp1252": "Western European",
-    "cp1251": "Cyrillic",
+_ENCODINGS = {
+    "utf-8-sig": "UTF-8",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "cp1252": "Western European text (cp1252)",
+    "cp1251": "Cyrillic text (cp1251)",
 }
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Left out"}
 _LINES = {"drawn": "drawn line", "closing": "closing note", "repeated header": "repeated header"}
 _COUNTS = ("Found", "Constant features", "Repeated rows")  # that a note leaves out
+# how a report's entries by column, and lists of names, are written
+_ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
+    ("Renamed columns", "renamed", lambda name, _: name),
+    ("Not numbers", "not_numbers", lambda name, cells: f"{name}: {_cells(cells)}"),
+    ("Lists of another length", "short_lists", lambda name, n: f"{name}: {counted(n, 'list')}"),
+    ("Units", "units", lambda name, unit: f"{name} in {unit}"),
+    ("Other decimal sign", "decimals", lambda name, _: name),
+    ("May stand for gaps", "far", lambda name, values: f"{name}: {_far(values)}"),
+    ("Arrays not used", "unused", lambda name, why: f"{name} ({why})"),
+    ("Files left out", "skipped", lambda name, _: name),
+)
 
 
 def note(report: dict[str, Any], about: str, words: str) -> None:
@@ -329,28 +309,60 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
     From a reader's report; of each line, what it is about and what there is to say. The page and
     the commands `data` and `fit` show the same.
     """
-    lines = {"Read as": _written(report), "Files": f"{report.get('files') or ''}"}
-    if report.get("rows"):
-        lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
-    if marked := report.get("marked"):
-        of = f"{report.get('columns', 0):,} of {marked['of']:,}"
-        lines["Variables"] = f"{of} variables, those marked by “{marked['column']}”"
-    if report.get("image_shape"):
-        lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
-    lines |= _roles(report) | _left_out(report) | report.get("notes", {})
-    if dataset is not None:
-        lines |= labels(dataset)
-    lines |= _missing(report)
-    if report.get("constant"):
-        constant = report["constant"]
-        n_constant = report.get("n_constant", len(constant))
-        names = " pixels" if report.get("image_shape") else f": {few(constant, n_constant)}"
+    of, marked, rows = report.get, report.get("marked"), report.get("rows")
+    columns, sides = f"{of('columns', 0):,}", of("image_shape") or ()
+    lines = {
+        "Read as": _written(report),
+        "Files": f"{of('files') or ''}",
+        "Found": rows and f"{counted(rows, 'row')} × {columns}",
+        "Variables": marked
+        and f"{columns} of {marked['of']:,} variables, those marked by “{marked['column']}”",
+        "Images of": " × ".join(map(str, sides)) + " pixels" * bool(sides),
+    }
+    roles, why = of("roles", {}), of("left_out", {})
+    for role, about in _ROLES.items():
+        names = [name for name, has in roles.items() if has == role]
+        lines[about] = few([f"{n} ({why[n]})" if why.get(n) else n for n in names])
+    if of("repeated_ids"):
+        lines["Row names"] += f", of which {of('repeated_ids'):,} are numbered as they repeat"
+    kinds = of("lines", {}).items()
+    lines["Lines not used"] = ", ".join(counted(n, _LINES.get(k, f"{k} line")) for k, n in kinds)
+    if of("repaired"):
+        lines["Repaired bytes"] = f"in line {few(list(map(str, of('repaired'))))}"
+    for about, key, written in _ENTRIES:
+        entries = of(key) or {}
+        entries = entries if isinstance(entries, Mapping) else dict.fromkeys(entries)
+        lines[about] = few([written(*entry) for entry in entries.items()])
+    lines["May stand for gaps"] += "; na_values makes them gaps" * bool(of("far"))
+    if of("skipped"):
+        lines["Files left out"] = f"{len(of('skipped')):,}: {few(of('skipped'))}"
+    lines |= of("notes", {})
+    for name in list(dataset.labels)[:MOST_NAMES] if dataset is not None else ():
+        classes, codes = categories(dataset.labels[name])
+        counts = np.bincount(codes, minlength=len(classes)).tolist()
+        pairs = list(zip(classes, counts, strict=True))[:MOST_NAMES]
+        some = few([f"{text} ({count:,})" for text, count in pairs], len(classes))
+        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
+    if of("missing"):
+        cells = counted(of("n_missing", sum(of("missing").values())), "cell")
+        done = next((f", {words}" for key, words in _DONE.items() if of(key)), "")
+        by_column = few([f"{name} ({count:,})" for name, count in of("missing").items()])
+        lines["Missing"] = f"{cells}{done}: {by_column}"
+    elif "missing" in report:
+        lines["Missing"] = "none"
+    if constant := of("constant"):
+        n_constant = of("n_constant", len(constant))
+        names = " pixels" if sides else f": {few(constant, n_constant)}"
         lines["Constant features"] = f"{n_constant:,}{names}"
-    likely = [f"{name} ({n} values)" for name, n in report.get("likely_labels", {}).items()]
+    likely = [f"{name} ({n} values)" for name, n in of("likely_labels", {}).items()]
     lines["Features that may be labels"] = few(likely)
-    lines["Repeated rows"] = f"{report.get('duplicates') or ''}"
-    if doubt := report.get("doubt"):
-        lines["In doubt"] = _doubt(doubt)
+    lines["Repeated rows"] = f"{of('duplicates') or ''}"
+    if doubt := of("doubt"):
+        other = f"{doubt['option']}={str(doubt['other']).lower()} reads it otherwise"
+        taken = "the names of the columns" if doubt["now"] else "data"
+        is_decimal = doubt["option"] == "decimal"
+        read = f"1.234 is read as 1{doubt['now']}234" if is_decimal else ""
+        lines["In doubt"] = f"{read or f'the first line is read as {taken}'}; {other}"
     return {about: text for about, text in lines.items() if text}
 
 
@@ -360,110 +372,40 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
     lines = {"Read as": " × ".join(sides)} | facts(report)
     if lines.get("Missing") == "none":
         del lines["Missing"]
-    if "Labels" not in lines and dataset.labels:
-        lines["Labels"] = few(list(dataset.labels))
-    parts = [f"{about}: {text}" for about, text in lines.items() if about not in _COUNTS]
-    return " · ".join(parts).replace(":", "", 1) + "."
+    lines.setdefault("Labels", few(list(dataset.labels)))
+    said = [f"{about}: {text}" for about, text in lines.items() if text and about not in _COUNTS]
+    return " · ".join(said).replace(":", "", 1) + "."
 
 
 def _written(report: Mapping[str, Any]) -> str:
     """Say how a table is written."""
-    parts = []
     if sheet := report.get("sheet"):
         others = [name for name in report["sheets"] if name != sheet]
         parts = [f"sheet “{sheet}”", f"not read: {few(others)}" if others else ""]
     elif separator := report.get("separator"):
         encoding = report.get("encoding", "utf-8")
         title = _ENCODINGS.get(encoding, encoding.upper())
-        code = f" ({encoding})" if title in ("Western European", "Cyrillic") else ""
-        parts = [f"{title} text{code}", _SEPARATORS.get(separator, f"cells between “{separator}”")]
+        title = title if "text" in title else f"{title} text"
+        parts = [title, _SEPARATORS.get(separator, f"cells between “{separator}”")]
     else:
         return ""
-    line = report.get("header_line")
+    line = report.get("header_line") or 1
     parts += [
         "decimal comma" if report.get("decimal") == "," else "",
         "" if report.get("header", True) else "no header",
-        f"header in line {line}" if line and line > 1 else "",
+        f"header in line {line}" if line > 1 else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _roles(report: Mapping[str, Any]) -> dict[str, str]:
-    roles, left_out = report.get("roles", {}), report.get("left_out", {})
-    why = {name: f"{name} ({reason})" for name, reason in left_out.items() if reason}
-    named = {
-        _ROLES[role]: few([why.get(n, n) for n in roles if roles[n] == role]) for role in _ROLES
-    }
-    if report.get("repeated_ids"):
-        named["Row names"] += f", of which {report['repeated_ids']:,} are numbered as they repeat"
-    return named
-
-
-def _left_out(report: Mapping[str, Any]) -> dict[str, str]:
-    """Say what of the files is not used, or not as it is written."""
-    lines = [counted(n, _LINES.get(k, f"{k} line")) for k, n in report.get("lines", {}).items()]
-    odd = [f"{name}: {in_words(cells)}" for name, cells in report.get("not_numbers", {}).items()]
-    short = [f"{name}: {counted(n, 'list')}" for name, n in report.get("short_lists", {}).items()]
-    units = [f"{name} in {unit}" for name, unit in report.get("units", {}).items()]
-    far = [
-        f"{name}: {value:g} ({counted(n, 'cell')})"
-        for name, values in report.get("far", {}).items()
-        for value, n in values
-    ]
-    unused = [f"{name} ({why})" for name, why in report.get("unused", {}).items()]
-    skipped = report.get("skipped") or []
-    spoilt = [str(line) for line in report.get("repaired", ())]
-    return {
-        "Lines not used": ", ".join(lines),
-        "Repaired bytes": f"in line {few(spoilt)}" if spoilt else "",
-        "Renamed columns": few(report.get("renamed", [])),
-        "Not numbers": few(odd),
-        "Lists of another length": few(short),
-        "Units": few(units),
-        "Other decimal sign": few(list(report.get("decimals", {}))),
-        "May stand for gaps": f"{few(far)}; na_values makes them gaps" if far else "",
-        "Arrays not used": few(unused),
-        "Files left out": f"{len(skipped):,}: {few(skipped)}" if skipped else "",
-    }
-
-
-def _doubt(doubt: Mapping[str, Any]) -> str:
-    """Say which of two readings was taken, and how to take the other."""
-    option, now, other = doubt["option"], doubt["now"], doubt["other"]
-    if option == "decimal":
-        return f"1.234 is read as 1{now}234; decimal={other} reads it otherwise"
-    taken = "the names of the columns" if now else "data"
-    return f"the first line is read as {taken}; header={str(other).lower()} reads it otherwise"
-
-
-def in_words(cells: Mapping[str, int]) -> str:
+def _cells(cells: Mapping[str, int]) -> str:
     """Name cells, such as those of a column that are no numbers: "3 cells: n/a (2), <0.01"."""
     named = [f"{shortened(cell, 20)}{f' ({n:,})' if n > 1 else ''}" for cell, n in cells.items()]
     return f"{counted(sum(cells.values()), 'cell')}: {few(named)}"
 
 
-def labels(dataset: Dataset) -> dict[str, str]:
-    """Say of each label column which classes it holds."""
-    lines = {}
-    for name, column in list(dataset.labels.items())[:MOST_NAMES]:
-        classes, codes = categories(column)
-        counts = np.bincount(codes, minlength=len(classes))
-        first = zip(classes[:MOST_NAMES], counts[:MOST_NAMES], strict=True)
-        some = few([f"{text} ({count:,})" for text, count in first], len(classes))
-        lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
-    return lines
-
-
-def _missing(report: Mapping[str, Any]) -> dict[str, str]:
-    if "missing" not in report:
-        return {}
-    cells = report["missing"]
-    if not cells:
-        return {"Missing": "none"}
-    columns = few([f"{name} ({count:,})" for name, count in cells.items()])
-    total = report.get("n_missing", sum(cells.values()))
-    done = next((f", {words}" for key, words in _DONE.items() if report.get(key)), "")
-    return {"Missing": f"{counted(total, 'cell')}{done}: {columns}"}
+def _far(values: Sequence[tuple[float, int]]) -> str:
+    return ", ".join(f"{value:g} ({counted(n, 'cell')})" for value, n in values)
 
 
 def few(names: list[str], n: int | None = None) -> str:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.words import InputError
-
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18
 _JUDGED = 48  # rows
@@ -37,26 +35,12 @@ class Judged(NamedTuple):
 
 
 def pixel_order(shape: PixelShape) -> np.ndarray:
-    """Return the places (D,) in a row of the values in row-major order of its image.
-
-    Raises InputError where rows of another length are meant; see `check_length`.
-    """
+    """Return the places (D,) in a row of the values in row-major order of its image."""
     h, w, channels, by_column = shape
     places = np.arange(h * w * channels)
     if not by_column:
         return places
     return np.moveaxis(places.reshape(channels, w, h), (2, 1), (0, 1)).ravel()
-
-
-def check_length(shape: PixelShape, n_values: int) -> None:
-    """Refuse a shape of another number of values."""
-    total = shape.height * shape.width * shape.channels
-    if total != n_values:
-        msg = (
-            f"Images of {shape.height} x {shape.width} pixels have {total:,} values; the rows "
-            f"have {n_values:,}, so give another height and width."
-        )
-        raise InputError(msg)
 
 
 def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
@@ -69,33 +53,29 @@ def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
     if n_values > MOST_PIXELS:
         return []
     some = np.asarray(X[:: max(1, len(X) // _JUDGED)], np.float64)
-    any_two = float(np.abs(some - some[:, np.random.default_rng(0).permutation(n_values)]).mean())
-    judged = [_judged(some, shape, any_two or 1.0) for shape in _shapes(n_values)]
-
-    def rank(each: Judged) -> tuple[float, bool, float]:
-        shape = each.shape
-        turned = shape.by_column != prefer_columns
-        return round(each.roughness, 6), turned, abs(math.log(shape.height / shape.width))
-
-    return sorted(judged, key=rank)
+    mixed = some[:, np.random.default_rng(0).permutation(n_values)]
+    any_two = float(np.abs(some - mixed).mean()) or 1.0
+    ranked = []
+    for shape in _shapes(n_values):
+        h, w, channels, by_column = shape
+        images = some[:, pixel_order(shape)].reshape(len(some), h, w, channels)
+        down, across = (float(np.abs(np.diff(images, axis=axis)).mean()) for axis in (1, 2))
+        rough = max(down, across) / any_two
+        line = h if by_column else w * channels
+        # in a series, the difference grows with the distance
+        near, half = (float(np.abs(some[:, n:] - some[:, :-n]).mean()) for n in (line, line // 2))
+        is_even = max(down, across) < _ALIKE * min(down, across)
+        judged = Judged(shape, rough, rough < _SMOOTH and is_even and near < half)
+        rank = round(rough, 6), by_column != prefer_columns, abs(math.log(h / w))
+        ranked.append((rank, len(ranked), judged))
+    return [judged for _, _, judged in sorted(ranked)]
 
 
 def _shapes(n_values: int) -> Iterator[PixelShape]:
     for channels in (1, 3):
         pixels, rest = divmod(n_values, channels)
-        sides = [h for h in range(1, math.isqrt(pixels) + 1) if pixels % h == 0 and not rest]
-        for h in sorted({*sides, *(pixels // side for side in sides)}):
+        for h in range(LEAST_SIDE, math.isqrt(MOST_RATIO * pixels) + 1):
             w = pixels // h
-            if min(h, w) >= LEAST_SIDE and max(h, w) <= MOST_RATIO * min(h, w):
+            if not rest and w * h == pixels and LEAST_SIDE <= w <= MOST_RATIO * h:
                 yield PixelShape(h, w, channels)
                 yield PixelShape(h, w, channels, by_column=True)
-
-
-def _judged(rows: np.ndarray, shape: PixelShape, any_two: float) -> Judged:
-    images = rows[:, pixel_order(shape)].reshape(len(rows), shape.height, shape.width, -1)
-    down, across = (float(np.abs(np.diff(images, axis=axis)).mean()) for axis in (1, 2))
-    rough = max(down, across) / any_two
-    likely = rough < _SMOOTH and max(down, across) < _ALIKE * min(down, across)
-    line = shape.height if shape.by_column else shape.width * shape.channels
-    near, half = (float(np.abs(rows[:, n:] - rows[:, :-n]).mean()) for n in (line, line // 2))
-    return Judged(shape, rough, likely and near < half)  # of a series, it grows with the distance

@@ -6,6 +6,7 @@ nothing). Work is done in blocks of rows: no second copy of the data is made.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from operator import matmul
 from typing import Any, NamedTuple
@@ -14,15 +15,17 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage.packed import give_back
-from appca.words import InputError, counted, percent
+from appca.words import counted, percent, refuse_if
 
 Blocks = Callable[[], Iterator[np.ndarray]]  # each call walks over the rows once
-Count = Callable[[np.ndarray], int]  # how many axes to keep, given the falling eigenvalues
+Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
+SCALES = ("none", "feature", "global")
 _EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
-_EXACT_VALUES = 1 << 27  # N x D up to which the rows may stand in memory together (1 GB)
+_EXACT_VALUES = 1 << 27  # N x D up to which the rows may be in memory together (1 GB)
 _SPARE = 20  # columns a sketch has beyond the rank asked for
 _POWERS = 4  # power iterations that sharpen the sketch
 _SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by rounding
+_BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
 
 
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
@@ -33,77 +36,48 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     or the share of variance (0, 1) that they must hold at least. Raises InputError when more axes
     are asked for than the data can have, or the data do not vary.
     """
-    n, d = shape
-    if not isinstance(keep, float) and keep > min(n, d):
-        msg = f"pca must be at most {min(n, d)} for {n} rows and {d} features; got {keep}."
-        raise InputError(msg)
+    (n, d), least = shape, min(shape)
+    refuse_if(
+        not isinstance(keep, float) and keep > least,
+        f"pca must be at most {least} for {n} rows and {d} features; got {keep}.",
+    )
     total = sum(float(np.einsum("ij,ij->", block, block)) for block in blocks())
-    if not total > 0:
-        msg = "PCA needs data that vary; all rows are the same, so choose other data."
-        raise InputError(msg)
+    refuse_if(not total > 0, "PCA needs rows that differ; all are the same, so use other data.")
 
-    def count(values: np.ndarray) -> int:
-        if not isinstance(keep, float):
-            return int(keep)
-        return int(np.searchsorted(np.cumsum(values), keep * total * _SHADE)) + 1
+    def leading(symmetric: Any) -> tuple[np.ndarray, int]:
+        """Eigenvectors by falling eigenvalue, and how many of them to keep."""
+        values, vectors = np.linalg.eigh(symmetric)
+        held = np.cumsum(np.maximum(values[::-1], 0))
+        share = keep * total * _SHADE
+        wanted = np.searchsorted(held, share) + 1 if isinstance(keep, float) else keep
+        return vectors[:, ::-1], int(wanted)
+
+    def scatter_times(basis: np.ndarray) -> Any:
+        return sum(block.T @ (block @ basis) for block in blocks())
 
     if d <= min(n, _EXACT):
-        axes = _by_columns(blocks, d, count)
+        axes, wanted = leading(sum(block.T @ block for block in blocks()))
+        axes = axes[:, :wanted]
     elif n <= _EXACT and n * d <= _EXACT_VALUES:
-        axes = _by_rows(blocks, count)
+        # Fewer rows than columns: N x N products, then the axes from the left singular vectors.
+        X = np.concatenate(list(blocks()))
+        left, wanted = leading(X @ X.T)
+        # Directions without variance come out as rounding noise; QR makes them orthonormal, too.
+        axes = np.linalg.qr(X.T @ left[:, :wanted])[0]
     else:
-        axes = _by_sketch(blocks, shape, count)
+        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011), wider until it suffices.
+        width = wanted = 0
+        while width < min(wanted + _SPARE, least):
+            # Past the sketch a share is only known to need more columns; a count is known exactly.
+            width = min(max(64, 2 * width, wanted + _SPARE), least)
+            axes = np.linalg.qr(np.random.default_rng(0).standard_normal((d, width)))[0]
+            for _ in range(_POWERS):
+                axes = np.linalg.qr(scatter_times(axes))[0]
+            small = axes.T @ scatter_times(axes)
+            turn, wanted = leading((small + small.T) / 2)
+        axes = axes @ turn[:, :wanted]
     top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     return np.asarray(axes * np.where(top < 0, -1.0, 1.0))
-
-
-def _by_columns(blocks: Blocks, d: int, count: Count) -> np.ndarray:
-    scatter = np.zeros((d, d))
-    for block in blocks():
-        scatter += block.T @ block
-    values, axes = _falling(scatter)
-    return axes[:, : count(values)]
-
-
-def _by_rows(blocks: Blocks, count: Count) -> np.ndarray:
-    """Fewer rows than columns: N x N products, then the axes from the left singular vectors."""
-    X = np.concatenate(list(blocks()))
-    values, left = _falling(X @ X.T)
-    # Directions without variance come out as rounding noise; QR makes them orthonormal as well.
-    axes, triangle = np.linalg.qr(X.T @ left[:, : count(values)])
-    return np.asarray(axes * np.where(np.diag(triangle) < 0, -1.0, 1.0))
-
-
-def _by_sketch(blocks: Blocks, shape: tuple[int, int], count: Count) -> np.ndarray:
-    """Randomised subspace iteration (Halko, Martinsson, Tropp 2011), wider until it suffices."""
-    least = min(shape)
-    width = 64
-    while True:
-        width = min(width, least)
-        basis = np.linalg.qr(np.random.default_rng(0).standard_normal((shape[1], width)))[0]
-        for _ in range(_POWERS):
-            basis = np.linalg.qr(_scatter_times(blocks, basis))[0]
-        small = basis.T @ _scatter_times(blocks, basis)
-        values, turn = _falling((small + small.T) / 2)
-        wanted = count(values)
-        if wanted + _SPARE <= width or width == least:
-            return np.asarray(basis @ turn[:, :wanted])
-        # Past the sketch a share is only known to need more columns; a count is known exactly.
-        width = max(2 * width, wanted + _SPARE)
-
-
-def _falling(symmetric: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values, axes = np.linalg.eigh(symmetric)
-    return np.maximum(values[::-1], 0), axes[:, ::-1]
-
-
-def _scatter_times(blocks: Blocks, basis: np.ndarray) -> np.ndarray:
-    return np.asarray(sum(block.T @ (block @ basis) for block in blocks()))
-
-
-Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
-SCALES = ("none", "feature", "global")
-_BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
 
 
 @dataclass(frozen=True)
@@ -131,19 +105,18 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         """Refuse options that have no meaning."""
-        divide = _number(self.divide)
-        if divide is None or not 0 < divide < np.inf:
-            msg = f"divide must be a positive number; got {self.divide!r}."
-            raise InputError(msg)
-        if self.scale not in SCALES:
-            msg = f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}."
-            raise InputError(msg)
-        if self.pca is not None and not _is_pca(self.pca):
-            msg = (
-                "pca must be a whole number of dimensions from 1 on, or a share of variance "
-                f"between 0 and 1; got {self.pca!r}."
-            )
-            raise InputError(msg)
+        divide, pca = np.nan, self.pca
+        with suppress(TypeError, ValueError):
+            divide = float(self.divide)
+        is_positive, scales = 0 < divide < np.inf, ", ".join(SCALES)
+        refuse_if(not is_positive, f"divide must be a positive number; got {self.divide!r}.")
+        refuse_if(self.scale not in SCALES, f"scale must be one of {scales}; got {self.scale!r}.")
+        is_count = isinstance(pca, (int, np.integer)) and not isinstance(pca, bool) and pca >= 1
+        refuse_if(
+            not (pca is None or is_count or (isinstance(pca, float) and 0 < pca < 1)),
+            "pca must be a whole number of dimensions from 1 on, or a share of variance between 0 "
+            f"and 1; got {pca!r}.",
+        )
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 
@@ -154,92 +127,72 @@ class Preprocessing:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
-        names = {option.name for option in fields(cls)}
-        unknown = sorted(set(options) - names)
-        if unknown:
-            msg = f"Preprocessing knows {', '.join(sorted(names))}; got {', '.join(unknown)}."
-            raise InputError(msg)
+        names = sorted(option.name for option in fields(cls))
+        unknown = ", ".join(sorted(set(options) - set(names)))
+        refuse_if(unknown, f"Preprocessing knows {', '.join(names)}; got {unknown}.")
         return cls(**options)
 
     def in_words(self) -> str:
         """Say what is done, in order: "centred, each feature divided by its standard deviation"."""
-        scaled = {
-            "feature": "each feature divided by its standard deviation",
-            "global": "all divided by their overall standard deviation",
-        }
-        reduced = None
-        if isinstance(self.pca, int):
-            reduced = f"reduced to {self.pca} dimensions by PCA"
-        elif self.pca is not None:
+        reduced = f"reduced to {self.pca} dimensions by PCA"
+        if isinstance(self.pca, float):
             reduced = f"reduced by PCA to {percent(self.pca, 1)} of the variance"
-        steps = (
-            f"divided by {self.divide:g}" if self.divide != 1 else None,
-            "centred" if self.centre or self.pca is not None else None,
-            scaled.get(self.scale),
-            reduced,
-        )
-        return ", ".join(step for step in steps if step) or "none"
+        steps = {
+            f"divided by {self.divide:g}": self.divide != 1,
+            "centred": self.centre or self.pca is not None,
+            "each feature divided by its standard deviation": self.scale == "feature",
+            "all divided by their overall standard deviation": self.scale == "global",
+            reduced: self.pca is not None,
+        }
+        return ", ".join(step for step, is_done in steps.items() if is_done) or "none"
 
     def most_features(self, n_features: int) -> int:
         """Return how many features are left at most, as far as the options tell."""
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
     def fit(self, X: np.ndarray, missing: np.ndarray | None = None) -> "Fitted":
-        """Learn offset, scale and basis from the rows of X.
+        """Learn offset, scale and basis from the rows of X (N, D), by sums in float64.
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, D)
-            uint8, float32 or float64; left as it is. Sums are in float64.
-        missing : ndarray of bool, shape (N, D), optional
-            Cells that do not count; there are then no axes to be learned, which need whole rows.
-
-        Raises
-        ------
-        InputError
-            When the data do not allow it.
+        Cells that are `missing` (N, D) do not count. Raises InputError when the data do not allow
+        it: `pca` needs whole rows.
         """
-        if missing is not None and self.pca is not None:
-            msg = (
-                f"Reducing by PCA needs whole rows, but {counted(int(missing.sum()), 'cell')} are "
-                "missing; reduce by nothing, or load the data with the columns' means put in."
-            )
-            raise InputError(msg)
-        d = X.shape[1]
-        data, ones = Observed(X, missing), np.ones(d)
-        centred = self.centre or self.pca is not None
-        mean = _mean(data) if centred or self.scale != "none" else np.zeros(d)
-        offset = mean / self.divide if centred else np.zeros(d)
-        scale = ones if self.scale == "none" else _scale(data, mean, self.divide, self.scale)
+        n_missing = 0 if missing is None else int(missing.sum())
+        refuse_if(
+            missing is not None and self.pca is not None,
+            f"Reducing by PCA needs whole rows, but {counted(n_missing, 'cell')} are missing; "
+            "reduce by nothing, or load the data with the columns' means put in.",
+        )
+
+        def blocks(centre: np.ndarray | float = 0.0) -> Iterator[np.ndarray]:
+            start = 0
+            for block in _raw_blocks(X, np.float64):
+                block -= centre  # noqa: PLW2901 (the block is fresh)
+                if missing is not None:
+                    block[missing[start : start + len(block)]] = 0.0
+                start += len(block)
+                yield block
+
+        d, counts = X.shape[1], np.array(len(X))
+        if missing is not None:
+            counts = np.maximum(len(X) - missing.sum(axis=0), 1)
+        offset, scale, mean = np.zeros(d), np.ones(d), np.zeros(d)
+        is_centred = self.centre or self.pca is not None
+        if is_centred or self.scale != "none":
+            mean = np.asarray(sum(block.sum(axis=0) for block in blocks()) / counts)
+        if is_centred:
+            offset = mean / self.divide
+        if self.scale != "none":
+            variance = sum((block**2).sum(axis=0) for block in blocks(mean)) / counts
+            if self.scale == "global":
+                variance = np.full(d, variance.mean())
+            # Rounding leaves a constant column some 1e-32 of its square, which is no scale.
+            constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
+            scale = np.where(constant, 1.0, np.sqrt(variance) / self.divide)
         plain = Fitted(self.divide, offset, scale, None)
         if self.pca is None:
             return plain
-        basis = principal_axes(lambda: _blocks(plain, X), X.shape, self.pca)
+        basis = principal_axes(lambda: plain.blocks(X, np.float64), X.shape, self.pca)
         return plain._replace(basis=basis)
-
-
-class Observed(NamedTuple):
-    """A matrix and which of its cells do not count."""
-
-    X: np.ndarray
-    missing: np.ndarray | None
-
-    def blocks(self, centre: np.ndarray | float = 0.0) -> Iterator[np.ndarray]:
-        """Yield float64 blocks of rows about a centre, zero where a cell does not count."""
-        start = 0
-        for block in _raw_blocks(self.X, np.float64):
-            np.subtract(block, centre, out=block)
-            if self.missing is not None:
-                block[self.missing[start : start + len(block)]] = 0.0
-            start += len(block)
-            yield block
-
-    @property
-    def counts(self) -> np.ndarray | int:
-        """How many cells of each column count."""
-        if self.missing is None:
-            return int(self.X.shape[0])
-        return np.asarray(np.maximum(len(self.X) - self.missing.sum(axis=0), 1))
 
 
 class Fitted(NamedTuple):
@@ -266,28 +219,35 @@ class Fitted(NamedTuple):
         A reduction multiplies rows by `times`. The last bits of a BLAS, the default, depend on
         which rows come together.
         """
-        if X.ndim != 2 or X.shape[1] != len(self.offset):
-            msg = (
-                f"The data must have the {len(self.offset)} features the preprocessing was fitted "
-                f"on; got shape {X.shape}."
-            )
-            raise InputError(msg)
-        gaps = X.dtype.kind == "f" and not _is_sparse(X) and np.isnan(X.min(initial=0.0))
-        if self.reduces and gaps:
-            msg = (
-                f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for "
-                "which they must be whole; fill in the missing cells or leave out their rows."
-            )
-            raise InputError(msg)
+        refuse_if(
+            X.ndim != 2 or X.shape[1] != len(self.offset),
+            f"The data must have the {len(self.offset)} features the preprocessing was fitted on; "
+            f"got shape {X.shape}.",
+        )
+        may_have_gaps = X.dtype.kind == "f" and not hasattr(X, "toarray")
+        refuse_if(
+            self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)),
+            f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
+            "they must be whole; fill in the missing cells or leave out their rows.",
+        )
         dtype = np.float64 if X.dtype == np.float64 else np.float32
         out = np.empty((X.shape[0], self.n_features), dtype)
         start = 0
-        for block in _blocks(self, X, dtype):
+        for block in self.blocks(X, dtype):
             if self.basis is not None:
                 block = times(block, self.basis.astype(block.dtype, copy=False))  # noqa: PLW2901
             out[start : start + len(block)] = block
             start += len(block)
         return out
+
+    def blocks(self, X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
+        """Yield fresh blocks of rows (n, D), divided, centred and scaled, but not reduced."""
+        shift: np.ndarray = (self.offset * self.divide).astype(dtype)
+        factor: np.ndarray = (1.0 / (self.scale * self.divide)).astype(dtype)
+        for block in _raw_blocks(X, dtype):
+            np.subtract(block, shift, out=block)
+            np.multiply(block, factor, out=block)
+            yield block
 
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
         """Bring rows (N, D') back into data units (N, D), up to what the reduction lost."""
@@ -304,8 +264,8 @@ class Fitted(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which `from_arrays` makes the same object."""
-        arrays = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
-        return arrays if self.basis is None else {**arrays, "basis": self.basis}
+        parts = self._asdict().items()
+        return {name: np.asarray(part) for name, part in parts if part is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
@@ -324,55 +284,9 @@ def suggest(dataset: Dataset) -> Preprocessing:
     return Preprocessing(centre=True, scale="feature")
 
 
-def _number(value: object) -> float | None:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
-def _is_pca(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, (int, np.integer)):
-        return int(value) >= 1
-    return isinstance(value, float) and 0 < value < 1
-
-
-def _is_sparse(X: Any) -> bool:
-    """Whether rows are a sparse matrix, told without importing SciPy."""
-    return hasattr(X, "toarray")
-
-
 def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], step):
         part: Any = X[start : start + step]
-        yield (part.toarray() if _is_sparse(part) else part).astype(dtype)
+        yield (part.toarray() if hasattr(part, "toarray") else part).astype(dtype)
         give_back(part)
-
-
-def _blocks(
-    fitted: Fitted, X: np.ndarray, dtype: type[np.floating] = np.float64
-) -> Iterator[np.ndarray]:
-    """Divided, centred and scaled blocks of rows; each is a fresh array."""
-    shift: np.ndarray = (fitted.offset * fitted.divide).astype(dtype)
-    factor: np.ndarray = (1.0 / (fitted.scale * fitted.divide)).astype(dtype)
-    for block in _raw_blocks(X, dtype):
-        np.subtract(block, shift, out=block)
-        np.multiply(block, factor, out=block)
-        yield block
-
-
-def _mean(data: Observed) -> np.ndarray:
-    return np.asarray(sum(block.sum(axis=0) for block in data.blocks()) / data.counts)
-
-
-def _scale(data: Observed, mean: np.ndarray, divide: float, kind: str) -> np.ndarray:
-    """Return standard deviations (D,) after the division, or their root mean square D times."""
-    variance = sum((block**2).sum(axis=0) for block in data.blocks(mean)) / data.counts
-    if kind == "global":
-        variance = np.full(len(mean), variance.mean())
-    # Rounding leaves a constant column some 1e-32 of its square; that is not a scale to divide by.
-    constant = variance <= 1e-24 * np.maximum(mean**2, 1e-300)
-    return np.where(constant, 1.0, np.sqrt(variance) / divide)

@@ -1,10 +1,11 @@
 """Built-in data sets: bundled tables, drawn samples, MNIST and COIL-20."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from appca.data.downloads import Progress
 from appca.data.files import File, chunks_of, file_stream
 from appca.data.folders import folder_of_files, sample_file
 from appca.storage import files
-from appca.words import InputError, storing
+from appca.words import InputError, refuse_if, storing
 
 
 class Option(NamedTuple):
@@ -25,8 +26,26 @@ class Option(NamedTuple):
     default: object
     help: str
     choices: tuple[object, ...] | None = None
-    least: int | None = None
-    most: int | None = None
+    least: int = 1
+    most: int = 0
+
+    def check(self, title: str, value: Any) -> None:
+        """Raise InputError unless a value is among the choices, or a number within the bounds."""
+        if value is None and (self.choices is None or self.default is None):
+            return
+        if self.choices is None:
+            rule = f"must be a whole number from {self.least} to {self.most:,}"
+            is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            is_right = is_whole and self.least <= value <= self.most
+        elif self.default is None:
+            rule = f"must be a list of some of {', '.join(map(str, self.choices))}"
+            is_list = isinstance(value, Iterable) and not isinstance(value, str)
+            wanted = set(map(str, value)) if is_list else set()
+            is_right = bool(wanted) and wanted <= set(map(str, self.choices))
+        else:
+            rule = f"must be {' or '.join(map(str, self.choices))}"
+            is_right = value in self.choices
+        refuse_if(not is_right, f"The option {self.name} of {title} {rule}; got {value!r}.")
 
 
 class Source(NamedTuple):
@@ -45,49 +64,32 @@ class Source(NamedTuple):
 LICENCES = dict.fromkeys(("digits", "wine", "breast_cancer"), "Licence: CC BY 4.0") | dict.fromkeys(
     ("turntable", "planes", "brain"), "Drawn by appca, under its licence"
 )
-
-SOURCES: dict[str, Source] = {
-    source.key: source
-    for source in (
-        Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
-        Source(
-            "mnist",
-            "MNIST",
-            "Handwritten digits of 28 × 28 pixels",
-            False,
-            70_000,
-            784,
-            (
-                Option("n", 10_000, "Number of digits", least=2, most=70_000),
-                Option("per_class", None, "Number of each class", least=1, most=6313),
-                Option("classes", None, "Classes", tuple("0123456789")),
-            ),
-            "28 × 28",
-        ),
-        Source(
-            "coil20",
-            "COIL-20",
-            "20 objects, 72 views each",
-            False,
-            1440,
-            1024,
-            (
-                Option("size", 32, "Pixels along a side", (32, 128)),
-                Option("n", None, "Number of views", least=2, most=1440),
-                Option("per_class", None, "Number of each object", least=1, most=72),
-                Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
-            ),
-            "20 × 72",
-        ),
-        Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
-        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
-        Source(
-            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
-        ),
-        Source("wine", "Wine", "Wines of three growers", True, 178, 13),
-        Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
-    )
-}
+_OF_MNIST = (
+    Option("n", 10_000, "Number of digits", least=2, most=70_000),
+    Option("per_class", None, "Number of each class", most=6313),
+    Option("classes", None, "Classes", tuple("0123456789")),
+)
+_OF_COIL20 = (
+    Option("size", 32, "Pixels along a side", (32, 128)),
+    Option("n", None, "Number of views", least=2, most=1440),
+    Option("per_class", None, "Number of each object", most=72),
+    Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
+)
+_BRAIN = "A made-up brain recording with its events"
+_IMAGES = "Handwritten digits of 28 × 28 pixels"
+_SOURCES = (
+    Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
+    Source("mnist", "MNIST", _IMAGES, False, 70_000, 784, _OF_MNIST, "28 × 28"),
+    Source(
+        "coil20", "COIL-20", "20 objects, 72 views each", False, 1440, 1024, _OF_COIL20, "20 × 72"
+    ),
+    Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
+    Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
+    Source("brain", "Small brain", _BRAIN, True, 2720, 120),
+    Source("wine", "Wine", "Wines of three growers", True, 178, 13),
+    Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
+)
+SOURCES = {source.key: source for source in _SOURCES}
 
 
 def load(
@@ -95,60 +97,73 @@ def load(
     *,
     progress: Progress | None = None,
     data_folder: Path | str | None = None,
-    **options: object,
+    **options: Any,
 ) -> Dataset:
     """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
 
-    `progress` is told (bytes done, bytes in all) while files are fetched. MNIST and COIL-20 are
-    read from, or fetched to, `data_folder`; see `appca.data.folders.data_folder`.
+    `progress` is called with (bytes done, bytes in all) while files are fetched. MNIST and COIL-20
+    are read from, or fetched to, `data_folder`; see `appca.data.folders.folder_of_files`. Raises
+    InputError for another key, another option or a value that the option does not have.
     """
-    if key not in SOURCES:
-        msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
-        raise InputError(msg)
-    names = {option.name for option in SOURCES[key].options}
-    unknown = sorted(set(options) - names)
-    if unknown:
-        has = f"the options {', '.join(sorted(names))}" if names else "no options"
-        msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
-        raise InputError(msg)
-    if key in {"mnist", "coil20"}:
-        read: Callable[..., Dataset] = (
-            downloads.load_mnist if key == "mnist" else downloads.load_coil20
-        )
+    refuse_if(
+        key not in SOURCES,
+        f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}.",
+    )
+    choices = {option.name: option for option in SOURCES[key].options}
+    has = f"the options {', '.join(sorted(choices))}" if choices else "no options"
+    unknown = sorted(set(options) - set(choices))
+    refuse_if(unknown, f"The data set {key!r} has {has}; got {', '.join(unknown)}.")
+    for name, value in options.items():
+        choices[name].check(SOURCES[key].title, value)
+    if not SOURCES[key].offline:
+        read: Any = downloads.load_mnist if key == "mnist" else downloads.load_coil20
         return read(folder_of_files(data_folder), progress=progress, **options)
-
     small = (digits, wine, breast_cancer, turntable, planes, brain)
     return {make.__name__: make for make in small}[key]()
 
 
 def are_here(key: str, data_folder: Path | str | None = None) -> bool:
-    """Whether the files of MNIST or COIL-20 lie in the data folder, so that nothing is fetched."""
-    folder = folder_of_files(data_folder)
-    if key == "coil20":
-        return any((folder / "coil20" / name).is_file() for name in (downloads.ZIP, downloads.MAT))
-    return all((folder / "mnist" / name).is_file() for name in _MNIST)
+    """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
+    names = downloads.MNIST if key == "mnist" else (downloads.ZIP,)
+    return all((folder_of_files(data_folder) / key / name).is_file() for name in names)
 
 
-_WINE = (
-    "alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols",
-    "flavanoids", "nonflavanoid phenols", "proanthocyanins", "color intensity", "hue",
-    "od280/od315 of diluted wines", "proline",
-)  # fmt: skip
-_NUCLEUS = (
-    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
-    "concave points", "symmetry", "fractal dimension",
-)  # fmt: skip
-_STATISTICS = ("mean {}", "{} error", "worst {}")
+def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
+    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
+
+    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
+    those published. Raises InputError when the name is, and the content is not.
+    """
+    if name not in (*downloads.MNIST, downloads.ZIP):
+        return None
+    key = "coil20" if name == downloads.ZIP else "mnist"
+    target = folder_of_files(data_folder) / key / name
+    remedy = "free some space, or name another folder in APPCA_DATA"
+    with storing(f"“{name}”", target.parent, remedy):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        check = partial(downloads.check, name=name)
+        try:
+            with file_stream(name, file) as stream, files.growing(target, check) as kept:
+                kept.writelines(chunks_of(stream))
+        except InputError as error:
+            msg = f"“{name}” is not the published file of that name, so get it again."
+            raise InputError(msg) from error
+    return key
 
 
 def digits() -> Dataset:
-    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 grey values."""
-    table = _numbers(gzip.decompress(_file("digits.csv.gz"))).reshape(-1, 65)
+    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 gray values."""
+    spec = find_spec("sklearn")  # finds the folder without running the package
+    folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
+    path = folder / "datasets" / "data" / "digits.csv.gz"
+    refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
+    lines = gzip.decompress(path.read_bytes()).split()
+    table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
     return Dataset(
         name="Handwritten digits, 8 × 8",
-        X=table[:, :-1].astype(np.uint8),
+        X=table[:, :-1],
         ids=_row_ids("digit", len(table)),
-        labels={"digit": table[:, -1].astype(np.uint8).astype(str)},
+        labels={"digit": table[:, -1].astype(str)},
         image_shape=(8, 8),
         provenance={
             "source": "digits",
@@ -162,52 +177,32 @@ def digits() -> Dataset:
 
 def wine() -> Dataset:
     """Return 178 wines of three growers with 13 chemical measurements."""
+    from sklearn.datasets import load_wine
+
     citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
-    return _table("wine_data.csv", "wine", "Wine", "wine", "cultivar", _WINE, citation)
+    facts = {"source": "wine", "files": ["wine_data.csv of scikit-learn"], "citation": citation}
+    return _table(load_wine(), "Wine", "wine", "cultivar", facts)
 
 
 def breast_cancer() -> Dataset:
     """Return 569 breast tumours with 30 measurements of cell nuclei."""
-    names = tuple(form.format(part) for form in _STATISTICS for part in _NUCLEUS)
-    citation = (
-        "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer Wisconsin "
-        "(Diagnostic), UCI Machine Learning Repository"
-    )
+    from sklearn.datasets import load_breast_cancer
+
+    facts = {
+        "source": "breast_cancer",
+        "files": ["breast_cancer.csv of scikit-learn"],
+        "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer "
+        "Wisconsin (Diagnostic), UCI Machine Learning Repository",
+    }
     title = "Breast cancer (Wisconsin)"
-    return _table(
-        "breast_cancer.csv", "breast_cancer", title, "tumour", "diagnosis", names, citation
-    )
+    return _table(load_breast_cancer(), title, "tumour", "diagnosis", facts)
 
 
-def _table(
-    file: str, key: str, title: str, row: str, label: str, names: tuple[str, ...], citation: str
-) -> Dataset:
-    """Read a file whose first line is: rows, columns, names of the classes."""
-    head, body = _file(file).split(b"\n", 1)
-    n_rows, n_columns, *classes = head.decode().strip().split(",")
-    table = _numbers(body).reshape(int(n_rows), int(n_columns) + 1)
-    return Dataset(
-        name=title,
-        X=table[:, :-1],
-        ids=_row_ids(row, len(table)),
-        labels={label: np.array(classes)[table[:, -1].astype(int)]},
-        feature_names=names,
-        provenance={"source": key, "files": [f"{file} of scikit-learn"], "citation": citation},
-    )
-
-
-def _numbers(text: bytes) -> np.ndarray:
-    return np.array(text.replace(b"\n", b",").strip(b",\r ").split(b","), dtype=np.float64)
-
-
-def _file(name: str) -> bytes:
-    spec = find_spec("sklearn")  # finds the folder without running the package
-    for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "datasets" / "data" / name
-        if path.is_file():
-            return path.read_bytes()
-    msg = f"{name} is missing from the installed scikit-learn; install scikit-learn again."
-    raise InputError(msg)
+def _table(bunch: Any, title: str, row: str, label: str, facts: dict[str, Any]) -> Dataset:
+    labels = {label: np.array(bunch.target_names).astype(str)[bunch.target]}
+    names = tuple(name.replace("_", " ") for name in bunch.feature_names)
+    ids = _row_ids(row, len(bunch.data))
+    return Dataset(title, bunch.data, ids, labels, feature_names=names, provenance=facts)
 
 
 def _row_ids(word: str, n: int) -> np.ndarray:
@@ -237,9 +232,11 @@ def draw_indicators(
     L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
     InputError if the design is unknown or L is not between 1 and K.
     """
-    if not 1 <= n_active <= n_components:
-        msg = f"n_active must be between 1 and n_components={n_components}; got {n_active}."
-        raise InputError(msg)
+    refuse_if(
+        not 1 <= n_active <= n_components,
+        f"n_active must be between 1 and n_components={n_components}; got {n_active}.",
+    )
+    refuse_if(design not in DESIGNS, f"design must be one of {', '.join(DESIGNS)}; got {design!r}.")
     shape = (n_rows, n_components)
     if design == "sparse":
         odds = rng.beta(SPARSE_MASS / n_components, 1.0, n_components)
@@ -251,10 +248,7 @@ def draw_indicators(
         return np.equal(block, rng.integers(block[-1] + 1, size=n_rows)[:, None])
     if design == "balanced":
         return rng.random(shape).argsort(axis=1).argsort(axis=1) < n_active
-    if design == "single":
-        return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
-    msg = f"design must be one of {', '.join(DESIGNS)}; got {design!r}."
-    raise InputError(msg)
+    return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
 
 
 def draw_synthetic(
@@ -304,39 +298,3 @@ def turntable() -> Dataset:
         image_shape=images.shape[1:],
         provenance={"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]},
     )
-
-
-_MNIST = {item.name: item for pair in downloads.FILES.values() for item in pair}
-
-
-def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
-    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
-
-    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
-    those published. Raises InputError when the name is, and the content is not.
-    """
-    if name in _MNIST:
-        target = folder_of_files(data_folder) / "mnist" / name
-        _keep(name, file, target, lambda path: downloads.check_mnist(path, _MNIST[name]))
-        return "mnist"
-    if name in (downloads.ZIP, downloads.MAT):
-        target = folder_of_files(data_folder) / "coil20" / name
-        _keep(name, file, target, downloads.check_coil20)
-        return "coil20"
-    return None
-
-
-def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) -> None:
-    """Write beside the target, check what was written, then put it in its place in one step."""
-    remedy = "free some space, or name another folder in APPCA_DATA"
-    with storing(f"“{name}”", target.parent, remedy):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with file_stream(name, file) as stream, files.growing(target, check) as kept:
-                kept.writelines(chunks_of(stream))
-        except InputError as error:
-            msg = (
-                f"“{name}” is not the published file of that name, so it was not kept; get it "
-                "again."
-            )
-            raise InputError(msg) from error

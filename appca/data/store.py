@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage import files
 from appca.storage.files import (
     FILES,
     OtherFormat,
@@ -18,6 +17,7 @@ from appca.storage.files import (
     digests_of,
     discard,
     or_none,
+    place,
     put_folder,
     read_json,
     solid,
@@ -26,24 +26,20 @@ from appca.storage.files import (
     write_json,
 )
 from appca.storage.identity import is_digest
-from appca.words import InputError, reason, shortened, storing
+from appca.words import InputError, reason, refuse_if, shortened, storing
 
 _ORIGIN = ".origin"  # hidden: `check` passes over it
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
 class DatasetSummary(NamedTuple):
-    """What a list of data sets shows of one of them."""
+    """A data set in a list of them."""
 
     digest: str
     name: str
     n_rows: int
-    n_features: int
-    image_shape: tuple[int, ...] | None
-    labels: tuple[str, ...]
     source: str
     created: float  # seconds since 1970
-    n_bytes: int  # of the matrix
 
 
 class DatasetStore:
@@ -65,20 +61,20 @@ class DatasetStore:
 
         Raises InputError when it has a single row, or the disk refuses.
         """
-        if dataset.n_rows < _LEAST_ROWS:
-            msg = (
-                f"“{shortened(dataset.name)}” has a single row; only {_LEAST_ROWS} or more can be "
-                "kept as a data set, so add rows."
-            )
-            raise InputError(msg)
-        target = self.folder / dataset.digest
-        with storing(f"“{shortened(dataset.name)}”", self.folder):
-            if self._is_sound(target):
-                if not target.is_dir():  # it is in a shared home
-                    return dataset.digest
-                _renew_meta(target, dataset)
-            else:
+        title, target = f"“{shortened(dataset.name)}”", self.folder / dataset.digest
+        refuse_if(
+            dataset.n_rows < _LEAST_ROWS,
+            f"{title} has a single row; only {_LEAST_ROWS} or more can be kept as a data set, so "
+            "add rows.",
+        )
+        with storing(title, self.folder):
+            if not self._is_sound(target):
                 put_folder(target, partial(_write, dataset), self._is_sound)
+            elif target.is_dir():  # otherwise it is in a shared home
+                old = _read_meta(target)
+                new = _meta(dataset, old["created"], old[FILES])
+                if json.loads(json.dumps(new)) != old:  # else the disk may be full
+                    write_json(target / "meta.json", new, _title(target))
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
@@ -93,7 +89,7 @@ class DatasetStore:
                 msg = "meta.json describes other data"
                 raise ValueError(msg)
             float(meta["created"])
-            # said in the description, so that a lost file is not taken for no gaps
+            # the description has the number of gaps, so that a lost file is not taken for none
             gaps = bool(meta.get("n_missing"))
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
         except OtherFormat:
@@ -107,36 +103,26 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # computing it again reads the whole matrix
         return dataset
 
-    def numbers(self, digest: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return matrix and missing cells as they lie on the disk, unchecked: for their sizes."""
-        folder = self.path(digest)
-        meta = _read_meta(folder)
-        missing = _array(folder, meta, "missing") if meta.get("n_missing") else None
-        return _array(folder, meta, "matrix"), missing
-
     def note_origin(self, digest: str, path: Path) -> None:
         """Note which file on this machine a data set was read from; it is in no session file."""
-        facts = {"path": str(path.absolute()), **_state(path)}
         with suppress(OSError):  # the data set is there without
+            facts = {"path": str(path.absolute()), "state": _state(path)}
             write(self.folder / digest / _ORIGIN, json.dumps(facts))
 
     def origin(self, digest: str) -> Path | None:
         """Return the file that a data set was read from, unless it is gone or has changed."""
-        try:
+        with suppress(OSError, ValueError, KeyError, TypeError):
             facts = json.loads((self.path(digest) / _ORIGIN).read_bytes())
-            path = Path(facts.pop("path"))
-            return path if facts == _state(path) else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None
+            path = Path(facts["path"])
+            return path if facts["state"] == _state(path) else None
+        return None
 
     def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         summaries = []
-        for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
-            try:
+        for folder in sorted(self.folder.glob("[0-9a-f]*")):
+            with suppress(Exception):  # as above
                 summaries.append(_summary(folder))
-            except Exception:  # as above
-                continue
         return sorted(summaries, key=lambda summary: -summary.created)
 
     def summary(self, digest: str) -> DatasetSummary:
@@ -156,40 +142,36 @@ class DatasetStore:
         discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
-        """Return the folder of a data set, for other processes to read; see `shared`.
+        """Return the folder of a data set, here or in a shared home.
 
         Raises InputError when there is no such data set.
         """
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
-            folder = files.place("datasets", digest)
-        if folder is None:
-            msg = (
-                f"There is no stored data set “{shortened(digest, 13)}”; "
-                "choose one from the list or load it again."
-            )
-            raise InputError(msg)
-        return folder
+            folder = place("datasets", digest)
+        if folder is not None:
+            return folder
+        short = shortened(digest, 13)
+        msg = f"There is no stored data set “{short}”; choose one from the list or load it again."
+        raise InputError(msg)
 
     def _is_sound(self, folder: Path) -> bool:
         """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
 
         def read() -> Dataset:
-            dataset = self.get(folder.name)
-            for name, digest in _read_meta(self.path(folder.name))[FILES].items():
-                check_file(self.path(folder.name) / name, digest)
+            dataset, place = self.get(folder.name), self.path(folder.name)
+            for name, digest in _read_meta(place)[FILES].items():
+                check_file(place / name, digest)
             return dataset
 
         return or_none(read) is not None
 
 
-def _state(path: Path) -> dict[str, int]:
-    files = path.rglob("*") if path.is_dir() else [path]
-    facts = [file.stat() for file in files if file == path or file.is_file()]
-    return {
-        "size": sum(fact.st_size for fact in facts),
-        "changed": max(fact.st_mtime_ns for fact in facts),
-    }
+def _state(path: Path) -> list[int]:
+    """Size and time of the last change of a file, or of all files in a folder."""
+    paths = [path, *(file for file in path.rglob("*") if file.is_file())]
+    stats = [each.stat() for each in paths]
+    return [sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)]
 
 
 def _meta(dataset: Dataset, created: float, files: dict[str, str]) -> dict[str, Any]:
@@ -210,16 +192,8 @@ def _write(dataset: Dataset, folder: Path) -> None:
     for name, values in arrays.items():
         with solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
-    files = digests_of(folder, (f"{name}.npy" for name in arrays))
-    write_json(folder / "meta.json", _meta(dataset, time.time(), files), _words(folder))
-
-
-def _renew_meta(folder: Path, dataset: Dataset) -> None:
-    """Write what is said of a stored data set, if anything has changed: the disk may be full."""
-    old = _read_meta(folder)
-    new = _meta(dataset, old["created"], old[FILES])
-    if json.loads(json.dumps(new)) != old:
-        write_json(folder / "meta.json", new, _words(folder))
+    meta = _meta(dataset, time.time(), digests_of(folder, (f"{name}.npy" for name in arrays)))
+    write_json(folder / "meta.json", meta, _title(folder))
 
 
 def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
@@ -228,36 +202,26 @@ def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
         values: np.ndarray = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     except OSError:
         raise
-    except Exception as error:  # what the parser says is for programmers
+    except Exception as error:  # the parser's words are for programmers
         msg = f"{name}.npy cannot be read"
         raise ValueError(msg) from error
-    if name == "matrix":
-        shape = (meta["n_rows"], meta["n_features"])
-        if values.shape != shape or str(values.dtype) != meta["dtype"]:
-            msg = "matrix.npy is not the matrix that meta.json describes"
-            raise ValueError(msg)
+    described = (meta["n_rows"], meta["n_features"]), meta["dtype"]
+    if name == "matrix" and (values.shape, str(values.dtype)) != described:
+        msg = "matrix.npy is not the matrix that meta.json describes"
+        raise ValueError(msg)
     return values if name in ("matrix", "missing") else np.array(values)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "meta.json", _words(folder))
+    return read_json(folder / "meta.json", _title(folder))
 
 
-def _words(folder: Path) -> str:
+def _title(folder: Path) -> str:
     return f"The stored data set {folder.name[:12]}"
 
 
 @unless_changed("meta.json")
 def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
-    return DatasetSummary(
-        digest=folder.name,
-        name=meta["name"],
-        n_rows=meta["n_rows"],
-        n_features=meta["n_features"],
-        image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
-        labels=tuple(meta["labels"]),
-        source=str(meta["provenance"].get("source", "")),
-        created=meta["created"],
-        n_bytes=meta["n_rows"] * meta["n_features"] * np.dtype(meta["dtype"]).itemsize,
-    )
+    source = str(meta["provenance"].get("source", ""))
+    return DatasetSummary(folder.name, meta["name"], meta["n_rows"], source, meta["created"])

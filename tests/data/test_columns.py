@@ -27,9 +27,6 @@ def test_columns_are_found_by_name_in_any_order_and_others_left_out(X):
     assert found.dataset.feature_names == NAMES
     assert (found.by_name, found.reordered, found.ignored) == (True, True, ("x",))
     assert list(found.dataset.ids) == list("01234")
-
-
-def test_the_same_columns_with_one_more_are_not_another_order(X):
     found = matched(rows(np.column_stack([X, X[:, 0]]), (*NAMES, "x")), Wanted(3, NAMES))
     assert (found.reordered, found.ignored) == (False, ("x",))
     np.testing.assert_array_equal(found.dataset.X, X)
@@ -84,20 +81,15 @@ def test_what_does_not_fit_is_refused_in_one_sentence(new, wanted, sentence):
     assert str(refused.value) == sentence
 
 
-def test_without_names_of_their_own_columns_are_taken_in_order(X):
+def test_columns_without_names_and_pixels_are_taken_in_order(X):
     found = matched(rows(X, None), Wanted(3, NAMES))
     assert not found.by_name
     assert found.dataset.feature_names == NAMES
     np.testing.assert_array_equal(found.dataset.X, X)
-
-
-def test_pixels_named_in_two_ways_are_taken_in_order():
     new = rows(np.eye(4), ("p1", "p2", "p3", "p4"), image_shape=(2, 2))
-    wanted = Wanted(4, ("x0", "x1", "x2", "x3"), (2, 2), image_range=(0.0, 16.0))
-    found = matched(new, wanted)
+    found = matched(new, Wanted(4, ("x0", "x1", "x2", "x3"), (2, 2), image_range=(0.0, 16.0)))
     assert not found.by_name
-    assert found.dataset.image_range == (0.0, 16.0)
-    assert found.dataset.image_shape == (2, 2)
+    assert (found.dataset.image_range, found.dataset.image_shape) == ((0.0, 16.0), (2, 2))
 
 
 @pytest.mark.parametrize(
@@ -137,19 +129,17 @@ def test_roles_guessed_otherwise_in_the_new_file_give_way_to_the_run_s_columns(t
     assert found.ignored == ("extra",)  # its gap does not matter
 
 
-def test_words_among_the_numbers_of_a_column_nobody_wants_do_not_matter(tmp_path):
+def test_gaps_matter_in_wanted_columns_alone(tmp_path):
     table = "a,b,c,kind\n1,2,3,4\n4,5,7,noise\n7,8,9,5\n"
     found = read_as(opened(tmp_path, table), Wanted(3, NAMES))
     assert found.ignored == ("kind",)
-    with pytest.raises(InputError, match="1 missing cell") as refused:
-        read_as(opened(tmp_path, "a,b,c\n1,2,3\nx,5,6\n7,8,9\n"), Wanted(3, NAMES))
-    assert refused.value.report["not_numbers"] == {"a": {"x": 1}}
-
-
-def test_gaps_in_wanted_columns_are_the_reader_s_business(tmp_path):
-    with pytest.raises(InputError, match="1 missing cell") as refused:
-        read_as(opened(tmp_path, "a,b,c\n1,,3\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
-    assert refused.value.report["missing"] == {"b": 1}
+    for cells, key, value in (
+        ("x,2,3", "not_numbers", {"a": {"x": 1}}),
+        ("1,,3", "missing", {"b": 1}),
+    ):
+        with pytest.raises(InputError, match="1 missing cell") as refused:
+            read_as(opened(tmp_path, f"a,b,c\n{cells}\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
+        assert refused.value.report[key] == value
 
 
 def test_roles_are_left_alone_where_columns_are_missing_or_the_run_has_no_names():

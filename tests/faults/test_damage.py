@@ -200,13 +200,6 @@ def test_a_damaged_data_set_is_refused_left_out_and_replaced(appca_home, how):
     assert [path.name for path in store.folder.iterdir()] == [wine.digest]
 
 
-@pytest.mark.parametrize("how", ["matrix cut", "no JSON", "a file"])
-def test_the_first_picture_comes_though_its_data_were_damaged(start, appca_home, how):
-    digits = load("digits")
-    DATA_DAMAGES[how](DatasetStore(appca_home).folder / DatasetStore(appca_home).put(digits))
-    assert DIGITS in html(healthy(start()))
-
-
 def test_a_link_to_damaged_data_gives_a_sentence_and_the_digits(start, appca_home):
     store, wine = DatasetStore(appca_home), load("wine")
     DATA_DAMAGES["matrix cut"](store.folder / store.put(wine))

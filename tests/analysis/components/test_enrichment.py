@@ -90,7 +90,7 @@ def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
     with pytest.raises(InputError, match="differs from the recording's by up to 2; both"):
         apart({"affine": np.diag([-1.0, 1, 1, 1]).tolist()})
     nibabel.save(nibabel.Nifti1Image(atlas[0], np.eye(4)), tmp_path / "flat.nii")
-    with pytest.raises(InputError, match="an atlas has three dimensions"):
+    with pytest.raises(InputError, match="is 5 x 6, the recording 5 x 6 x 1"):
         read_sets("flat.nii", tmp_path / "flat.nii")
 
 

@@ -1,102 +1,78 @@
-"""Brain recordings as files: what is read, and one sentence for what cannot be."""
+"""Brain recordings: files, masks, events, and the places of voxels."""
 
 import gzip
 import io
 import struct
+from dataclasses import replace
 
 import nibabel
 import numpy as np
 import pytest
 
 from appca.data import brain
-from appca.data.brain import Event, check_events, mask_of, read_events
+from appca.data.brain import Event, blocks, check_events, has_places, mask_of, side_by_side
+from appca.data.dataset import Dataset
 from appca.data.readers import read, read_many
 from appca.words import InputError
 from tests.data.file_makers import nifti
 
-SHAPE, VOLUMES = (5, 6, 4), 20
+VOLUMES = 20
 AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])
+OBLIQUE = np.array([[0, 0.2, -3, 40], [2, 0, 0.1, -9], [0, -2.5, 0.3, 7], [0, 0, 0, 1.0]])
+VALUES = (100 + np.random.default_rng(0).integers(0, 50, (5, 6, 4, VOLUMES))).astype(np.int16)
+MASK = np.zeros((5, 6, 4), dtype=np.uint8)
+MASK[1:4, 2:5, 1:3] = 1
+INSIDE = MASK.astype(bool)
+EVENTS = b"onset\tduration\n10\t6\n30\t6\n"
 
 
-def file(values: np.ndarray, **header) -> io.BytesIO:
-    return io.BytesIO(nifti(values, **header))
+def recording(values=VALUES, mask=MASK, events=None, **header) -> Dataset:
+    """Read a recording with a mask and events, if there are any."""
+    data = values if isinstance(values, bytes) else nifti(values, **header)
+    files = [] if mask is None else [("run_mask.nii", io.BytesIO(nifti(mask)))]
+    files += [] if events is None else [("e.tsv", io.BytesIO(events))]
+    return read_many([*files, ("run.nii", io.BytesIO(data))])
 
 
-@pytest.fixture
-def volumes() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return (100 + rng.integers(0, 50, (*SHAPE, VOLUMES))).astype(np.int16)
+def altered(place: int, *codes: int) -> bytes:
+    data = bytearray(nifti(VALUES))
+    data[place : place + len(codes)] = bytes(codes)
+    return bytes(data)
 
 
-@pytest.fixture
-def mask() -> np.ndarray:
-    inside = np.zeros(SHAPE, dtype=np.uint8)
-    inside[1:4, 2:5, 1:3] = 1
-    return inside
-
-
-def refusal(name: str, content: object, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        read(name, content, **options)
-    sentence = str(caught.value)
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-    return sentence
-
-
-def test_voxels_are_rows_and_volumes_columns_without_drift(volumes, mask):
-    dataset = read("run.nii", file(volumes), mask=file(mask))
-    inside = mask.astype(bool)
-    assert dataset.X.shape == (18, VOLUMES)
+def test_voxels_are_rows_and_volumes_columns_without_drift():
+    dataset = recording()
     assert dataset.ids[0] == "voxel-1-2-1"
     assert dataset.feature_names[:3] == ("0 s", "2 s", "4 s")
-    times = np.arange(VOLUMES)
-    expected = np.stack(
-        [
-            row - np.polyval(np.polyfit(times, row, 3), times)
-            for row in volumes[inside].astype(float)
-        ]
-    )
-    expected /= expected.std()
-    np.testing.assert_allclose(dataset.X, expected, atol=1e-4)
-    np.testing.assert_allclose(dataset.labels["mean signal"], volumes[inside].mean(axis=1))
-
-
-@pytest.mark.parametrize("axis", [3, 4])
-def test_a_side_of_one_more_makes_no_difference(volumes, mask, axis):
-    known = read("run.nii", file(volumes), mask=file(mask))
-    dataset = read("run.nii", file(np.expand_dims(volumes, axis)), mask=file(mask))
-    assert dataset.digest == known.digest
-
-
-def test_a_data_set_gives_the_recording_back(volumes, mask):
-    dataset = read("run.nii.gz", io.BytesIO(gzip.compress(nifti(volumes))), mask=file(mask))
-    recording = brain.of_dataset(dataset)
-    np.testing.assert_array_equal(recording.mask, mask.astype(bool))
-    np.testing.assert_allclose(recording.affine, AFFINE)
-    np.testing.assert_allclose(recording.series, dataset.X, atol=1e-5)  # cleaning twice is once
-    assert recording.repetition == 2.0
+    times, series = np.arange(VOLUMES), VALUES[INSIDE].astype(float)
+    expected = series - [np.polyval(np.polyfit(times, row, 3), times) for row in series]
+    np.testing.assert_allclose(dataset.X, expected / expected.std(), atol=1e-4)
+    np.testing.assert_allclose(dataset.labels["mean signal"], series.mean(axis=1))
+    for axis in (3, 4):
+        assert recording(np.expand_dims(VALUES, axis)).digest == dataset.digest
+    packed = io.BytesIO(gzip.compress(nifti(VALUES)))
+    same = read("run.nii.gz", packed, mask=io.BytesIO(nifti(MASK)))
+    assert same.digest == dataset.digest
+    assert np.argwhere(INSIDE).tolist() == brain.voxels_of(dataset).tolist()
+    np.testing.assert_allclose(dataset.provenance["affine"], AFFINE)
 
 
 @pytest.mark.parametrize(
     ("step", "unit", "seconds"),
     [(2.0, "sec", 2.0), (800.0, "msec", 0.8), (1500.0, "unknown", 1.5), (3.0, "unknown", 3.0)],
 )
-def test_the_time_of_a_volume_is_in_seconds_whatever_its_unit(volumes, mask, step, unit, seconds):
-    dataset = read("run.nii", file(volumes, step=step, unit=unit), mask=file(mask))
-    assert dataset.provenance["repetition"] == pytest.approx(seconds)
+def test_the_time_of_a_volume_is_in_seconds_whatever_its_unit(step, unit, seconds):
+    facts = recording(step=step, unit=unit).provenance
+    assert facts["repetition"] == pytest.approx(seconds)
 
 
 def test_without_a_mask_the_bright_middle_is_the_brain():
-    rng = np.random.default_rng(1)
-    values = rng.normal(20, 2, (16, 16, 12, VOLUMES))
+    values = np.random.default_rng(1).normal(20, 2, (16, 16, 12, VOLUMES))
     values[3:13, 3:13, 2:10] += 900
-    dataset = read("run.nii", file(values.astype(np.float32)))
-    found = brain.of_dataset(dataset).mask
-    bright = np.zeros(found.shape, dtype=bool)
-    bright[3:13, 3:13, 2:10] = True
-    assert (found & ~bright).sum() == 0
-    assert found.sum() > 0.6 * bright.sum()  # its rim is eaten away
+    found = brain.voxels_of(recording(values.astype(np.float32), None))
+    assert (found.min(axis=0) >= (3, 3, 2)).all()
+    assert (found.max(axis=0) < (13, 13, 10)).all()
+    assert len(found) > 0.6 * 10 * 10 * 8  # its rim is eroded
 
 
 def test_the_mask_is_the_largest_part_without_its_corners():
@@ -110,70 +86,65 @@ def test_the_mask_is_the_largest_part_without_its_corners():
     np.testing.assert_array_equal(mask_of(mean), steps <= 2)
 
 
-def test_voxels_that_never_change_or_are_no_number_are_left_out(volumes, mask):
-    values = volumes.astype(np.float32)
+def test_voxels_that_never_change_or_are_no_number_are_left_out():
+    values = VALUES.astype(np.float32)
     values[1, 2, 1] = 7
     values[2, 3, 1, 5] = np.nan
-    dataset = read("run.nii", file(values), mask=file(mask))
-    assert dataset.n_rows == 16
-    assert dataset.provenance["report"]["dropped"] == 2
+    dataset = recording(values)
+    assert (dataset.n_rows, dataset.provenance["report"]["dropped"]) == (16, 2)
 
 
-def test_bad_recordings_are_one_sentence(volumes, mask):
-    assert "is 3-dimensional (5 x 6 x 4)" in refusal("a.nii", file(volumes[..., 0]))
-    assert "holds 1 volume;" in refusal("a.nii", file(volumes[..., :1]))
-    assert "at least 16 volumes" in refusal("a.nii", file(volumes[..., :9]), mask=file(mask))
-    assert "cannot be read as a NIfTI file" in refusal("a.nii", io.BytesIO(b"no brain" * 90))
-    assert "is empty" in refusal("a.nii", io.BytesIO(b""))
-    assert "pixdim[4]" in refusal("a.nii", file(volumes, step=0.0))
-    broken = io.BytesIO(nifti(volumes)[:-500])
-    assert "is truncated" in refusal("a.nii", broken, mask=file(mask))
-    assert "give a mask, too" in refusal("a.nii", file(np.zeros_like(volumes)))
-    still = np.full_like(volumes, 3)
-    assert "nothing varies over time" in refusal("a.nii", file(still), mask=file(mask))
-
-
-def test_masks_that_do_not_fit_are_one_sentence(volumes, mask):
-    other = refusal("a.nii", file(volumes), mask=file(mask[:4]), mask_name="m.nii")
-    assert "The mask “m.nii” is 4 x 6 x 4, the recording 5 x 6 x 4" in other
-    assert "is zero everywhere" in refusal("a.nii", file(volumes), mask=file(0 * mask))
-
-
-def test_a_header_that_promises_too_much_is_refused_before_anything_is_made():
+def _large_header() -> bytes:
     header = nibabel.Nifti1Header()
     header.set_data_shape((2000, 2000, 2000, 500))
     header.set_zooms((3.0, 3.0, 3.0, 2.0))
     header["vox_offset"], header["magic"] = 352, b"n+1"
-    assert "would become" in refusal("a.nii", io.BytesIO(header.binaryblock + bytes(4)))
+    return header.binaryblock + bytes(4)
 
 
-@pytest.mark.parametrize("side", [0.0, np.nan, 1e-30, 1e30])
-def test_voxels_without_a_place_in_space_are_one_sentence(volumes, side):
-    data = bytearray(nifti(volumes))
-    struct.pack_into("<f", data, 280, side)  # srow_x
-    assert "affine" in refusal("a.nii", io.BytesIO(data))
+@pytest.mark.parametrize(
+    ("values", "mask", "words"),
+    [
+        (VALUES[..., 0], MASK, "is 3-dimensional (5 x 6 x 4)"),
+        (VALUES[..., :1], MASK, "(5 x 6 x 4 x 1); a recording over time has four dimensions"),
+        (VALUES[..., :9], MASK, "at least 16 volumes"),
+        (b"no brain" * 90, MASK, "cannot be read as a NIfTI file"),
+        (b"", None, "is empty"),
+        (nifti(VALUES, step=0.0), MASK, "pixdim[4]"),
+        (nifti(VALUES)[:-500], MASK, "is truncated"),
+        (np.zeros_like(VALUES), None, "give a mask, too"),
+        (np.full_like(VALUES, 3), MASK, "nothing varies over time"),
+        (VALUES, MASK[:4], "The mask “run_mask.nii” is 4 x 6 x 4, the recording 5 x 6 x 4"),
+        (VALUES, 0 * MASK, "is zero everywhere"),
+        (VALUES.astype(np.float32) * np.float32(1e35), MASK, "beyond 1e19"),
+        (_large_header(), None, "would become"),
+        *(
+            (altered(280, *struct.pack("<f", side)), None, "affine")
+            for side in (0.0, np.nan, 1e-30, 1e30)  # srow_x
+        ),
+    ],
+)
+def test_a_bad_recording_is_refused_in_one_sentence(values, mask, words):
+    with pytest.raises(InputError) as caught:
+        recording(values, mask)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
 
 
-def test_numbers_too_large_to_square_are_one_sentence(volumes, mask):
-    large = volumes.astype(np.float32) * np.float32(1e35)
-    assert "beyond 1e19" in refusal("a.nii", file(large), mask=file(mask))
-
-
-def test_what_a_header_has_wrong_and_nibabel_mends_is_not_printed(volumes, mask, capfd):
-    data = bytearray(nifti(volumes))
-    data[123] = 0xFF  # a unit that does not exist
-    data[254] = 0x77  # a code of the place that does not exist
-    assert read("a.nii", io.BytesIO(bytes(data)), mask=file(mask)).n_rows == 18
+@pytest.mark.parametrize("place", [123, 254])  # a unit, and a code of the place, that do not exist
+def test_a_header_that_nibabel_repairs_prints_nothing(place, capfd):
+    assert recording(altered(place, 0xFF if place == 123 else 0x77)).n_rows == 18
     assert capfd.readouterr().err == ""
 
 
-def test_events_are_read_from_tabs_or_commas():
-    tabs = io.BytesIO(b"onset\tduration\ttrial_type\n10\t16\tfaces\n40\t0\tplaces\n")
-    commas = io.BytesIO("\ufeffduration,onset\r\n16,10\r\n0,40\r\n".encode())
-    events = (Event(10.0, 16.0), Event(40.0, 0.0))
-    assert read_events("e.csv", commas) == events
-    assert read_events("e.tsv", tabs) == (Event(10.0, 16.0, "faces"), Event(40.0, 0.0, "places"))
-    assert brain.parsed("10+16 40+0") == events
+def test_events_come_with_a_recording_from_tabs_or_commas():
+    dataset = recording(events=EVENTS)
+    assert brain.events_of(dataset) == (Event(10.0, 6.0), Event(30.0, 6.0))
+    assert brain.parsed("10+6 30+6") == brain.events_of(dataset)
+    table = "\ufeffduration,onset,trial_type\r\n16,10,faces\r\n0,30,places\r\n".encode()
+    events = brain.events_of(recording(events=table))
+    assert events == (Event(10.0, 16.0, "faces"), Event(30.0, 0.0, "places"))
 
 
 @pytest.mark.parametrize(
@@ -184,57 +155,81 @@ def test_events_are_read_from_tabs_or_commas():
         ("onset\tduration\n1\tn/a\n", "Line 2 of “e.tsv”"),
         ("onset\tduration\n1\t-2\n", "not below 0"),
         ("onset\tduration\n1\n", "both must be numbers"),
+        ("onset\tduration\n1\t1\n40\t1\n", "1 of 2 events lie outside .* which lasts 40 s"),
     ],
 )
-def test_bad_events_are_one_sentence(text, words):
+def test_bad_events_are_refused_in_one_sentence(text, words):
     with pytest.raises(InputError, match=words):
-        read_events("e.tsv", io.BytesIO(text.encode()))
+        recording(events=text.encode())
 
 
-def test_events_beyond_the_end_are_one_sentence():
+def test_events_in_one_text_are_onset_and_duration_within_the_recording():
     check_events([Event(39.9, 5.0)], VOLUMES, 2.0)
-    with pytest.raises(InputError, match="1 of 2 events lie outside the recording, which lasts 40"):
-        check_events([Event(1.0, 1.0), Event(40.0, 1.0)], VOLUMES, 2.0)
-
-
-def test_a_recording_comes_with_its_mask_and_a_table_of_events(volumes, mask):
-    table = b"onset\tduration\n10\t6\n30\t6\n"
-    files = [
-        ("run_events.tsv", io.BytesIO(table)),
-        ("run.nii", file(volumes)),
-        ("run_mask.nii", file(mask)),
-    ]
-    dataset = read_many(files)
-    assert dataset.n_rows == 18
-    assert dataset.provenance["events"] == [
-        {"onset": 10.0, "duration": 6.0, "trial_type": ""},
-        {"onset": 30.0, "duration": 6.0, "trial_type": ""},
-    ]
-    with pytest.raises(InputError, match="lie outside the recording"):
-        read_many([("late.tsv", io.BytesIO(table.replace(b"30", b"99"))), *files[1:]])
-
-
-def test_settings_that_are_no_events_are_refused():
     with pytest.raises(InputError, match="onset\\+duration"):
         brain.parsed("10 to 16")
 
 
-def test_a_map_goes_out_where_its_voxels_were(mask):
-    inside = mask.astype(bool)
-    values = np.arange(1.0, inside.sum() + 1)
-    image = nibabel.Nifti1Image.from_bytes(
-        gzip.decompress(brain.nifti_bytes(inside, AFFINE, values))
-    )
+def test_events_of_one_type_with_less_than_a_volume_between_them_are_one_block():
+    events = [Event(10.0 + i, 0.5, "face") for i in range(4)]
+    other, late = Event(14.25, 1.0, "house"), Event(30.0, 2.0, "house")
+    assert blocks([late, *events[::-1], other], 2.0) == [Event(10.0, 3.5, "face"), other, late]
+    assert len(blocks(events, 0.05)) == 4
+    long, short = Event(0.0, 9.0, "a"), Event(1.0, 2.0, "a")
+    assert blocks([long, short], 2.0) == [long]
+
+
+def test_a_map_is_written_where_its_voxels_were():
+    values = np.arange(1.0, INSIDE.sum() + 1)
+    packed = brain.nifti_bytes(INSIDE, AFFINE, values)
+    image = nibabel.Nifti1Image.from_bytes(gzip.decompress(packed))
     np.testing.assert_allclose(image.affine, AFFINE)
-    np.testing.assert_allclose(image.get_fdata()[inside], values)
-    assert not image.get_fdata()[~inside].any()
+    np.testing.assert_allclose(image.get_fdata()[INSIDE], values)
+    assert not image.get_fdata()[~INSIDE].any()
 
 
-def test_a_recording_that_is_not_there_is_named(tmp_path, monkeypatch):
+def test_a_missing_recording_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    with pytest.raises(
-        InputError, match=r"bold\.nii\.gz and sub-02_task-oneback_run-1_events\.tsv"
+    for key, words in (
+        ("shared", r"bold\.nii\.gz and sub-02_task-oneback_run-1_events\.tsv"),
+        ("other", "There is no recording “other”"),
     ):
-        brain.load("shared")
-    with pytest.raises(InputError, match="There is no recording “other”"):
-        brain.load("other")
+        with pytest.raises(InputError, match=words):
+            brain.load(key)
+
+
+def placed(voxels: np.ndarray, affine: np.ndarray) -> Dataset:
+    ids = np.array(["voxel-{}-{}-{}".format(*voxel) for voxel in voxels])
+    facts = {"grid": [5, 7, 6], "affine": affine.tolist(), "repetition": 2.0}
+    return Dataset("r", np.random.default_rng(0).random((len(ids), 20)), ids, provenance=facts)
+
+
+@pytest.mark.parametrize("affine", [AFFINE, np.diag([2.0, 2.0, 2.0, 1.0]), OBLIQUE])
+def test_slices_are_horizontal_and_true_to_scale_and_do_not_overlap(affine):
+    voxels = np.argwhere(np.random.default_rng(1).random((5, 7, 6)) < 0.4)
+    places = side_by_side(placed(voxels, affine))
+    turn = affine[:3, :3].T
+    vertical = np.abs(turn[:, 2]).argmax()  # the index along which voxels go up
+    upwards = np.sign(turn[vertical, 2]) * voxels[:, vertical]
+    millimetres = voxels @ turn
+    corners = []
+    for height in np.unique(upwards):
+        own, world = places[upwards == height], millimetres[upwards == height]
+        apart, true = (np.linalg.norm(x[:, None] - x, axis=2) for x in (own, world))
+        np.testing.assert_allclose(apart, true, atol=0.1 * apart.max())
+        for axis in (0, 1):  # right is right, the front is at the top
+            assert np.corrcoef(own[:, axis], world[:, axis])[0, 1] > 0.98
+        low, high = own.min(axis=0), own.max(axis=0)
+        assert all((low > top).any() or (high < bottom).any() for bottom, top in corners)
+        for before, _ in corners[-1:]:
+            assert low[0] > before[0] or low[1] < before[1]  # right of it, or below
+        corners.append((low, high))
+    assert max(np.ptp(places, axis=0)) / min(np.ptp(places, axis=0)) < 2.5
+
+
+def test_rows_that_are_no_voxels_of_the_grid_are_refused_in_one_sentence():
+    for voxel in ((5, 0, 0), (0, 0, -1)):
+        with pytest.raises(InputError, match="not the voxels it says"):
+            side_by_side(placed(np.array([(0, 0, 0), voxel]), AFFINE))
+    data = placed(np.eye(3, dtype=int), AFFINE)
+    assert has_places(data)
+    assert not has_places(replace(data, provenance={"grid": [5, 7, 6]}))

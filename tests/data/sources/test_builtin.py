@@ -56,15 +56,16 @@ def test_an_unknown_set_is_refused_with_those_there_are():
     [
         ("digits", {"n": 5}, "has no options; got n"),
         ("coil20", {"views": 5}, "has the options classes, n, per_class, size; got views"),
-        ("coil20", {"size": 64}, "size must be 32 or 128; got 64"),
-        (
-            "coil20",
-            {"n": 1441},
-            "COIL-20 has 1,440 images, so n must be a whole number from 2 to 1",
-        ),
-        ("mnist", {"n": 1}, "n must be a whole number from 2 to 70,000; got 1"),
-        ("mnist", {"n": 70_001}, "got 70001"),
+        ("coil20", {"size": 64}, "size of COIL-20 must be 32 or 128; got 64"),
+        ("coil20", {"n": 1441}, "n of COIL-20 must be a whole number from 2 to 1,440; got 1441"),
+        ("mnist", {"n": 1}, "n of MNIST must be a whole number from 2 to 70,000; got 1"),
         ("mnist", {"n": "many"}, "got 'many'"),
+        ("mnist", {"n": 2.5}, "got 2.5"),
+        ("mnist", {"per_class": 0}, "per_class of MNIST must be a whole number from 1 to 6,313"),
+        ("mnist", {"classes": [1, 10]}, r"must be a list of some of 0, 1, .*; got \[1, 10\]"),
+        ("mnist", {"classes": []}, r"got \[\]"),
+        ("mnist", {"classes": 3}, "got 3"),
+        ("mnist", {"classes": "13"}, "got '13'"),
     ],
 )
 def test_options_without_meaning_are_refused_before_anything_is_fetched(key, options, words):
@@ -81,10 +82,3 @@ def test_files_are_looked_for_where_they_were_said_to_be(monkeypatch, tmp_path, 
     monkeypatch.delenv("APPCA_DATA")
     monkeypatch.delenv("APPCA_HOME")
     assert folder_of_files().parts[-2:] == ("appca", "data")
-
-
-def test_sources_offer_options_a_form_can_be_made_from():
-    for source in SOURCES.values():
-        for option in source.options:
-            assert option.help
-            assert option.choices or option.least is not None

@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import io
 import socket
 import struct
 
@@ -8,7 +9,7 @@ import pytest
 
 from appca.data import downloads
 from appca.data.downloads import fetch
-from appca.data.sources import load
+from appca.data.sources import load, receive
 from appca.words import InputError
 from tests.data.loopback import serving
 
@@ -37,7 +38,8 @@ def nowhere():
 
 
 def test_a_file_arrives_whole_and_alone(server, tmp_path):
-    path = fetch([server.url + "file"], tmp_path / "new" / "file", sha256=SHA)
+    path = tmp_path / "new" / "file"
+    fetch([server.url + "file"], path, sha256=SHA)
     assert path.read_bytes() == CONTENT
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
@@ -47,8 +49,8 @@ def test_a_line_that_breaks_leaves_nothing_and_the_next_mirror_is_asked(server, 
     with pytest.raises(InputError, match=r"the connection to .* failed"):
         fetch([server.url + "file"], tmp_path / "file")
     assert list(tmp_path.iterdir()) == []
-    path = fetch([server.url + "file"] * 2, tmp_path / "file", sha256=SHA)
-    assert path.read_bytes() == CONTENT
+    fetch([server.url + "file"] * 2, tmp_path / "file", sha256=SHA)
+    assert (tmp_path / "file").read_bytes() == CONTENT
 
 
 def test_a_wrong_checksum_is_named_and_leaves_nothing(server, tmp_path):
@@ -60,7 +62,8 @@ def test_a_wrong_checksum_is_named_and_leaves_nothing(server, tmp_path):
 def test_the_next_mirror_is_asked_when_one_refuses(server, nowhere, tmp_path):
     server.status = [404, 503]
     urls = [server.url + "file", nowhere + "file", server.url + "file", server.url + "file"]
-    assert fetch(urls, tmp_path / "file", sha256=SHA).read_bytes() == CONTENT
+    fetch(urls, tmp_path / "file", sha256=SHA)
+    assert (tmp_path / "file").read_bytes() == CONTENT
     assert len(server.requests) == 3
 
 
@@ -82,21 +85,14 @@ def idx(array):
 def little_mnist(monkeypatch):
     """MNIST with 30 + 10 digits, served on loopback in place of its mirrors."""
     rng = np.random.default_rng(0)
-    published, content, arrays = {}, {}, {}
-    for part, count in (("train", 30), ("test", 10)):
-        stem = {"train": "train", "test": "t10k"}[part]
-        arrays[part] = (
-            rng.integers(256, size=(count, 28, 28), dtype=np.uint8),
-            rng.integers(10, size=count, dtype=np.uint8),
-        )
-        files = []
+    content, arrays = {}, {}
+    for part, stem, count in (("train", "train", 30), ("test", "t10k", 10)):
+        images = rng.integers(256, size=(count, 28, 28), dtype=np.uint8)
+        arrays[part] = (images, rng.integers(3, size=count, dtype=np.uint8))
         for kind, array in zip(("images-idx3", "labels-idx1"), arrays[part], strict=True):
-            name, data = f"{stem}-{kind}-ubyte.gz", gzip.compress(idx(array))
-            content[name] = data
-            files.append(downloads.Published(name, len(data), hashlib.sha256(data).hexdigest()))
-        published[part] = tuple(files)
-    monkeypatch.setattr(downloads, "FILES", published)
-    monkeypatch.setattr(downloads, "COUNTS", {"train": 30, "test": 10})
+            content[f"{stem}-{kind}-ubyte.gz"] = gzip.compress(idx(array))
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+    monkeypatch.setattr(downloads, "MNIST", digests)
     with serving(content) as files:
         monkeypatch.setattr(downloads, "MIRRORS", (files.url,))
         yield files, arrays
@@ -110,9 +106,7 @@ def test_mnist_is_fetched_once_and_keeps_row_image_label_and_id_together(
     load("mnist", n=40, data_folder=tmp_path, progress=lambda *pair: seen.append(pair))
     dataset = load("mnist", n=40, data_folder=tmp_path)
     assert len(server.requests) == 4
-    done = [pair[0] for pair in seen]
-    assert done == sorted(done)
-    assert seen[-1] == (sum(map(len, server.content.values())),) * 2
+    assert {(len(data), len(data)) for data in server.content.values()} <= set(seen)
     shuffled = dataset.take(np.random.default_rng(seed).permutation(40))
     for row in range(40):
         part, number = shuffled.ids[row].split("-")
@@ -122,22 +116,48 @@ def test_mnist_is_fetched_once_and_keeps_row_image_label_and_id_together(
         assert shuffled.labels["part"][row] == part
 
 
-def test_without_a_network_mnist_says_which_files_to_put_where(nowhere, tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "MIRRORS", (nowhere,))
-    with pytest.raises(InputError) as caught:
-        load("mnist", data_folder=tmp_path)
-    text = str(caught.value)
-    for name in ("train-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"):
-        assert name in text
-    assert str(tmp_path / "mnist") in text
-    assert "drop them onto the Data page" in text
-    assert text.count("\n") == 0
+@pytest.mark.parametrize(
+    ("options", "chosen", "name"),
+    [
+        ({"n": 35}, lambda digit: np.arange(35), "35 digits"),
+        ({"classes": [2, "0"]}, lambda digit: np.flatnonzero(digit != 1), "of digits 2, 0"),
+        ({"classes": [1], "n": 3}, lambda digit: np.flatnonzero(digit == 1)[:3], "3 of digits 1"),
+        (
+            {"per_class": 2, "n": 3},
+            lambda digit: np.sort([i for d in range(3) for i in np.flatnonzero(digit == d)[:2]]),
+            "digits, 2 each",
+        ),
+    ],
+)
+def test_chosen_digits_come_in_file_order(little_mnist, tmp_path, options, chosen, name):
+    digit = np.concatenate([labels for _, labels in little_mnist[1].values()])
+    dataset = load("mnist", data_folder=tmp_path, **options)
+    ids = [f"train-{row}" if row < 30 else f"test-{row - 30}" for row in chosen(digit)]
+    assert dataset.ids.tolist() == ids
+    assert dataset.name.endswith(name)
+    classes = {"classes": list(map(str, options["classes"]))} if "classes" in options else {}
+    usual = {"n": 10_000, "per_class": None, "classes": None}
+    assert dataset.provenance["options"] == usual | options | classes
 
 
-def test_without_a_network_coil_20_says_which_file_to_put_where(nowhere, tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "URLS", (nowhere,))
-    with pytest.raises(InputError, match=r"coil-20-proc\.zip into .*coil20, or drop it onto"):
-        load("coil20", data_folder=tmp_path)
+@pytest.mark.parametrize(
+    ("key", "mirrors", "words"),
+    [
+        (
+            "mnist",
+            "MIRRORS",
+            r"train-images-idx3-ubyte\.gz.*t10k-labels-idx1-ubyte\.gz into .*mnist, or drop them",
+        ),
+        ("coil20", "URLS", r"coil-20-proc\.zip into .*coil20, or drop it onto the Data page"),
+    ],
+)
+def test_without_a_network_the_sentence_says_which_files_to_put_where(
+    key, mirrors, words, nowhere, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(downloads, mirrors, (nowhere,))
+    with pytest.raises(InputError, match=words) as caught:
+        load(key, data_folder=tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkeypatch):
@@ -146,3 +166,20 @@ def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkey
         with pytest.raises(InputError, match=r"coil-20-proc\.zip is damaged"):
             load("coil20", data_folder=tmp_path)
     assert list((tmp_path / "coil20").iterdir()) == []
+
+
+def test_a_dropped_file_is_kept_where_the_loader_looks_if_it_is_the_published_one(
+    little_mnist, tmp_path
+):
+    server, _ = little_mnist
+    for name, data in server.content.items():
+        with pytest.raises(InputError, match=f"“{name}” is not the published file"):
+            receive(name, io.BytesIO(data[:-1]), tmp_path)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file() and name in path.name]
+        assert receive(name, io.BytesIO(data), tmp_path) == "mnist"
+    assert load("mnist", n=9, data_folder=tmp_path).n_rows == 9
+    assert server.requests == []
+    with pytest.raises(InputError, match=f"“{downloads.ZIP}” is not the published file"):
+        receive(downloads.ZIP, io.BytesIO(b"something else"), tmp_path)
+    assert receive("other.csv", io.BytesIO(b"a,b"), tmp_path) is None
+    assert not list(tmp_path.rglob(".*"))
