@@ -27,12 +27,11 @@ from appca.data.files import (
     plain_file,
 )
 from appca.data.readers.images import Entry, ImageOptions, dataset_of
-from appca.data.readers.intake import EXACT, FileReport, converted
+from appca.data.readers.intake import EXACT, FileReport, as_list, convert
 from appca.data.readers.roles import (
     FEW,
     ImageShape,
     Table,
-    TableOptions,
     build,
     check_columns,
     unique,
@@ -186,8 +185,8 @@ def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS
     if pictured is not None and not options.roles:
         images = ImageOptions(options.size, options.colour)
         return read_pictures(name, parts.table, pictured, images, limits, _cells)
-    common = TableOptions.of(options)
-    dataset = build(name, _table(name, parts, common.na_values, limits), common, limits)
+    none = as_list(options.na_values)
+    dataset = build(name, _table(name, parts, none, limits), options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -298,7 +297,6 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
         "renamed": [new for new, was in zip(titles, old, strict=True) if new != was]
     }
     kinds: dict[str, str] = {}
-    notes: dict[str, str] = {}
     plain = [
         _is(kind, _NUMBER) and not _is_exact(table.column(j))
         for j, kind in enumerate(table.schema.types)
@@ -317,7 +315,8 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
                 if block is None:
                     values, kind = _cells(column), _kind(column.type)
                     if table.column_names[j] in parts.texts:
-                        values = converted(values, title, none, report, notes)
+                        values, why = convert(values, title, report, none)
+                        kinds |= {title: why} if why else {}
                     elif kind:
                         kinds[title] = kind
                     block = pd.DataFrame({title: values}, copy=False)
@@ -330,7 +329,7 @@ def _table(name: str, parts: Parts, none: Sequence[str], limits: ReadLimits) -> 
         raise InputError(msg) from error
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
     frame.columns = unique(list(frame.columns))
-    return Table(frame, [True] * len(frame.columns), report, notes, kinds)
+    return Table(frame, [True] * len(frame.columns), report, kinds)
 
 
 def _is_exact(values: "pa.ChunkedArray") -> bool:

@@ -16,7 +16,7 @@ from appca.data.dataset import Dataset
 from appca.data.files import LIMITS, File, Reader, ReadLimits, check_matrix, file_bytes
 from appca.data.readers import intake
 from appca.data.readers.intake import FileReport, as_list, bare
-from appca.data.readers.roles import ImageShape, Table, TableOptions, build, check_columns, unique
+from appca.data.readers.roles import ImageShape, Table, build, check_columns, unique
 from appca.words import InputError, counted, shortened, unknown
 
 if TYPE_CHECKING:
@@ -118,14 +118,14 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
     Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
     after some were dropped.
     """
-    return build(name, table_of(name, file, options, limits), TableOptions.of(options), limits)
+    return build(name, table_of(name, file, options, limits), options, limits)
 
 
 def read_sheet(
     name: str, file: File, options: SheetOptions, limits: ReadLimits = LIMITS
 ) -> Dataset:
     """Read a sheet of an Excel or OpenDocument file as the same cells in a text table."""
-    return build(name, sheet_of(name, file, options, limits), TableOptions.of(options), limits)
+    return build(name, sheet_of(name, file, options, limits), options, limits)
 
 
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
@@ -308,7 +308,7 @@ def _commented_header(
     cells = next((row.cells for row in records(last.encode(), separator)), [])
     names = [bare(cell) for cell in cells]
     distinct = len(set(names)) == len(names) == width > 1
-    are_words = all(names) and not any(map(intake.is_number, names))
+    are_words = all(names) and not any(intake.number_in(name, ".") for name in names)
     return [Record(lines_above, 0, 0, cells)] if distinct and are_words else []
 
 
@@ -580,7 +580,7 @@ def _closing(text: bytes, odd: list[Record], width: int) -> int:
     """Return where the notes below a table begin: lines of few cells, of words, up to its end."""
     end = len(text)
     for row in reversed(odd):
-        is_note = 2 * row.n_filled <= width and not intake.is_number(row.cells[0])
+        is_note = 2 * row.n_filled <= width and not intake.number_in(row.cells[0], ".")
         if text[row.stop : end].strip() or not (is_note or _no_data(text, row)):
             break
         end = row.start
@@ -696,7 +696,8 @@ def _table(
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
     notes: dict[str, str] = {}
     for j in np.flatnonzero(is_text).tolist():
-        frame[j] = intake.converted(frame[j], names[j], none, report, notes)
+        frame[j], why = intake.convert(frame[j], names[j], report, none)
+        notes |= {names[j]: why} if why else {}
     frame.columns = names
     return Table(frame, [bool(title) for title in layout.names], report, notes)
 
@@ -757,7 +758,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     if unread and not sheets:
         raise InputError(damaged)
     numbers = {
-        title: sum(intake.is_number(cell) for row in rows for cell in row.cells)
+        title: sum(bool(intake.number_in(cell, ".")) for row in rows for cell in row.cells)
         for title, rows in sheets.items()
     }
     chosen = options.sheet
