@@ -169,15 +169,19 @@ def _built(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset
 
 
 def names_beside(
-    table: Table, limits: ReadLimits
+    table: Table, limits: ReadLimits, *, all_words: bool = True
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
-    """Return the names and the labels of rows by a table that lies beside them: no features."""
+    """Return the names and the labels of rows by a table that lies beside them: no features.
+
+    Columns of words are labels, all or those of few. The table's report gets what is not used.
+    """
     columns = describe(table)
-    roles, _ = guess_roles(columns, len(table.frame), {})
+    roles, left_out = guess_roles(columns, len(table.frame), {})
     for each in columns:
-        if roles[each.name] == "feature" or (each.kind == "text" and roles[each.name] == "ignored"):
-            roles[each.name] = "label"
-    return _ids_and_labels(table.frame, roles, {}, limits)
+        if roles[each.name] == "feature" or (all_words and each.kind == "text"):
+            roles[each.name] = "label" if roles[each.name] != "id" else "id"
+    table.report["unused"] = {key: why for key, why in left_out.items() if roles[key] == "ignored"}
+    return _ids_and_labels(table.frame, roles, table.report, limits)
 
 
 def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
