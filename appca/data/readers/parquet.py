@@ -3,12 +3,10 @@
 import base64
 import json
 import math
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
@@ -39,12 +37,10 @@ from appca.data.readers.roles import (
 from appca.words import InputError, shortened
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 _MOST_ABOUT = 1 << 22  # bytes of what Hugging Face says of the columns
-_NO_TIME = re.compile(r"( 00:00:00)?\.0+$")  # of a date written as a point in time
-_MOST_PARTS = 1_000_000  # columns times row groups
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
 _MOST_NESTED = 3  # structs in structs
 _MOSTLY = 0.9  # share of lists of one length from which the others are gaps
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
@@ -118,14 +114,14 @@ def _pictures(
     dataset = dataset_of(name, entries, how, limits)
     about = (table.schema.metadata or {}).get(b"huggingface", b"")
     rest = table.drop_columns([column])
-    with suppress(
-        ValueError, AttributeError, TypeError, KeyError, RecursionError, pa.ArrowException
-    ):
-        for key, said in json.loads(about[:_MOST_ABOUT])["info"]["features"].items():
-            if isinstance(said.get("names"), list) and key in rest.column_names:
-                codes = compute.if_else(compute.less(rest[key], 0), None, rest[key])  # -1: unknown
-                names = compute.take(pa.array(said["names"], pa.string()), codes)
-                rest = rest.set_column(rest.column_names.index(key), key, names.dictionary_encode())
+    features: dict[str, Any] = {}
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        features = dict(json.loads(about[:_MOST_ABOUT])["info"]["features"])
+    for key, said in features.items():
+        with suppress(ValueError, KeyError, TypeError, pa.ArrowException):  # other than classes
+            codes = compute.if_else(compute.less(rest[key], 0), None, rest[key])  # -1: unknown
+            names = compute.take(pa.array(said["names"], pa.string()), codes)
+            rest = rest.set_column(rest.column_names.index(key), key, names.dictionary_encode())
     beside = _table(name, rest, set(), (), limits)
     ids, labels = names_beside(beside, limits, all_words=False)
     dataset.provenance["report"] |= {"unused": beside.report["unused"], "array": column}
@@ -207,9 +203,6 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
     check_columns(name, metadata.num_columns, limits)
     check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    if len(groups) * metadata.num_columns > _MOST_PARTS:
-        msg = f"“{name}” is cut into {len(groups):,} row groups; write it with fewer."
-        raise InputError(msg)
     unpacked = sum(group.total_byte_size for group in groups)
     if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here, so else it is left out
         chunks = (group.column(j) for group in groups for j in range(group.num_columns))
@@ -225,11 +218,13 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
 def _table(
     name: str, table: "pa.Table", texts: set[str], none: Sequence[str], limits: ReadLimits
 ) -> Table:
-    """Return the columns as numbers or texts, by their declared types."""
+    """Return the columns as numbers or texts, by their declared types.
+
+    Texts are objects that share their memory; bytes that are no UTF-8 are shown as such.
+    """
     import pandas as pd
     import pyarrow as pa
 
-    table = table.replace_schema_metadata(None)  # else pandas makes an index of some columns
     for _ in range(_MOST_NESTED):
         if any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
@@ -238,42 +233,30 @@ def _table(
     renamed = [new for new, was in zip(titles, old, strict=True) if new != was]
     report: FileReport = {"renamed": renamed}
     said: dict[str, str] = {}
-    frames = [pd.DataFrame(index=range(len(table)))]
-
-    def is_plain(j: int) -> bool:
-        column = table.column(j)
-        return _is(column.type, _NUMBER) and not _is_exact(column)
-
+    parts: list[tuple[str, pa.ChunkedArray]] = []
     try:
-        for plain, group in groupby(range(len(titles)), is_plain):
-            places = [*group]
-            if plain:  # numbers at once: there may be very many columns
-                part = table.select(places).rename_columns([titles[j] for j in places])
-                frames.append(part.to_pandas())
-            for j in () if plain else places:
-                block, said[titles[j]] = _cells(name, titles[j], table.column(j), report, limits)
-                if table.column_names[j] in texts:
-                    block[titles[j]], why = convert(block[titles[j]], titles[j], report, none)
-                    said[titles[j]] = why
-                frames.append(block)
-            check_columns(name, sum(len(frame.columns) for frame in frames), limits)
+        for key, title, column in zip(table.column_names, titles, table.columns, strict=True):
+            places = _places(name, title, column, report, limits)
+            plain, kind = _plain(column) if places is None else (column, "")
+            if kind or key not in texts:
+                said[title] = kind
+            parts += [(title, plain)] if places is None else places
+            check_columns(name, len(parts), limits)
+        names = unique([title for title, _ in parts])
+        frame = pa.table([column for _, column in parts], names).to_pandas()
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
         reason = shortened(str(error), 100)
         msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
         raise InputError(msg) from error
-    frame = frames[1] if len(frames) == 2 else pd.concat(frames, axis=1)
-    frame.columns = unique(list(frame.columns))
-    return Table(frame, [True] * len(frame.columns), report, said)
-
-
-def _is_exact(values: "pa.ChunkedArray") -> bool:
-    """Whether whole numbers with gaps would lose digits as reals."""
-    from pyarrow import compute
-
-    if not (values.null_count and _is(values.type, "integer")):
-        return False
-    ends = compute.min_max(values).as_py()
-    return bool(max(abs(end or 0) for end in ends.values()) >= EXACT)
+    for key in frame.columns[frame.dtypes == "category"]:
+        words = [
+            text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+            for text in frame[key].cat.categories
+        ]
+        cells = pd.Series(np.array([*words, None], object)[frame[key].cat.codes], dtype=object)
+        frame[key], why = convert(cells, key, report, none) if key not in said else (cells, "")
+        said[key] = why or said.get(key, "")
+    return Table(frame, [True] * len(names), report, said)
 
 
 def _is(kind: "pa.DataType", names: str) -> bool:
@@ -285,52 +268,38 @@ def _is(kind: "pa.DataType", names: str) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names.split())
 
 
-def _cells(
-    name: str, title: str, values: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
-) -> "tuple[pd.DataFrame, str]":
-    """Return a column that is no plain numbers as columns, and its kind if that is declared.
-
-    Texts are objects that share their memory; bytes that are no UTF-8 are shown as such.
-    """
-    import pandas as pd
+def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
+    """Return a column as numbers or as texts, each written once, and its kind if declared."""
     import pyarrow as pa
+    from pyarrow import compute
 
-    kind = values.type
-    said = "date" if _is(kind, "temporal") else "list" if _is(kind, _NESTED) else ""
-    cells: Any
-    if said == "list":
-        block = _places(name, title, values, report, limits)
-        if block is not None:
-            return block, ""
-        cells = [[]] * len(values)
-    elif _is(kind, "fixed_size_binary dictionary"):
-        is_binary = _is(kind, "fixed_size_binary")
-        coded = values.cast(pa.binary()).dictionary_encode() if is_binary else values
-        series = coded.to_pandas().cat
-        words = [
-            text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-            for text in series.categories
-        ]
-        cells = [words[code] if code >= 0 else None for code in series.codes]
-    elif said == "date":
-        texts = values.cast(pa.string()).to_pylist()
-        cells = [text if text is None else _NO_TIME.sub("", text) for text in texts]
+    kind, said = column.type, ""
+    ends = {"min": 0, "max": 0}
+    if column.null_count and _is(kind, "integer"):
+        ends = compute.min_max(column).as_py()
+    if max(abs(end or 0) for end in ends.values()) >= EXACT:  # with gaps these would be reals
+        column = column.cast(pa.string())
+    elif _is(kind, _NESTED):
+        column, said = pa.nulls(len(column)), "list"
+    elif _is(kind, "temporal"):
+        column, said = compute.replace_substring_regex(column.cast(pa.string()), *_NO_TIME), "date"
+    elif _is(kind, "boolean"):
+        column = compute.if_else(column, "True", "False")
     elif _is(kind, "decimal"):
-        return values.cast(pa.float64()).to_pandas().to_frame(title), ""
-    else:
-        cells = (values.cast(pa.string()) if _is(kind, "integer") else values).to_pylist()
-    return pd.DataFrame({title: pd.Series(cells, dtype=object)}), said
+        column = column.cast(pa.float64())
+    elif _is(kind, "fixed_size_binary"):
+        column = column.cast(pa.binary())
+    return column.dictionary_encode() if _is(column.type, _TEXT) else column, said
 
 
 def _places(
     name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
-) -> "pd.DataFrame | None":
+) -> "list[tuple[str, pa.Array]] | None":
     """Return lists of numbers as columns title[0], title[1], ...; None of anything else.
 
     They may hold lists themselves. Rows whose list is missing or of another length than most are
     gaps; the report receives how many there are.
     """
-    import pandas as pd
     import pyarrow as pa
     from pyarrow import compute
 
@@ -358,7 +327,7 @@ def _places(
         filled, block = block, np.full((len(column), math.prod(shape)), np.nan)
         block[rows] = filled
     names = ["".join(f"[{i}]" for i in place) for place in np.ndindex(*shape)]
-    return pd.DataFrame(block, columns=[title + name for name in names])
+    return [(title + name, pa.array(block[:, j])) for j, name in enumerate(names)]
 
 
 READER = Reader(ParquetOptions, None, read_many)

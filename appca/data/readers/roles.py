@@ -178,8 +178,9 @@ def names_beside(
     columns = describe(table)
     roles, left_out = guess_roles(columns, len(table.frame), {})
     for each in columns:
-        if roles[each.name] == "feature" or (all_words and each.kind == "text"):
-            roles[each.name] = "label" if roles[each.name] != "id" else "id"
+        words = all_words and each.kind == "text" and roles[each.name] == "ignored"
+        if words or roles[each.name] == "feature":
+            roles[each.name] = "label"
     table.report["unused"] = {key: why for key, why in left_out.items() if roles[key] == "ignored"}
     return _ids_and_labels(table.frame, roles, table.report, limits)
 
