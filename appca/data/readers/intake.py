@@ -1,8 +1,9 @@
 """One idea of numbers, gaps and text for all tables, and the checks on every matrix."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ _PLAIN = {
     for mark in ".,"
 }
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
-_WHOLE, _LONGEST_WHOLE = re.compile(r"[+-]?\d+"), 20
+_WHOLE = re.compile(r"[+-]?\d+")
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
@@ -64,15 +65,15 @@ def bare(cell: str) -> str:
     return cell.strip(_ENDS)
 
 
-def is_number(cell: str, decimal: str = ".") -> bool:
-    """Whether a cell is a number, with whatever sign, grouping or unit."""
-    return _NUMBER[decimal].fullmatch(bare(cell).translate(_SIGNS)) is not None
+def number_in(cell: str, mark: str) -> re.Match[str] | None:
+    """Return the parts of a number with a decimal sign, with whatever sign, grouping or unit."""
+    return _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS))
 
 
 def real(cell: str) -> float:
     """Return the number in a cell, with the first decimal sign that makes it one, or NaN."""
     for mark in ".,":
-        if match := _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS)):
+        if match := number_in(cell, mark):
             return _value(match, mark)
     return np.nan
 
@@ -84,141 +85,120 @@ def is_plain(cell: str, decimal: str) -> bool:
 
 def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
     """Return the decimal sign of cells, and whether it is in doubt: all marks are as in 1.234."""
-    votes = {".": 0, ",": 0}
-    either = 0
-    for cell in cells:
-        if "." in cell or "," in cell:
-            fits = [mark for mark in ".," if is_number(cell, mark)]
-            either += len(fits) == 2
-            if len(fits) == 1:
-                votes[fits[0]] += 1
-    return "," if votes[","] > votes["."] else ".", either > 0 and not any(votes.values())
-
-
-class Converted(NamedTuple):
-    """A column of cells as numbers or as text, and what is to be said of it."""
-
-    values: "np.ndarray | pd.Series[Any]"  # (N,) numbers, or texts and None as objects
-    odd: Mapping[str, int] = MappingProxyType(
-        {}
-    )  # cells among the numbers that are none, with how often
-    unit: str = ""
-    decimal: str = ""  # of numbers that were not plain
-    note: str = ""  # why numbers are read as text
+    fits = [
+        "".join(mark for mark in ".," if number_in(cell, mark))
+        for cell in cells
+        if "." in cell or "," in cell
+    ]
+    votes = Counter(fits)
+    in_doubt = votes[".,"] > 0 and not votes["."] and not votes[","]
+    return "," if votes[","] > votes["."] else ".", in_doubt
 
 
 def convert(
     column: "pd.Series[Any]",
-    decimal: str,
+    name: str,
+    report: FileReport,
     na_values: Sequence[str] = (),
     *,
     is_chosen: bool = False,
-) -> Converted:
+) -> "tuple[pd.Series[Any], str]":
     """Read a column of texts: numbers where at least 90% of the cells that are there are numbers.
 
     Half is enough for a column that a person has chosen as numbers, and codes are numbers then.
 
-    The decimal sign is `decimal` unless the column makes sense with the other one only. Whole
+    The decimal sign is the report's unless the column makes sense with the other one only. Whole
     numbers beyond 2^53 stay exact, as whole numbers or as text. Digits with leading zeros, and
     codes such as 1E5 among digits, are text.
+
+    Returns numbers, or texts with None in the gaps, and why numbers among the texts are none. The
+    report receives ``not_numbers`` (cells that are none, with how often), ``units``, and the
+    ``decimals`` that are not the file's.
     """
     import pandas as pd
 
     codes, raw = pd.factorize(column.astype(object), use_na_sentinel=True)
-    texts = [bare(text if isinstance(text, str) else str(text)) for text in raw.tolist()]
-    none = set(na_values)
-    texts = ["" if text in none else text for text in texts]
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    some = range(0, len(texts), max(1, len(texts) // _LOOKED_AT))
-    looked_at = [texts[i].translate(_SIGNS) for i in some]
-    hits = {mark: sum(map(bool, map(_NUMBER[mark].fullmatch, looked_at))) for mark in ".,"}
-    other = "," if decimal == "." else "."
-    mark = other if hits[other] > hits[decimal] else decimal
-    filled = sum(text.lower() not in GAPS for text in looked_at)
-    numbers: Converted | None = None
-    note = ""
-    if filled and hits[mark] >= _MANY_NUMBERS * filled:
-        numbers, note = _numbers(_Distinct(texts, counts, codes), mark, none, is_chosen)
-    if numbers is not None:
-        return numbers
-    if not any(texts):
-        return Converted(np.full(len(column), np.nan))
-    words = np.array([*(text or None for text in texts), None], object)
-    return Converted(pd.Series(words[codes], index=column.index, dtype=object), note=note)
-
-
-def converted(
-    column: "pd.Series[Any]",
-    name: str,
-    na_values: Sequence[str],
-    report: FileReport,
-    notes: dict[str, str],
-) -> "pd.Series[Any]":
-    """Read a column of texts as `convert`; the report and notes receive what there is to say."""
-    import pandas as pd
-
+    texts = [bare(str(text)) for text in raw.tolist()]
+    texts = ["" if text in na_values else text for text in texts] if na_values else texts
     decimal = report.get("decimal", ".")
-    read = convert(column, decimal, na_values)
-    other = "" if read.decimal == decimal else read.decimal
-    facts = {"not_numbers": read.odd, "units": read.unit, "decimals": other}
-    for key, value in facts.items():
-        if value:
-            report.setdefault(key, {})[name] = value
-    if read.note:
-        notes[name] = read.note
-    return pd.Series(read.values, index=column.index)
+    some = texts[:: max(1, len(texts) // _LOOKED_AT)]
+    hits = {mark: sum(bool(number_in(text, mark)) for text in some) for mark in ".,"}
+    mark = max(".,", key=lambda mark: (hits[mark], mark == decimal))
+    n_filled = sum(text.lower() not in GAPS for text in some)
+    values: np.ndarray | str = ""
+    if n_filled and hits[mark] >= _MANY_NUMBERS * n_filled:
+        said: dict[str, Any] = {}
+        values = _numbers(_Distinct(texts, codes), mark, na_values, said, is_chosen=is_chosen)
+        if isinstance(values, np.ndarray):
+            said["decimals"] = mark if said.get("decimals") and mark != decimal else ""
+            for key, value in said.items():
+                if value:
+                    report.setdefault(key, {})[name] = value
+    elif not any(texts):
+        values = np.full(len(column), np.nan)
+    if isinstance(values, np.ndarray):
+        return pd.Series(values, index=column.index), ""
+    words = np.array([*(text or None for text in texts), None], object)
+    return pd.Series(words[codes], index=column.index, dtype=object), values
 
 
 class _Distinct(NamedTuple):
     """The distinct cells of a column."""
 
     texts: list[str]
-    counts: np.ndarray  # how often each occurs
     codes: np.ndarray  # (N,) place of each row's cell; -1 where there is none
 
 
 def _numbers(
-    cells: _Distinct, mark: str, none: set[str], is_chosen: bool
-) -> tuple[Converted | None, str]:
-    """Return the column as numbers; None, and why, where it is text."""
-    texts, counts, codes = cells
-    parsed = [_NUMBER[mark].fullmatch(text.translate(_SIGNS)) for text in texts]
+    cells: _Distinct,
+    mark: str,
+    none: Sequence[str],
+    said: dict[str, Any],
+    *,
+    is_chosen: bool,
+) -> np.ndarray | str:
+    """Return the column as numbers, of which there is something to be said; or why it is text."""
+    texts, codes = cells
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    matches = [number_in(text, mark) for text in texts]
     gaps = np.array([text.lower() in GAPS for text in texts])
-    hit = np.array([match is not None for match in parsed]) & ~gaps
-    n_numbers, n_cells = int(counts[hit].sum()), int(counts[~gaps].sum())
-    if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * n_cells:
-        others = [texts[i] for i in np.flatnonzero(~hit & ~gaps).tolist()]
+    hit = np.array([match is not None for match in matches]) & ~gaps
+    n_numbers = counts[hit].sum()
+    if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * counts[~gaps].sum():
+        others = [texts[i] for i in np.flatnonzero(~hit & ~gaps)]
         what = "limits" if all(text[0] in "<>≤≥~" for text in others) else "words"
-        return None, f"numbers and {what} such as “{shortened(others[0], 20)}”"
-    matches = [(i, match) for i, match in enumerate(parsed) if match is not None and hit[i]]
-    if not is_chosen and _are_codes([texts[i] for i, _ in matches]):
-        return None, ""
-    units: dict[str, int] = {}
-    for i, match in matches:
-        unit = (match["unit"] or match["money"] or "").strip(" .")
-        units[unit] = units.get(unit, 0) + int(counts[i])
+        return f"numbers and {what} such as “{shortened(others[0], 20)}”"
+    numbers = [text for text, is_hit in zip(texts, hit, strict=True) if is_hit]
+    coded = [text for text in numbers if _CODE.fullmatch(text)]
+    is_code = any(text[0] == "0" for text in coded) or (coded and len(set(map(len, numbers))) == 1)
+    if is_code and not is_chosen and all(t.isdigit() or _CODE.fullmatch(t) for t in numbers):
+        return ""
+    units: Counter[str] = Counter()
+    reals = np.full(len(texts) + 1, np.nan)  # the last one is that of cells that are missing
+    for i in np.flatnonzero(hit).tolist():
+        match = matches[i]
+        assert match is not None
+        units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
+        reals[i] = _value(match, mark)
     unit = max(units, key=lambda unit: (units[unit], unit))
     if units[unit] < _MOSTLY * n_numbers or units.keys() - {"", unit}:
-        named = [name or "none" for name in units][:3]
-        return None, f"numbers of different units: {', '.join(named)}"
-    reals = np.full(len(texts), np.nan)
-    for i, match in matches:
-        reals[i] = _value(match, mark)
+        return f"numbers of different units: {', '.join([name or 'none' for name in units][:3])}"
     reals[np.isin(reals, plain_numbers(none))] = np.nan
-    values: np.ndarray | None = np.append(reals, np.nan)[codes]
-    complete = bool(hit.all()) and not (codes < 0).any()
-    large = not is_chosen and bool((np.abs(reals[hit]) >= EXACT).any())
-    if (complete or large) and all(_WHOLE.fullmatch(texts[i]) for i, _ in matches):
-        whole = _whole(texts, codes) if complete else None
-        values = whole if large or whole is not None else values
-    if values is None:
-        return None, "whole numbers of more than 15 digits"
+    is_complete = hit.all() and not (codes < 0).any()
+    is_large = not is_chosen and (np.abs(reals) >= EXACT).any()
+    if (is_complete or is_large) and all(map(_WHOLE.fullmatch, numbers)):
+        for kind in (np.int64, np.uint64) if is_complete else ():
+            with suppress(OverflowError, ValueError):
+                return np.asarray(np.array([int(text) for text in texts], kind)[codes])
+        if is_large:
+            return "whole numbers of more than 15 digits"
     listed = [i for i in np.flatnonzero(~hit).tolist() if texts[i]]
     odd = {shortened(texts[i]): int(counts[i]) for i in listed[:_MOST_LISTED]}
     if rest := int(counts[listed[_MOST_LISTED:]].sum()):
         odd["others"] = rest
-    has_mark = any(mark in texts[i] for i, _ in matches)
-    return Converted(values, odd, unit, mark if has_mark else ""), ""
+    has_mark = any(mark in text for text in numbers)
+    said |= {"not_numbers": odd, "units": unit, "decimals": has_mark}
+    return np.asarray(reals[codes])
 
 
 def _value(match: re.Match[str], mark: str) -> float:
@@ -229,33 +209,13 @@ def _value(match: re.Match[str], mark: str) -> float:
     return sign * float(match["body"].translate(_GROUPING[mark]) + (match["power"] or ""))
 
 
-def _are_codes(texts: list[str]) -> bool:
-    """Whether digits are codes: some begin with zeros, or look like 1E5 at the length of others."""
-    coded = [text for text in texts if _CODE.fullmatch(text)]
-    if not coded or not all(text.isdigit() or _CODE.fullmatch(text) for text in texts):
-        return False
-    return any(text[0] == "0" for text in coded) or len(set(map(len, texts))) == 1
-
-
-def _whole(texts: list[str], codes: np.ndarray) -> np.ndarray | None:
-    """Return whole numbers in full; None where they have too many digits."""
-    if max(map(len, texts)) > _LONGEST_WHOLE:
-        return None
-    whole = [int(text) for text in texts]
-    for kind in (np.int64, np.uint64):
-        if np.iinfo(kind).min <= min(whole) and max(whole) <= np.iinfo(kind).max:
-            values: np.ndarray = np.array(whole, kind)[codes]
-            return values
-    return None
-
-
 def as_list(na_values: Any) -> list[str]:
     """Return cells that are gaps, one or several, as texts."""
     several = isinstance(na_values, (list, tuple))
     return [str(value) for value in (na_values if several else [na_values]) if value is not None]
 
 
-def plain_numbers(texts: Iterable[str]) -> list[float]:
+def plain_numbers(texts: Sequence[str]) -> list[float]:
     """Return the texts that are plain numbers as numbers."""
     return [float(text) for text in texts if _PLAIN["."].fullmatch(text)]
 
@@ -267,8 +227,6 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
     written with nines alone, such as -999.
     """
     far: dict[int, dict[float, int]] = {}
-    if X.dtype.kind != "f" or not X.size:
-        return far
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
@@ -279,19 +237,18 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
         values, counts = np.unique(X[:, j][~np.isnan(X[:, j])], return_counts=True)
         while len(values) > 3:
             gaps = values[1] - values[0], values[-1] - values[-2]
-            end, rest = (0, values[1:]) if gaps[0] > gaps[1] else (-1, values[:-1])
-            value, count = float(values[end]), int(counts[end])
-            lonely = max(gaps) > _FAR * (rest[-1] - rest[0]) or (value < 0 <= rest[0])
+            end, rest = (0, slice(1, None)) if gaps[0] > gaps[1] else (-1, slice(-1))
+            value, count, others = float(values[end]), int(counts[end]), values[rest]
+            lonely = max(gaps) > _FAR * (others[-1] - others[0]) or (value < 0 <= others[0])
             if not lonely or not (count > 1 or _NINES.fullmatch(f"{value:g}")):
                 break
             far.setdefault(j, {})[value] = count
-            values, counts = rest, counts[1:] if end == 0 else counts[:-1]
+            values, counts = others, counts[rest]
     return far
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 _MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
-_BLOCK_ROWS = 1 << 14
 
 
 def settle_missing(
@@ -314,44 +271,45 @@ def settle_missing(
     some = X.dtype.kind == "f" and X.size and np.isnan(X.min())
     gaps = np.isnan(X) if some else np.zeros((0, X.shape[1]), bool)
     counts = gaps.sum(axis=0)
+    total = int(counts.sum())
     columns = {names[j]: int(counts[j]) for j in _listed_of(counts > 0, names)}
-    report.update(missing=columns, n_missing=int(counts.sum()), filled=0, dropped=0)
+    report.update(missing=columns, n_missing=total, filled=0, dropped=0)
     if not columns:
         return X, rows
     empty = counts == len(X)
+    keep = ~gaps.any(axis=1)
+    msg = ""
     if empty.any() and (least_rows > 1 or how not in ("refuse", "model")):
         shown = few([f"“{shortened(names[j])}”" for j in np.flatnonzero(empty).tolist()])
         msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
-        raise InputError(msg, report)
-    if how == "refuse":
+    elif how == "refuse":
         listed = few([f"“{shortened(name)}” ({n})" for name, n in columns.items()])
         msg = (
-            f"The data have {counted(int(counts.sum()), 'missing cell')}, in {listed}; "
+            f"The data have {counted(total, 'missing cell')}, in {listed}; "
             "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
             "or correct the file."
         )
-        raise InputError(msg, report)
-    if how in ("mean", "model"):
-        _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
-        means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
-        report["filled" if how == "mean" else "modelled"] = int(counts.sum())
-        return np.where(gaps, means.astype(X.dtype), X), rows
-    keep = ~gaps.any(axis=1)
-    report["dropped"] = int((~keep).sum())
-    if keep.sum() < least_rows:
+    elif how == "drop" and keep.sum() < least_rows:
         msg = (
             f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
             "fill the cells with the column's mean, or ignore the columns with most gaps."
         )
+    if msg:
         raise InputError(msg, report)
-    return X[keep], rows[keep]
+    if how == "drop":
+        report["dropped"] = int((~keep).sum())
+        return X[keep], rows[keep]
+    _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
+    means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
+    report["filled" if how == "mean" else "modelled"] = total
+    return np.where(gaps, means.astype(X.dtype), X), rows
 
 
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
     """Return the cells (N, D) that a data set is to keep as missing; None where there are none.
 
-    `X` is as read, before `settle_missing` has put placeholders in (or left out rows, which it does
-    not when the cells are left to the model). Pass the result to `Dataset(missing=...)`.
+    `X` is as read, before `settle_missing` has put placeholders in. Pass the result to
+    `Dataset(missing=...)`.
     """
     gaps = np.isnan(X) if how == "model" and X.dtype.kind == "f" else None
     return gaps if gaps is not None and gaps.any() else None
@@ -411,11 +369,8 @@ def duplicate_rows(X: np.ndarray) -> int:
 
 def row_ids(rows: np.ndarray) -> np.ndarray:
     """Return ``row-1`` and so on for row numbers, with no object for each in between."""
-    ids = np.empty(len(rows), f"U{len(f'row-{max(rows, default=0) + 1}')}")
-    for start in range(0, len(rows), _BLOCK_ROWS):
-        part = rows[start : start + _BLOCK_ROWS].tolist()
-        ids[start : start + _BLOCK_ROWS] = [f"row-{row + 1}" for row in part]
-    return ids
+    numbers = (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}")
+    return np.strings.add("row-", numbers)
 
 
 def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
