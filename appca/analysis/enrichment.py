@@ -57,10 +57,10 @@ def enrichment(
     Returns
     -------
     DataFrame
-        One row for each set, component (counted from 1) and sign, the smallest `q` and then the
-        largest effect first: `set`, `component`, `sign` ("+" or "-"), `n` features, `effect` (the
-        statistic in standard deviations of the null), `p`, one-sided, and `q`, corrected for all
-        tests (Benjamini and Hochberg, 1995).
+        One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), the smallest
+        `q` and then the largest effect first: `n` features, `effect` (the statistic in standard
+        deviations of the null), `p`, one-sided, and `q`, corrected for all tests (Benjamini and
+        Hochberg, 1995).
 
     Raises
     ------
@@ -78,15 +78,15 @@ def enrichment(
     W = np.asarray(model.components_, dtype=float)
     scores = model.describe(part.for_model(model)).scores
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
-    S, K = len(names), len(W)
-    null: list[np.ndarray] = []
-    observed = _sums(W, members).T  # (S, K)
-    signed = np.stack([observed, -observed])
-
     left -= left.mean(axis=1, keepdims=True)
-    in_sets = (members.T @ left.T).T  # (n, S)
+    in_sets = left @ members  # (n, S)
     # the same lengths in at most n coordinates
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
+    centred = W - W.mean(axis=1, keepdims=True)
+    spread = np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
+    observed = (centred / spread @ members).T  # (S, K)
+    signed = np.stack([observed, -observed])
+    null: list[np.ndarray] = []
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
         z = rng.normal(size=(m, len(left)))
@@ -96,28 +96,20 @@ def enrichment(
         sign, s, _ = np.unravel_index(tests, signed.shape)
         return np.asarray(sums[:, s] * np.where(sign, -1.0, 1.0))
 
-    p = permuted(signed.ravel(), draw, n_rotations).p
+    p, _ = permuted(signed.ravel(), draw, n_rotations)
     spread = np.maximum(np.sqrt(np.mean(null, axis=0)), _LEAST_SPREAD)
-    frame = pd.DataFrame(
-        {
-            "set": np.tile(np.repeat(names, K), 2),
-            "component": np.tile(np.arange(1, K + 1), 2 * S),
-            "sign": np.repeat(["+", "-"], S * K),
-            "n": np.tile(np.repeat(np.diff(members.indptr), K), 2),
-            "effect": (signed / spread[:, None]).ravel(),
-            "p": p,
-            "q": corrected(p),
-        }
-    )
-    order = np.lexsort((-frame["effect"], frame["q"]))
-    return frame.iloc[order].reset_index(drop=True)
-
-
-def _sums(weights: np.ndarray, members: Any) -> np.ndarray:
-    """Return the sums (B, S) of standardized weights (B, D) over sets (D, S)."""
-    centred = weights - weights.mean(axis=1, keepdims=True)
-    spread = np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
-    return np.asarray((members.T @ (centred / spread).T).T)
+    sign, s, k = np.indices(signed.shape).reshape(3, -1)
+    results = {
+        "set": np.array(names, dtype=object)[s],
+        "component": k + 1,
+        "sign": np.where(sign, "-", "+"),
+        "n": np.diff(members.indptr)[s],
+        "effect": (signed / spread[:, None]).ravel(),
+        "p": p,
+        "q": corrected(p),
+    }
+    order = np.lexsort((-results["effect"], results["q"]))
+    return pd.DataFrame(results).iloc[order].reset_index(drop=True)
 
 
 def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[list[str], Any]:
@@ -141,5 +133,5 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
         )
         raise InputError(msg)
     ends = np.cumsum([0, *map(len, kept.values())])
-    flat = np.concatenate([np.array(places) for places in kept.values()])
+    flat = np.concatenate(list(kept.values()))
     return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))

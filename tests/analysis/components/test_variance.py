@@ -74,7 +74,7 @@ def test_what_a_component_was_planted_for_is_its_share():
 
 
 def test_overlapping_blocks_and_other_lengths_are_refused(model):
-    with pytest.raises(InputError, match="must not overlap; column 2 is in 2 of them"):
+    with pytest.raises(InputError, match="must not overlap; column 2 is listed twice"):
         variance_by(model, X, blocks={"a": [1, 2], "b": [2]})
     with pytest.raises(InputError, match="columns beyond 0 to 6"):
         variance_by(model, X, blocks={"a": [7]})
