@@ -17,7 +17,7 @@ def a_table(seed: int) -> dict:
     columns |= {"kind": np.array(list("abcd"))[rng.integers(0, 4, N)]}
     active = rng.random((N, 4)) < 0.6
     scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
-    return rule_table(scores, active, columns)
+    return rule_table(scores, active, columns.items())
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -70,7 +70,7 @@ def test_rows_that_use_two_components_are_called_so(number):
     active = rng.random((N, 4)).argsort(axis=1) < 2
     scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
     scores[~active[:, 1], 0] *= 3.0
-    table = rule_table(scores, active, None)
+    table = rule_table(scores, active)
     sentence = described(table, active[:, 0] & active[:, 1], random_state=number).sentence()
     assert sentence.split(":")[0] in ("uses 1, uses 2", "uses 2, uses 1")
 
@@ -106,7 +106,7 @@ def test_code_text_and_replay_select_the_same_rows():
     space = {"model": model, "X": X, "table": frame.copy(), "np": np}
     exec(found.to_python(), space)
     assert space["selected"].index.tolist() == np.flatnonzero(mask).tolist()
-    table = rule_table(rows.scores, rows.active, frame)
+    table = rule_table(rows.scores, rows.active, frame.items())
     made = RowRule(
         (Clause("kind", value="it's"), Clause("uses 1", value=False)), RuleQuality(1, 1), 1
     )
