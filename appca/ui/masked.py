@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.masked import EVERY, FEW, MEANS, NEAR, OWN, RIDGE, MaskedConfig
-from appca.analysis.tables import csv_bytes, free_name
+from appca.analysis.tables import csv_bytes, front_columns
 from appca.data.dataset import Dataset
 from appca.plots.check import hidden_errors, unmeasured
 from appca.runs.fit import fits_around_gaps
@@ -56,12 +56,8 @@ def filled_csv(dataset: Dataset, imputed: np.ndarray | None) -> bytes:
     X = dataset.with_gaps()
     X[dataset.missing] = imputed
     names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front: dict[str, np.ndarray] = {"id": dataset.ids.astype(object)}
-    for name, column in dataset.labels.items():
-        text = column.dtype.kind in "US"
-        front[free_name(name, {*front, *names})] = column.astype(object) if text else column
-    features = pd.DataFrame(X, columns=list(names))
-    return csv_bytes(pd.concat([pd.DataFrame(front), features], axis=1))
+    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
+    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))
 
 
 def config_of(shown: Shown) -> MaskedConfig:

@@ -13,7 +13,7 @@ from appca.analysis.groups import (
     matching,
     names_of,
 )
-from appca.analysis.selections import NAME_LENGTH, SelectionStore, combined, token_of
+from appca.analysis.selections import COMBINATIONS, NAME_LENGTH, SelectionStore, token_of
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.words import InputError
@@ -33,7 +33,7 @@ def mask_of(*rows: int, n: int = 10) -> np.ndarray:
     [("replace", {2, 3}), ("union", {1, 2, 3}), ("intersect", {2}), ("minus", {1})],
 )
 def test_combinations_are_those_of_sets(how, expected):
-    found = combined(mask_of(1, 2), mask_of(2, 3), how)
+    found = COMBINATIONS[how][2](mask_of(1, 2), mask_of(2, 3))
     assert set(np.flatnonzero(found)) == expected
 
 
