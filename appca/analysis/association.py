@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.permutation import ROUNDING, corrected, permuted
 from appca.data.dataset import Dataset
-from appca.frames import (
-    TableColumn,
-    class_names,
-    column_of,
-    columns_of,
-    matrix_of,
-    named_columns,
-)
 from appca.words import InputError, naming_extra, shortened
 
 if TYPE_CHECKING:
@@ -99,7 +92,7 @@ def association(
     >>> tests.loc[0, ["column", "part"]].tolist()
     ['cultivar', 'score']
     """
-    matrix = matrix_of(X)
+    matrix = frames.matrix_of(X)
     rows = model.describe(matrix.for_model(model))
     measures = measures_of_rows(matrix.values)
     return associated(
@@ -133,19 +126,19 @@ def associated(
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
-    named = named_columns(table)
+    named = frames.named_columns(table)
     if isinstance(blocks, str):
         if blocks not in named:
             msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
             raise InputError(msg)
         blocks = named.pop(blocks)
-    codes = np.zeros(n) if blocks is None else column_of("blocks", blocks).values
+    codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
     if codes.shape != (n,):
         msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
         raise InputError(msg)
     codes = np.unique(codes, return_inverse=True)[1]  # missing values are a block
-    columns, left_out = columns_of(named, n)
-    by_gaps: dict[bytes, list[TableColumn]] = {}
+    columns, left_out = frames.columns_of(named, n)
+    by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
         by_gaps.setdefault(column.there.tobytes(), []).append(column)
     tests: list[tuple[Any, ...]] = []
@@ -165,14 +158,12 @@ def associated(
                     of = (column.name, column.kind, int(places[m]) + 1, part, int(rows.sum()))
                     tests.append((*of, *results))
     first: dict[bytes, str] = {}
-    about = {}
-    for column in columns:
-        same = first.setdefault(_order(column), column.name)
-        suspicion = _suspicion(column, technical or {})
-        about[column.name] = ("" if same == column.name else same, suspicion)
+    same = {column.name: first.setdefault(_order(column), column.name) for column in columns}
+    marked = {column.name: _suspicion(column, technical or {}) for column in columns}
     frame = pd.DataFrame(tests, columns=_TESTED)
     frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
-    frame[["same_as", "technical"]] = [about[name] for name in frame["column"]]
+    frame["same_as"] = ["" if same[name] == name else same[name] for name in frame["column"]]
+    frame["technical"] = [marked[name] for name in frame["column"]]
     least_q = min(1.0, len(frame) * float(frame["least"].min())) if len(frame) else 1.0
     order = np.lexsort((frame["component"], -frame["effect"].astype(float), frame["q"]))
     frame = frame.iloc[order].reset_index(drop=True)[[*_RESULTS, "high", "low"]]
@@ -180,7 +171,7 @@ def associated(
     return frame
 
 
-def _order(column: TableColumn) -> bytes:
+def _order(column: frames.TableColumn) -> bytes:
     """Return the same for columns of the same classes, or numbers in the same order or reversed."""
     codes = np.unique(column.values, return_inverse=True)[1]
     if column.kind != "class":
@@ -189,7 +180,7 @@ def _order(column: TableColumn) -> bytes:
     return column.there.tobytes() + codes.tobytes()
 
 
-def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
+def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
     """Say why a column may stem from the measurement: a measure (N,), or its name."""
     from scipy.stats import spearmanr
 
@@ -212,7 +203,7 @@ def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
 
 def _tested(
     targets: np.ndarray,
-    columns: Sequence[TableColumn],
+    columns: Sequence[frames.TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
     n_permutations: int,
@@ -366,10 +357,10 @@ def variance_by(
     """
     import pandas as pd
 
-    matrix = matrix_of(X)
+    matrix = frames.matrix_of(X)
     scores, values = np.asarray(model.describe(matrix.for_model(model)).scores), matrix.values
     n, D = values.shape
-    of_rows = np.full(n, ALL, dtype=object) if classes is None else class_names(classes)
+    of_rows = np.full(n, ALL, dtype=object) if classes is None else frames.class_names(classes)
     if len(of_rows) != n:
         msg = f"classes must have one value a row, {n:,}; got {len(of_rows):,}."
         raise InputError(msg)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca import frames
 from appca.analysis.association import associated
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.rows import (
@@ -15,15 +16,6 @@ from appca.analysis.rows import (
 )
 from appca.analysis.rule import USES, component_of, rule_table
 from appca.analysis.tables import projection_table
-from appca.frames import (
-    Matrix,
-    columns_of,
-    joined,
-    matrix_of,
-    n_rows_of,
-    named_columns,
-    number_column,
-)
 from appca.words import InputError, naming_extra, shortened
 
 if TYPE_CHECKING:
@@ -78,7 +70,7 @@ def drift(
     InputError
         When a side has fewer than five rows, or they have different columns or another order.
     """
-    old, new = matrix_of(X_old), matrix_of(X_new)
+    old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
     names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
     for name, other in zip(names, new.names or (), strict=False):
         if name != other:
@@ -93,7 +85,9 @@ def drift(
     for side in (old, new):
         rows = model.describe(side.for_model(model))
         X = side.values.toarray() if hasattr(side.values, "toarray") else side.values
-        features = [(name, number_column(name, x)) for name, x in zip(names, X.T, strict=True)]
+        features = [
+            (name, frames.number_column(name, x)) for name, x in zip(names, X.T, strict=True)
+        ]
         tables.append(rule_table(rows.scores[:, order] * sign, rows.active[:, order], features))
     for name, column in tables[0].items():
         if component_of(name)[1]:
@@ -101,7 +95,9 @@ def drift(
     return drifted(*tables, n_permutations=n_permutations, random_state=rng)
 
 
-def _unbiased(model: Any, old: Matrix, rng: np.random.Generator) -> tuple[Any, Any, Any, Any]:
+def _unbiased(
+    model: Any, old: frames.Matrix, rng: np.random.Generator
+) -> tuple[Any, Any, Any, Any]:
     """Return a fit to half of the old rows if the model was fitted to all, else the model.
 
     With it come the rows of the half, and order and signs (K,) that match its components to those
@@ -129,8 +125,8 @@ def _unbiased(model: Any, old: Matrix, rng: np.random.Generator) -> tuple[Any, A
 
 def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0) -> "pd.DataFrame":
     """Compare two tables of columns and components (see `rule_table`); see `appca.drift`."""
-    old, new = named_columns(old), named_columns(new)
-    n_old, n_new = n_rows_of(old), n_rows_of(new)
+    old, new = frames.named_columns(old), frames.named_columns(new)
+    n_old, n_new = frames.n_rows_of(old), frames.n_rows_of(new)
     if min(n_old, n_new) < LEAST or set(old) != set(new):
         msg = (
             f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
@@ -138,8 +134,8 @@ def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0
         )
         raise InputError(msg)
     is_new = np.arange(n_old + n_new) >= n_old
-    table = {name: joined(old[name], new[name]) for name in old}
-    columns, left_out = columns_of(table, len(is_new))
+    table = {name: frames.joined(old[name], new[name]) for name in old}
+    columns, left_out = frames.columns_of(table, len(is_new))
     of = {f"level {column.name}": column for column in columns}
     for column in columns:
         if column.kind == "number" and component_of(column.name)[0] != USES:

@@ -8,18 +8,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
-from appca.frames import (
-    TableColumn,
-    class_names,
-    columns_of,
-    matrix_of,
-    n_rows_of,
-    named_columns,
-    number_column,
-    numbers_of,
-)
 from appca.storage.schema import Count, Finite, Text
 from appca.words import InputError, naming_extra, number, percent, shortened
 
@@ -41,11 +32,11 @@ class Clause(NamedTuple):
     def mask(self, values: Any) -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
         if isinstance(self.value, bool):
-            plain = values.values if isinstance(values, TableColumn) else values
+            plain = values.values if isinstance(values, frames.TableColumn) else values
             return np.asarray(np.asarray(plain, dtype=bool) == self.value)
         if self.value is not None:
-            return np.asarray(class_names(values) == self.value, dtype=bool)
-        x = numbers_of(values)
+            return np.asarray(frames.class_names(values) == self.value, dtype=bool)
+        x = frames.numbers_of(values)
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return np.asarray((x > low) & (x < high))
@@ -115,7 +106,7 @@ class RowRule(NamedTuple):
 
         Raises InputError when a column is missing.
         """
-        columns = named_columns(table)
+        columns = frames.named_columns(table)
         missing = [clause.column for clause in self.clauses if clause.column not in columns]
         if missing:
             msg = (
@@ -128,8 +119,8 @@ class RowRule(NamedTuple):
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
         """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
-        rows = model.describe(matrix_of(X).for_model(model))
-        return self.mask(rule_table(rows.scores, rows.active, named_columns(table).items()))
+        rows = model.describe(frames.matrix_of(X).for_model(model))
+        return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
     def conditions(self, names: Sequence[str] = ()) -> str:
         """Say the rule: "uses 3, price below 40" or "not (uses 3, price below 40)"."""
@@ -191,7 +182,7 @@ def rule_table(
         columns[free] = values
     for k, used in enumerate(active.T):
         for kind, x in ((USES, used), (SCORE, np.where(used, scores[:, k], np.nan))):
-            columns[f"{kind}{k + 1}"] = number_column("", x)
+            columns[f"{kind}{k + 1}"] = frames.number_column("", x)
     return columns
 
 
@@ -199,7 +190,7 @@ def dataset_table(dataset: Dataset, rows: DescribedRows) -> dict[str, Any]:
     """Return what a rule about a data set can be about: named features, labels, and components."""
     features: list[tuple[str, Any]] = []
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        numbers = (number_column("", x) for x in dataset.with_gaps().T)
+        numbers = (frames.number_column("", x) for x in dataset.with_gaps().T)
         features = list(zip(dataset.column_names, numbers, strict=True))
     return rule_table(rows.scores, rows.active, [*features, *dataset.labels.items()])
 
@@ -247,8 +238,8 @@ def rule(
     InputError
         When there are too few rows on either side, or another number of rows than of X.
     """
-    rows = model.describe(matrix_of(X).for_model(model))
-    columns = rule_table(rows.scores, rows.active, named_columns(table).items())
+    rows = model.describe(frames.matrix_of(X).for_model(model))
+    columns = rule_table(rows.scores, rows.active, frames.named_columns(table).items())
     return described(columns, np.asarray(selected, dtype=bool), max_clauses, random_state)
 
 
@@ -256,7 +247,7 @@ def described(
     table: Mapping[str, Any], selected: np.ndarray, max_clauses: int = 4, random_state: Any = 0
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
-    n, n_selected = n_rows_of(table), int(selected.sum())
+    n, n_selected = frames.n_rows_of(table), int(selected.sum())
     if selected.shape != (n,):
         msg = f"selected must have one value a row, {n:,}; got shape {selected.shape}."
         raise InputError(msg)
@@ -274,7 +265,7 @@ def described(
     others = outside[: MOST_ROWS - len(taken)]
     fitting = np.r_[taken, others]
     weight = (len(outside) / len(others)) / (len(inside) / len(taken))
-    varied = [column for column in columns_of(table, n)[0] if column.kind != "date"]
+    varied = [column for column in frames.columns_of(table, n)[0] if column.kind != "date"]
     varied.sort(key=lambda x: x.kind == "number" and component_of(x.name)[0] != USES)
     columns = {column.name: column for column in varied}
     part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
@@ -309,7 +300,7 @@ def described(
 class _Search(NamedTuple):
     """Columns of N rows, and which of the rows are wanted."""
 
-    columns: dict[str, TableColumn]  # those of use and of classes first, for they win ties
+    columns: dict[str, frames.TableColumn]  # those of use and of classes first, for they win ties
     orders: dict[str, np.ndarray]  # rows with a value, from the lowest to the highest
     wanted: np.ndarray  # (N,) bool
     weight: float  # of a row that is not wanted

@@ -89,30 +89,24 @@ def test_a_class_left_out_of_the_fit_does_not_fit_more_often_than_rows_held_back
     assert other > 0.3
 
 
-def test_limits_are_those_of_the_model_where_the_run_s_rows_are_not_known():
-    wine = load("wine")
-    config, fitted = run_of(wine, n_components=4, n_active=2)
-    found = distances(fitted.with_rows(project(config, fitted, wine.X[:9])))
-    said = verdict(found, None, 0.95)
-    np.testing.assert_allclose(said.of_model.t2, chi2.ppf(0.95, 2))
-    np.testing.assert_allclose(said.of_model.q, chi2.ppf(0.95, 11))
-    assert said.of_data is None
-    np.testing.assert_array_equal(
-        said.fits, (found.t2 <= chi2.ppf(0.95, 2)) & (found.q <= chi2.ppf(0.95, 11))
-    )
-
-
 def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     wine = load("wine")
     clashing = Dataset("w", wine.X, wine.ids, {"fits": np.full(178, "label")})
     config, fitted = run_of(wine, n_components=4, n_active=2)
     found = project(config, fitted, wine.X)
-    said = verdict(distances(fitted.with_rows(found)), distances(fitted))
-    table = new_rows_table(clashing, found, said)
-    assert list(table.columns[-7:]) == [
-        *("t2", "q", "t2_limit_model", "q_limit_model", "t2_limit_run", "q_limit_run", "fits")
-    ]
-    np.testing.assert_array_equal(table["q"], said.distances.q)
-    np.testing.assert_array_equal(table["fits"], said.fits)
-    assert set(table["label_fits"]) == {"label"}
-    assert "t2_limit_run" not in new_rows_table(clashing, found, verdict(said.distances, None))
+    own = distances(fitted.with_rows(found))
+    for run, level, limits in (
+        (distances(fitted), 0.99, ["model", "run"]),
+        (None, 0.95, ["model"]),
+    ):
+        said = verdict(own, run, level)
+        table = new_rows_table(clashing, found, said)
+        names = [f"{name}_limit_{limit}" for limit in limits for name in ("t2", "q")]
+        assert list(table.columns[-3 - len(names) :]) == ["t2", "q", *names, "fits"]
+        np.testing.assert_allclose(table["t2_limit_model"], chi2.ppf(level, 2))
+        np.testing.assert_allclose(table["q_limit_model"], chi2.ppf(level, 11))
+        np.testing.assert_array_equal(table["q"], own.q)
+        within = table["t2"] <= table[f"t2_limit_{limits[-1]}"]
+        within &= table["q"] <= table[f"q_limit_{limits[-1]}"]
+        np.testing.assert_array_equal(table["fits"], within)
+        assert set(table["label_fits"]) == {"label"}
