@@ -49,10 +49,9 @@ def association(
     X : array-like or data frame, shape (N, D)
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
-        Numbers, dates and classes of the rows. Values decide, not dtypes: texts, booleans,
-        categoricals and whole numbers with at most 20 different values are classes; texts such as
-        2026-11-24 are dates. NaN, NaT, None, masked values and empty texts are missing: the row is
-        left out of the tests of that column.
+        Values decide, not dtypes: texts, booleans, categoricals and whole numbers with at most 20
+        different values are classes; texts such as 2026-11-24 are dates. NaN, NaT, None, masked
+        values and empty texts are missing: the row is left out of the tests of that column.
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
     n_permutations : int
@@ -78,8 +77,8 @@ def association(
     Raises
     ------
     InputError
-        When the table, or the blocks, have another number of rows than X, two columns have the same
-        name, or a column of blocks is not in the table.
+        When the table or the blocks have another number of rows than X, two columns have one name,
+        or a column of blocks is not in the table.
 
     Examples
     --------
@@ -119,10 +118,7 @@ def associated(
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Test columns against scores (N, K) and use (N, K); see `association`.
-
-    `technical` has measures (N,) of rows; columns that agree with one of them are marked.
-    """
+    """Test columns against scores and use (N, K); those like `technical` measures are marked."""
     import pandas as pd
 
     rng, n = np.random.default_rng(random_state), len(scores)
@@ -209,10 +205,7 @@ def _tested(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Any, ...]]:
-    """Test what each column explains of the ranks of each target m, (n, M), none constant.
-
-    Yields m, the column, and the last six of `_TESTED`.
-    """
+    """Yield m, column and the last of `_TESTED`: what columns explain of target ranks (n, M)."""
     from scipy.special import gammaln
     from scipy.stats import rankdata
 
@@ -276,11 +269,7 @@ def _tested(
 def _ends(
     ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
 ) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
-    """Return the share of a target that a column explains in its order, and classes at both ends.
-
-    `X` (n, P) are scaled ranks, or the rows of P classes; `products` (P,) are theirs with the
-    target.
-    """
+    """Return the share that ranks or classes X (n, P) can explain, and classes at both ends."""
     if not names:
         return float((ordered @ np.sort(X[:, 0])) ** 2), (), ()
     counts = (X > 0).sum(axis=0)
@@ -295,11 +284,7 @@ def _ends(
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
-    """Return a name for each component, counted from 1, after what goes with it most.
-
-    Columns that are technical, or not significant at 5%, name nothing; no two components get the
-    same name.
-    """
+    """Return names for components, counted from 1, after significant columns, none technical."""
     names: dict[int, str] = {}
     sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
     for test in sound.to_dict("records"):
@@ -352,8 +337,7 @@ def variance_by(
     Raises
     ------
     InputError
-        When classes have another length than X, or blocks overlap or name columns beyond those
-        of X.
+        When classes have another length than X, or blocks overlap or go beyond its columns.
     """
     import pandas as pd
 

@@ -1,9 +1,8 @@
 """Sets of features against the weights of components, by sign, with correlated features.
 
-The statistic of a set is the sum of the component's weights in it, when the weights of all features
-have mean 0 and standard deviation 1. Features that vary together have weights that do, so a set of
-them has a large sum by chance. The null is a random direction with the correlation of what the
-model leaves over: random combinations of the rows' residuals, a rotation test (Wu et al., 2010).
+The statistic of a set is the sum of its weights, standardized over all features. Features that vary
+together have weights that do, so a set of them has a large sum by chance. The null is a random
+combination of the rows' residuals: a rotation test (Wu et al., 2010).
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,8 +49,7 @@ def enrichment(
     least : int
         Features of X that a set must have; smaller sets are left out.
     n_rotations : int
-        Random directions of each test, ten times as many for tests that under 20 of them reach. If
-        none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009).
+        Random directions of each test; more, and a generalised Pareto tail, as in `association`.
     random_state : int, Generator or None
 
     Returns

@@ -36,10 +36,7 @@ class RowValues(NamedTuple):
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
-    """Return what a rule can be about, key to name: labels, the model's measures, features.
-
-    Of very many features, the first `MOST_FEATURES` are named that hold the text `wanted`.
-    """
+    """Return what a rule can be about, key to name; of features the first that hold a text."""
     names = {f"label:{name}": name for name in dataset.labels}
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
@@ -54,10 +51,7 @@ def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str,
 
 
 def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
-    """Return the column a key of `names_of` stands for, of classes where values are text or few.
-
-    A missing number is NaN, and so is a score on a component that a row does not use.
-    """
+    """Return the column of a key of `names_of`; a score on a component that is not used is NaN."""
     kind, _, rest = key.partition(":")
     if kind == "subspace":
         codes, names = supports(fitted.active)
@@ -178,10 +172,9 @@ class GroupComparison(NamedTuple):
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
     """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
 
-    Pixels of images are not compared; of very many values a sample of rows is. Differences are
-    ranked by the size of the effect, ties by Cohen's d. What a panel has chosen its rows by is left
-    out where all rows of the group share one. Raises InputError when the group or the rest has less
-    than two rows.
+    Pixels are not compared. Differences are ranked by the size of the effect, ties by Cohen's d.
+    Use and subspace are left out where all rows of the group share one. Raises InputError when the
+    group or the rest has less than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     if min(len(group), len(rest)) < LEAST:
@@ -244,10 +237,9 @@ def differences(
 ) -> list[GroupDifference]:
     """Compare columns of the group (n, D) and of the rest (m, D), numbers (NaN is missing) or bool.
 
-    Of numbers with `least` values on either side: Cliff's delta, Cohen's d (difference of the means
-    over the pooled standard deviation), and p of Mann-Whitney's two-sided test, 1 without two
-    different values. Of shares: the difference, and p of chi-square without correction, or of
-    Fisher's exact test where a cell is expected below 5.
+    Numbers need `least` values on either side: Cliff's delta, Cohen's d by the pooled standard
+    deviation, Mann-Whitney's two-sided p. Shares: chi-square without correction, or Fisher's exact
+    test where a cell is expected below 5.
     """
     from scipy.stats import chi2_contingency, fisher_exact, mannwhitneyu
 
@@ -291,10 +283,7 @@ NAMED = 3  # differences in the sentence
 
 
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
-    """Say in a sentence what sets the group apart most: the strongest differences of several kinds.
-
-    `group` is what the sentence calls the group.
-    """
+    """Say in a sentence what sets the group apart most: the strongest differences by kind."""
     strongest: dict[str, GroupDifference] = {}  # of each kind
     for difference in comparison.differences:
         if difference.matters:

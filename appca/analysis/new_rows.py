@@ -98,10 +98,9 @@ def drift(
 def _unbiased(
     model: Any, old: frames.Matrix, rng: np.random.Generator
 ) -> tuple[Any, Any, Any, Any]:
-    """Return a fit to half of the old rows if the model was fitted to all, else the model.
+    """Return a fit to half of the old rows if the likelihood says that the model is one to all.
 
-    With it come the rows of the half, and order and signs (K,) that match its components to those
-    of the model. The likelihood tells which rows the model was fitted to.
+    With it come the rows of the half, and order and signs (K,) that match its components.
     """
     from sklearn.base import clone
 
@@ -178,10 +177,7 @@ class NewRowsVerdict(NamedTuple):
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
-    """Compare the distances of new rows with limits that a share `level` of rows stays below.
-
-    `run` has the distances of the rows of the fit; None where only the model is known.
-    """
+    """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
     of_model = limits_of_the_model(distances, level)
     of_data = None if run is None else limits_of_the_data(distances, level, run)
     return NewRowsVerdict(distances, of_model, of_data, ratios(distances, of_data or of_model))
@@ -190,11 +186,7 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 def new_rows_table(
     dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict
 ) -> "pd.DataFrame":
-    """Return `projection_table` of new rows with their distances and whether they fit.
-
-    After the projection come `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
-    rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
-    """
+    """Return `projection_table` of new rows with T2 and Q, their limits, and whether they fit."""
     more = {"t2": said.distances.t2, "q": said.distances.q}
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:

@@ -24,10 +24,9 @@ def permuted(
     least: np.ndarray | float = 0.0,
     step: int = 500,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p, at least `least`, and the mean by chance of statistics (T,) that are large; (T,).
+    """Return p, at least `least`, and the mean by chance of statistics that are large, all (T,).
 
-    ``draw(m, tests)`` returns statistics (m, t) of m permutations for the tests (t,) with these
-    places; it is asked for `step` at a time.
+    ``draw(m, tests)`` returns statistics (m, t) of m permutations for tests (t,), `step` at a time.
     """
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
@@ -54,8 +53,8 @@ def permuted(
 def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
     """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (.., t) of n permutations.
 
-    Above its M-th largest value u the statistic follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi
-    and s by probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
+    Above its M-th largest value u it follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s by
+    probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
     statistic; an exponential tail, xi = 0, is used instead, which makes p larger.
     """
     m = min(TAIL, n // 4)

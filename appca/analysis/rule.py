@@ -102,7 +102,7 @@ class RowRule(NamedTuple):
     negated: bool = False  # the rows are those that miss at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return which rows (N,) of a table with columns as in `rule_table` the rule describes.
+        """Return which rows (N,) of a table (see `rule_table`) the rule describes.
 
         Raises InputError when a column is missing.
         """
@@ -169,10 +169,9 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return the columns that a rule can be about: of a table, and use and score of components.
+    """Return columns for rules: of a table, and use and scores, NaN where a row does not use it.
 
-    Scores (N, K) become NaN where a row does not use the component. A column of the table that is
-    called like another, or like one of a component, gets " (column)" behind its name.
+    A column that is called like another, or like one of a component, gets " (column)" behind.
     """
     columns: dict[str, Any] = {}
     for name, values in table:
@@ -229,9 +228,8 @@ def rule(
     Returns
     -------
     RowRule
-        Its `quality` is that on the held-out rows.
-        ``rule.select(model, X, table)`` selects rows of other data, ``rule.to_pandas()`` and
-        ``rule.to_python()`` are the rule as code.
+        Its `quality` is that on the held-out rows. ``rule.select(model, X, table)`` selects rows of
+        other data, ``rule.to_pandas()`` and ``rule.to_python()`` are the rule as code.
 
     Raises
     ------
@@ -247,10 +245,7 @@ def described(
     table: Mapping[str, Any], selected: np.ndarray, max_clauses: int = 4, random_state: Any = 0
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
-    n, n_selected = frames.n_rows_of(table), int(selected.sum())
-    if selected.shape != (n,):
-        msg = f"selected must have one value a row, {n:,}; got shape {selected.shape}."
-        raise InputError(msg)
+    n, n_selected = len(selected), int(selected.sum())
     if min(n_selected, n - n_selected) < LEAST:
         msg = (
             f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "

@@ -36,8 +36,7 @@ class SavedSelection(NamedTuple):
 class SelectionStore:
     """Named selections below ``<home>/selections/<digest of the data set>/``, one NPZ each.
 
-    A file is written beside its place and moved there in one step. Files that cannot be read, or
-    are of another number of rows, are left out; `damaged` says which.
+    Files that cannot be read, or are of another number of rows, are left out; see `damaged`.
     """
 
     def __init__(self, home: Path) -> None:
@@ -45,8 +44,6 @@ class SelectionStore:
 
     def save(self, digest: str, name: str, mask: np.ndarray, rule: str = "") -> str:
         """Keep a selection under a name, in place of an older one of that name; return the name.
-
-        `rule` describes its rows; see `SavedSelection`.
 
         Raises InputError without a name or without rows, or when the disk refuses.
         """

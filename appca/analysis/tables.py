@@ -95,11 +95,7 @@ def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
-    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
-
-    A text cell or heading that starts like a formula gets an apostrophe in front; numbers are
-    written in full, so that reading them back gives the same bits.
-    """
+    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula; numbers are exact."""
     safe = table.rename(columns=neutral)
     for name in safe.columns[[column.kind not in "biuf" for column in safe.dtypes]]:
         safe[name] = [neutral(value) for value in safe[name]]
@@ -115,10 +111,7 @@ def parquet_bytes(table: "pd.DataFrame") -> bytes:
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
-    """Table as NPZ: one array a column, the columns of `scores` together, and components (K, D).
-
-    Text is stored as Unicode arrays, never as objects, so no reader needs pickle.
-    """
+    """Table as NPZ: one array a column, those of `scores` together, and components; no objects."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}
     for name, column in table.items():
         # no column hides what stands for all components together
@@ -167,8 +160,7 @@ def component_table(
 ) -> "pd.DataFrame":
     """One line a feature: its name, its average and its weight in each component.
 
-    Features without names are numbered; those of images are ``row,column``, with a colour from 0
-    where there are colours, all counted from 0. Components have the names of `fitted`.
+    Pixels are called ``row,column``, with a colour where there are colours, all counted from 0.
     """
     import pandas as pd
 
@@ -209,8 +201,7 @@ def _features(dataset: "Dataset") -> list[str]:
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
     """Write draws (chain, draw, ...) as NetCDF.
 
-    Components of large data, which are thinned more than the rest, have draws of their own, named
-    ``thinned_draw``, in the group of constants, where the running means are too.
+    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
     """
     from appca.models.chains import to_arviz
 
