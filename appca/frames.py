@@ -1,7 +1,8 @@
 """Tables and rows of any library as arrays: pandas, polars, pyarrow, lists, masked and sparse."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -14,6 +15,7 @@ from appca.words import InputError, shortened
 FEW_INTEGERS = 20  # whole numbers with at most this many different values are classes
 MOST_CLASSES = 200  # of a column that is tested
 EXACT = 1 << 53  # larger whole numbers keep their digits as texts
+_NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -51,10 +53,10 @@ def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:
     `unnamed`, a matrix with numbered columns, or None. Raises InputError where two columns have
     the same name.
     """
+    pairs: Any = _columns_of_frame(table)
     if table is None:
-        return {}
-    pairs: Iterable[tuple[Any, Any]] | None = _columns_of_frame(table)
-    if pairs is None and isinstance(table, Mapping):
+        pairs = []
+    elif isinstance(table, Mapping):
         pairs = table.items()
     elif pairs is None and np.ndim(table) == 2:
         pairs = enumerate(np.asanyarray(table).T)
@@ -76,21 +78,14 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
     Left out are columns with a single value and those with more than `MOST_CLASSES` classes.
     Raises InputError when a column does not have one value a row.
     """
-    columns, left_out = [], []
-    for name, values in named_columns(table).items():
-        column = values._replace(name=name) if isinstance(values, TableColumn) else None
-        column = column or column_of(name, values)
-        if len(column.values) != n_rows:
-            msg = (
-                f"Column “{shortened(name)}” has {len(column.values):,} values for {n_rows:,} "
-                "rows; give one value a row."
-            )
-            raise InputError(msg)
-        if column.varies(column.there) and len(column.names) <= MOST_CLASSES:
-            columns.append(column)
-        else:
-            left_out.append(name)
-    return columns, left_out
+    columns = [column_of(name, values) for name, values in named_columns(table).items()]
+    for name, _, values, _ in columns:
+        if len(values) != n_rows:
+            msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
+            raise InputError(msg + "give one value a row.")
+    kept = [x for x in columns if x.varies(x.there) and len(x.names) <= MOST_CLASSES]
+    names = {column.name for column in kept}
+    return kept, [column.name for column in columns if column.name not in names]
 
 
 def column_of(name: str, values: Any) -> TableColumn:
@@ -100,6 +95,8 @@ def column_of(name: str, values: Any) -> TableColumn:
     in several rows, are classes; texts are numbers if all are and some have decimals (1E5 and 007
     are names). None, NaN, NaT, NA, masked values and empty texts are missing.
     """
+    if isinstance(values, TableColumn):
+        return values._replace(name=name)
     x, is_class = _plain(values)
     if x.dtype.kind == "M":
         days = (x - np.datetime64(0, "us")) / np.timedelta64(1, "D")
@@ -116,28 +113,23 @@ def column_of(name: str, values: Any) -> TableColumn:
         return number_column(name, [np.nan if text is None else float(text) for text in x])
     order = np.argsort(first)
     coded = np.full(len(x), np.nan)
-    coded[there] = np.argsort(order)[codes.ravel()]
+    coded[there] = np.argsort(order)[codes]
     names = levels[order].tolist()
     return TableColumn(name, "class", coded, tuple(map(_name, names) if is_number else names))
 
 
 def class_names(values: Any) -> np.ndarray:
     """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
-    if isinstance(values, TableColumn):
-        if values.kind != "class":
-            return _texts(values.values)
-        names = np.array([*values.names, None], dtype=object)
-        return np.asarray(names[np.nan_to_num(values.values, nan=-1).astype(np.int64)])
     x, _ = _plain(values)
-    return x if x.dtype.kind == "O" else _texts(x)
+    names = (None if _is_missing(value) else _name(value) for value in x)
+    return x if x.dtype.kind == "O" else np.array([*names], dtype=object)
 
 
 def numbers_of(values: Any) -> np.ndarray:
     """Return a column (N,) as float64, NaN where it is missing or no number."""
-    x = values.values if isinstance(values, TableColumn) else _plain(values)[0]
+    x, _ = _plain(values)
     if x.dtype.kind == "O":
-        fits = [text is not None and _NUMBER.fullmatch(text) for text in x]
-        return np.array([float(t) if fit else np.nan for t, fit in zip(x, fits, strict=True)])
+        x = [float(t) if t and _NUMBER.fullmatch(t) else np.nan for t in x]
     return np.asarray(x, dtype=np.float64)
 
 
@@ -149,17 +141,12 @@ def n_rows_of(columns: Mapping[str, Any]) -> int:
 
 def joined(first: Any, second: Any) -> Any:
     """Return one column of the rows of two, of one kind."""
-    if isinstance(first, TableColumn) and isinstance(second, TableColumn):
-        if first.kind == second.kind != "class":
-            return first._replace(values=np.r_[first.values, second.values])
-        return np.r_[class_names(first), class_names(second)]
-    x, y = (
-        values.values if isinstance(values, TableColumn) else _plain(values)[0]
-        for values in (first, second)
-    )
+    x, y = (_plain(values)[0] for values in (first, second))
     if x.dtype.kind != y.dtype.kind:
         x, y = class_names(first), class_names(second)
-    return np.concatenate([x, y])
+    both = np.concatenate([x, y])
+    is_number = isinstance(first, TableColumn) and both.dtype.kind == "f"
+    return number_column(first.name, both) if is_number else both
 
 
 class Matrix(NamedTuple):
@@ -186,29 +173,27 @@ def matrix_of(X: Any) -> Matrix:
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
         return Matrix(X.tocsr(), None)
-    if _columns_of_frame(X) is not None:
-        columns = named_columns(X)
-        parts = [_feature(name, column) for name, column in columns.items()]
-        return Matrix(np.column_stack(parts or [np.empty((len(X), 0))]), tuple(columns))
-    values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
-    if values.ndim != 2:
-        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-        raise InputError(msg)
-    if np.ma.isMaskedArray(values) or values.dtype.kind not in "biuf":
-        parts = [_feature(f"column {j + 1}", column) for j, column in enumerate(values.T)]
-        values = np.column_stack(parts or [np.empty(values.shape)])
-    if values.dtype.kind == "b" or values.dtype in (np.float16, np.longdouble):
-        values = values.astype(np.float64)
-    return Matrix(np.asarray(values, dtype=values.dtype.newbyteorder("=")), None)
-
-
-def _feature(name: str, values: Any) -> np.ndarray:
-    """Return a feature (N,) as numbers; booleans are 0 and 1."""
-    x, _ = _plain(values, as_numbers=True)
-    if x.dtype.kind not in "biuf":
-        msg = f"Column “{shortened(name)}” of X holds values that are no numbers; leave it out."
-        raise InputError(msg)
-    return x if x.dtype.kind in "iu" else x.astype(np.float64)
+    is_frame = _columns_of_frame(X) is not None
+    columns = named_columns(X) if is_frame else {}
+    if not is_frame:
+        values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
+        if values.ndim != 2:
+            msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+            raise InputError(msg)
+        if not np.ma.isMaskedArray(values) and values.dtype.kind in "iuf":
+            plain = values.dtype not in (np.float16, np.longdouble)
+            dtype = values.dtype.newbyteorder("=") if plain else np.float64
+            return Matrix(np.asarray(values, dtype=dtype), None)
+        columns = {f"column {j + 1}": column for j, column in enumerate(values.T)}
+    parts = []
+    for name, column in columns.items():
+        x, _ = _plain(column, as_numbers=True)
+        if x.dtype.kind not in "biuf":
+            msg = f"Column “{shortened(name)}” of X holds values that are no numbers; leave it out."
+            raise InputError(msg)
+        parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
+    rows = np.column_stack(parts or [np.empty((len(X), 0))])
+    return Matrix(rows, tuple(columns) if is_frame else None)
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
@@ -230,19 +215,19 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
     """
     import narwhals as nw
 
+    if isinstance(values, TableColumn):
+        names = np.array([*values.names, None], dtype=object)
+        codes = np.nan_to_num(values.values, nan=-1).astype(np.int64) if values.names else ()
+        return (names[codes], True) if values.names else (values.values, False)
     is_class = hasattr(values, "categories")
-    if isinstance(values, nw.Series) or (hasattr(values, "dtype") and not is_class):
-        column = nw.from_native(values, series_only=True, pass_through=True)
-        if isinstance(column, nw.Series):
-            is_class = column.dtype in (nw.Categorical, nw.Enum)
-            missing = np.asarray(column.is_null().to_numpy(), dtype=bool)
-            if column.dtype.is_float():
-                values = column.cast(nw.Float64).to_numpy()
-            elif missing.any() or is_class:
-                values = np.array(column.to_list(), dtype=object)
-                values[missing] = None
-            else:
-                values = column.to_numpy()
+    column = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        is_class = column.dtype in (nw.Categorical, nw.Enum)
+        if column.dtype.is_float():
+            values = column.cast(nw.Float64).to_numpy()
+        else:
+            is_whole = not is_class and not column.is_null().any()
+            values = column.to_numpy() if is_whole else column.to_list()
     if np.ma.isMaskedArray(values):
         missing, values = np.ma.getmaskarray(values), values.data.astype(object)
         values[missing] = None
@@ -252,51 +237,51 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
     if x.ndim != 1:
         msg = f"A column has one value a row; got an array of shape {x.shape}."
         raise InputError(msg)
-    if x.dtype.kind in "iuf" and (as_numbers or _is_exact(x)):
-        return x if as_numbers else x.astype(np.float64), is_class
     if x.dtype.kind == "M":
         return x.astype("datetime64[us]"), is_class
     if x.dtype.kind == "m":
-        return np.where(np.isnat(x), np.nan, x / np.timedelta64(1, "s")), is_class
-    if x.dtype.kind == "U":  # each text once
-        levels, codes = np.unique(x, return_inverse=True)
-        return _of_objects(levels.astype(object), as_numbers=as_numbers)[codes], is_class
-    return _of_objects(x.astype(object), as_numbers=as_numbers), is_class
+        x = np.where(np.isnat(x), np.nan, x / np.timedelta64(1, "s"))
+    is_exact = x.dtype.kind == "f" or as_numbers
+    if x.dtype.kind in "iu":
+        is_exact |= x.min(initial=0) >= -EXACT and x.max(initial=0) <= EXACT
+    if x.dtype.kind in "iuf" and is_exact:
+        return x if as_numbers else x.astype(np.float64), is_class
+    # each text once
+    each, codes = np.unique(x, return_inverse=True) if x.dtype.kind == "U" else (x, slice(None))
+    return _of_objects(each.astype(object), as_numbers=as_numbers)[codes], is_class
 
 
 def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
     """Return objects (N,) as numbers, dates or texts, by the values that are not missing."""
     there = np.array([not _is_missing(value) for value in x], dtype=bool)
     present = x[there].tolist()
-    dtype: Any = None
-    if all(isinstance(value, bool | np.bool_) for value in present):
-        dtype = np.float64 if as_numbers else None
-    elif all(isinstance(value, Real | Decimal | bool | np.bool_) for value in present):
-        big = (abs(int(value)) > EXACT for value in present if isinstance(value, int | np.integer))
-        dtype = np.float64 if as_numbers or not any(big) else None
-    elif all(isinstance(value, date | np.datetime64) for value in present):
-        present, dtype = [_in_utc(value) for value in present], "datetime64[us]"
-    elif all(isinstance(value, timedelta) for value in present):
-        present, dtype = [value.total_seconds() for value in present], np.float64
-    elif all(isinstance(value, str) for value in present):
+
+    def all_are(*kinds: type) -> bool:
+        return all(isinstance(value, kinds) for value in present)
+
+    found: Any = list(map(_name, present))
+    gap: Any = None
+    if all_are(bool, np.bool_):
+        found, gap = (present, np.nan) if as_numbers or not present else (found, None)
+    elif all_are(Real, Decimal, np.bool_):
+        if as_numbers or all(abs(v) <= EXACT for v in present if isinstance(v, int | np.integer)):
+            found, gap = present, np.nan
+    elif all_are(date, np.datetime64):
+        found, gap = list(map(_in_utc, present)), _NO_DATE
+    elif all_are(timedelta):
+        found, gap = [value.total_seconds() for value in present], np.nan
+    elif all_are(str):
         texts = [value.strip() for value in present]
         broken = any("." in text and not _WHOLE.fullmatch(text) for text in texts)
         if (broken or as_numbers) and all(map(_NUMBER.fullmatch, texts)):
-            present, dtype = list(map(float, texts)), np.float64
-        elif all(map(_DATE.fullmatch, texts)) and (dates := _dates(texts)):
-            present, dtype = dates, "datetime64[us]"
-    if dtype is None or not present:
-        result = np.full(len(x), None, dtype=object)
-        result[there] = [_name(value) for value in present]
-        return result if present else np.full(len(x), np.nan)
-    gap = np.nan if dtype is np.float64 else np.datetime64("NaT", "us")
-    result = np.full(len(x), gap, dtype=dtype)
-    result[there] = np.array(present, dtype=dtype)
+            found, gap = list(map(float, texts)), np.nan
+        elif all(map(_DATE.fullmatch, texts)):
+            with suppress(ValueError):  # 2026-99-99 is a name
+                found = [_in_utc(datetime.fromisoformat(text)) for text in texts]
+                gap = _NO_DATE
+    result = np.full(len(x), gap)
+    result[there] = np.array(found, dtype=result.dtype)
     return result
-
-
-def _is_exact(x: np.ndarray) -> bool:
-    return x.dtype.kind == "f" or not x.size or max(abs(int(x.min())), int(x.max())) <= EXACT
 
 
 def _is_missing(value: Any) -> bool:
@@ -311,19 +296,6 @@ def _in_utc(value: Any) -> np.datetime64:
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
     return np.datetime64(value, "us")
-
-
-def _dates(texts: Iterable[str]) -> list[np.datetime64]:
-    """Return ISO dates as dates; nothing where one of them is none."""
-    try:
-        return [_in_utc(datetime.fromisoformat(text)) for text in texts]
-    except ValueError:
-        return []
-
-
-def _texts(x: np.ndarray) -> np.ndarray:
-    """Return numbers or dates (N,) as names of classes."""
-    return np.array([None if _is_missing(value) else _name(value) for value in x], dtype=object)
 
 
 def _name(value: Any) -> str:

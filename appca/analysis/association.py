@@ -1,16 +1,16 @@
 """Associations between components and the columns of a table."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.permutation import ROUNDING, corrected, permuted
 from appca.data.dataset import Dataset
-from appca.frames import FEW_INTEGERS, TableColumn, class_names, columns_of, matrix_of
 from appca.words import InputError, naming_extra, shortened
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ ALIKE = 0.95  # rank correlation with a technical measure from which on a column
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
-SHORT = 2  # letters of a class that says little without its column
 SIGNIFICANT = 0.05  # of q, for names
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
 )
-_HEADINGS = ["column", "kind", "component", "part", "effect", "direction"]
-_HEADINGS += ["n", "p", "q", "same_as", "technical", "high", "low"]
-_DRAWN = 1 << 22  # numbers of permuted targets that are held at once
+_TESTED = ["column", "kind", "component", "part", "n"]
+_TESTED += ["effect", "direction", "p", "least", "high", "low"]
+_RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "same_as", "technical"]
+_DRAWN = 1 << 22  # numbers of permuted targets, or of centred rows, that are held at once
 
 
 @naming_extra()
@@ -49,13 +49,11 @@ def association(
     X : array-like or data frame, shape (N, D)
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
-        Numbers, dates and classes of the rows. Values decide, not dtypes: texts, booleans,
-        categoricals and whole numbers with at most 20 different values are classes; texts such as
-        2026-11-24 are dates. NaN, NaT, None, masked values and empty texts are missing: the row is
-        left out of the tests of that column.
+        Values decide, not dtypes: texts, booleans, categoricals and whole numbers with at most 20
+        different values are classes; texts such as 2026-11-24 are dates. NaN, NaT, None, masked
+        values and empty texts are missing: the row is left out of the tests of that column.
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
-        Differences between blocks then count for nothing.
     n_permutations : int
         Permutations of each test, ten times as many for tests that under 20 of them reach. If none
         does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), so it has no lower
@@ -65,17 +63,13 @@ def association(
     Returns
     -------
     DataFrame
-        One row a test, the smallest `q` and then the largest effect first:
-
-        - `column`, `kind` ("number", "date" or "class"), `component` (counted from 1), and `part`
-          ("use" or "score");
-        - `effect`, from 0 to 1, and `direction`: "rises", "falls", or the classes with more users
-          or higher scores, and with fewer or lower ones;
-        - `n`, the rows of the test; `p`, by permutation of the rows; `q`, `p` corrected for all
-          tests (Benjamini and Hochberg, 1995);
-        - `same_as`, an earlier column with the same information, and `technical`, why a column may
-          stem from the measurement and not from what was measured; empty texts otherwise;
-        - `high` and `low`, the classes of `direction` as tuples; empty of numbers.
+        One row a test, the smallest `q` and then the largest effect first: `column`, `kind`
+        ("number", "date" or "class"), `component` (counted from 1), `part` ("use" or "score");
+        `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
+        higher scores, and with fewer or lower ones, which `high` and `low` have as tuples; `n`
+        rows; `p`, by permutation of the rows, and `q`, corrected for all tests (Benjamini and
+        Hochberg, 1995); `same_as`, an earlier column with the same information, and `technical`,
+        why a column may stem from the measurement, or an empty text.
 
         ``attrs["left_out"]`` names columns that could not be tested. ``attrs["least_q"]`` is the
         least q that a single effect could have: if it is 5% or more, no conclusion is possible.
@@ -83,31 +77,25 @@ def association(
     Raises
     ------
     InputError
-        When the table, or the blocks, have another number of rows than X, two columns have the same
-        name, or a column of blocks is not in the table.
+        When the table or the blocks have another number of rows than X, two columns have one name,
+        or a column of blocks is not in the table.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from appca import AdaptivePPCA, association
     >>> from sklearn.datasets import load_wine
     >>> wine = load_wine()
     >>> X = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0)
     >>> model = AdaptivePPCA(4, 2, random_state=0).fit(X)
     >>> tests = association(model, X, {"cultivar": wine.target}, random_state=0)
-    >>> sorted(tests.columns)[:4]
-    ['column', 'component', 'direction', 'effect']
+    >>> tests.loc[0, ["column", "part"]].tolist()
+    ['cultivar', 'score']
     """
-    rows = matrix_of(X)
-    described = model.describe(rows.for_model(model))
+    matrix = frames.matrix_of(X)
+    rows = model.describe(matrix.for_model(model))
+    measures = measures_of_rows(matrix.values)
     return associated(
-        described.scores,
-        described.active,
-        table,
-        blocks=blocks,
-        technical=measures_of_rows(rows.values),
-        n_permutations=n_permutations,
-        random_state=random_state,
+        rows.scores, rows.active, table, blocks, measures, n_permutations, random_state
     )
 
 
@@ -125,102 +113,71 @@ def associated(
     scores: np.ndarray,
     active: np.ndarray,
     table: Any,
-    *,
     blocks: Any = None,
     technical: Mapping[str, np.ndarray] | None = None,
     n_permutations: int = 999,
     random_state: Any = None,
 ) -> "pd.DataFrame":
-    """Test columns against scores (N, K) and use (N, K); see `association`.
-
-    `technical` has measures (N,) of rows; columns that agree with one of them are marked.
-    """
+    """Test columns against scores and use (N, K); those like `technical` measures are marked."""
     import pandas as pd
 
-    rng = np.random.default_rng(random_state)
-    columns, left_out = columns_of(table, len(scores))
-    codes = _block_codes(blocks, columns, len(scores))
-    columns = [column for column in columns if not isinstance(blocks, str) or column.name != blocks]
-    by_gaps: dict[bytes, list[TableColumn]] = {}
+    rng, n = np.random.default_rng(random_state), len(scores)
+    named = frames.named_columns(table)
+    if isinstance(blocks, str):
+        if blocks not in named:
+            msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
+            raise InputError(msg)
+        blocks = named.pop(blocks)
+    codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
+    if codes.shape != (n,):
+        msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
+        raise InputError(msg)
+    codes = np.unique(codes, return_inverse=True)[1]  # missing values are a block
+    columns, left_out = frames.columns_of(named, n)
+    by_gaps: dict[bytes, list[frames.TableColumn]] = {}
     for column in columns:
-        by_gaps.setdefault(np.packbits(column.there).tobytes(), []).append(column)
-    tests: list[dict[str, Any]] = []
+        by_gaps.setdefault(column.there.tobytes(), []).append(column)
+    tests: list[tuple[Any, ...]] = []
     for alike in by_gaps.values():
         there = alike[0].there
-        used = (active & there[:, None]).sum(axis=0)
+        used = active[there].sum(axis=0)
         both = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
-        jobs = [(USE, both, there, active[:, both])]
-        for k in np.flatnonzero(used >= 2 * LEAST_ROWS):
-            users = active[:, k] & there
-            if np.ptp(scores[users, k]) > 0:
-                jobs.append((SCORE, np.array([k]), users, scores[:, [k]]))
-        for part, places, rows, targets in jobs:
+        many = np.flatnonzero(used >= 2 * LEAST_ROWS)
+        jobs = [(USE, both, there, active)]
+        jobs += [(SCORE, many[[i]], active[:, k] & there, scores) for i, k in enumerate(many)]
+        for part, places, rows, values in jobs:
+            targets = values[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
-            if varied and len(places):
-                inside = targets[rows].astype(float)
-                results = _tested(inside, varied, rows, codes[rows], n_permutations, rng)
-                for m, result in results:
-                    about = {"component": int(places[m]) + 1, "part": part, "n": int(rows.sum())}
-                    tests.append(about | result)
-    same = _repeated(columns)
+            if varied and len(places) and np.ptp(targets, axis=0).all():
+                found = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
+                for m, column, *results in found:
+                    of = (column.name, column.kind, int(places[m]) + 1, part, int(rows.sum()))
+                    tests.append((*of, *results))
+    first: dict[bytes, str] = {}
+    same = {column.name: first.setdefault(_order(column), column.name) for column in columns}
     marked = {column.name: _suspicion(column, technical or {}) for column in columns}
-    frame = pd.DataFrame(tests, columns=[*_HEADINGS, "least"])
+    frame = pd.DataFrame(tests, columns=_TESTED)
     frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
-    frame["same_as"] = [same.get(name, "") for name in frame["column"]]
+    frame["same_as"] = ["" if same[name] == name else same[name] for name in frame["column"]]
     frame["technical"] = [marked[name] for name in frame["column"]]
-    order = np.lexsort((frame["component"], -frame["effect"].astype(float), frame["q"]))
     least_q = min(1.0, len(frame) * float(frame["least"].min())) if len(frame) else 1.0
-    frame = frame.iloc[order].reset_index(drop=True)[_HEADINGS]
+    order = np.lexsort((frame["component"], -frame["effect"].astype(float), frame["q"]))
+    frame = frame.iloc[order].reset_index(drop=True)[[*_RESULTS, "high", "low"]]
     frame.attrs |= {"left_out": left_out, "least_q": least_q}
     return frame
 
 
-def _block_codes(blocks: Any, columns: Sequence[TableColumn], n: int) -> np.ndarray:
-    """Return the block of each row, (N,) counted from 0; missing values are a block."""
-    if blocks is None:
-        return np.zeros(n, dtype=np.int64)
-    if isinstance(blocks, str):
-        named = {column.name: column.values for column in columns}
-        if blocks not in named:
-            msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
-            raise InputError(msg)
-        values = named[blocks]
-    else:
-        values = np.array(["" if name is None else name for name in class_names(blocks)])
-    if values.shape != (n,):
-        msg = f"blocks must have one value a row, {n:,}; got shape {values.shape}."
-        raise InputError(msg)
-    return np.asarray(np.unique(values, return_inverse=True)[1]).ravel()
+def _order(column: frames.TableColumn) -> bytes:
+    """Return the same for columns of the same classes, or numbers in the same order or reversed."""
+    codes = np.unique(column.values, return_inverse=True)[1]
+    if column.kind != "class":
+        reverse = np.where(column.there, codes[column.there].max() - codes, codes)
+        codes = min(codes, reverse, key=lambda c: c.tolist())
+    return column.there.tobytes() + codes.tobytes()
 
 
-def _repeated(columns: Sequence[TableColumn]) -> dict[str, str]:
-    """Return the name of the earlier column that a column repeats, by the name of the latter.
-
-    Classes, and few different numbers, repeat others under any names; many numbers in the same
-    order or the reverse.
-    """
-    first: dict[bytes, str] = {}
-    same = {}
-    for column in columns:
-        values = column.values[column.there]
-        levels, seen, codes = np.unique(values, return_index=True, return_inverse=True)
-        if column.kind != "class" and len(levels) > FEW_INTEGERS:
-            codes = min(codes, len(levels) - 1 - codes, key=lambda c: c.tolist())
-        else:
-            codes = np.argsort(np.argsort(seen))[codes]
-        form = np.packbits(column.there).tobytes() + np.asarray(codes, dtype=np.int32).tobytes()
-        if form in first:
-            same[column.name] = first[form]
-        first.setdefault(form, column.name)
-    return same
-
-
-def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Say why a column may stem from the measurement: a measure (N,) or a name; else nothing.
-
-    A number does if its ranks are nearly those of a measure, a class if the order of a measure
-    keeps every class together.
-    """
+def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
+    """Say why a column may stem from the measurement: a measure (N,), or its name."""
     from scipy.stats import spearmanr
 
     for name, measure in measures.items():
@@ -230,6 +187,7 @@ def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
         if min(n_levels, n_measured) < 2:
             continue
         if column.kind == "class":
+            # the order of the measure keeps every class together
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -239,44 +197,46 @@ def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
     return "named like a batch" if _BATCH.search(column.name) else ""
 
 
-class _Design(NamedTuple):
-    """Columns side by side: each has one column of numbers, or one of 0s and 1s a class."""
-
-    values: np.ndarray  # (n, P)
-    starts: np.ndarray  # (C + 1,) first place of each column, and the end
-    weights: np.ndarray  # (P,) a share is the sum of the squared products times these
-    classes: list[str]  # P names; empty ones of numbers
-
-    def take(self, c: np.ndarray) -> "_Design":
-        """Return the design of some columns."""
-        parts = [np.arange(self.starts[i], self.starts[i + 1]) for i in c]
-        at = np.concatenate(parts)
-        starts = np.cumsum([0, *map(len, parts)])
-        names = [self.classes[i] for i in at]
-        return _Design(self.values[:, at], starts, self.weights[at], names)
-
-
 def _tested(
     targets: np.ndarray,
-    columns: Sequence[TableColumn],
+    columns: Sequence[frames.TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
-) -> list[tuple[int, dict[str, Any]]]:
-    """Test what each column explains of the ranks of each target m, (n, M), none constant."""
+) -> Iterator[tuple[Any, ...]]:
+    """Yield m, column and the last of `_TESTED`: what columns explain of target ranks (n, M)."""
+    from scipy.special import gammaln
     from scipy.stats import rankdata
 
-    blocks = np.unique(blocks, return_inverse=True)[1].ravel()
     order = np.argsort(blocks, kind="stable")  # blocks of rows are then adjacent
-    blocks, targets = blocks[order], targets[order]
+    blocks, targets = np.unique(blocks[order], return_inverse=True)[1], targets[order]
+    n, M, C = len(targets), targets.shape[1], len(columns)
+
+    def scaled(x: np.ndarray) -> np.ndarray:
+        return x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING))
+
+    def ranked(x: np.ndarray) -> np.ndarray:
+        ranks = rankdata(x)
+        return ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks]
+
+    def log_ties(x: np.ndarray) -> float:  # log number of orders of rows that change no value
+        levels, codes = np.unique(x, return_inverse=True)
+        return float(gammaln(np.bincount(blocks * len(levels) + codes) + 1).sum())
+
     inside = [column.values[rows][order] for column in columns]
-    T = np.stack([_centred(rankdata(target), blocks) for target in targets.T], axis=1)
-    T /= np.sqrt(np.maximum((T**2).sum(axis=0), ROUNDING))
-    design = _design(columns, inside, blocks)
-    products = T.T @ design.values
-    observed = _shares(products, design)
-    n, M, C = len(T), T.shape[1], len(columns)
+    parts = [
+        x[:, None] == np.unique(x) if column.kind == "class" else ranked(x)[:, None]
+        for column, x in zip(columns, inside, strict=True)
+    ]
+    of = np.repeat(np.arange(C), [part.shape[1] for part in parts])  # column of each part
+    T = scaled(np.stack([ranked(target) for target in targets.T], axis=1))
+    Q = scaled(np.hstack(parts).astype(float))
+
+    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # of variance (..., C), T is (..., n)
+        starts = np.unique(of[kept], return_index=True)[1]
+        return np.add.reduceat((T @ Q[:, kept]) ** 2, starts, axis=-1)
+
     ends = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
@@ -285,103 +245,46 @@ def _tested(
         orders = np.tile(np.arange(n), (m, 1))
         for start, end in pairwise(ends):
             orders[:, start:end] = rng.permuted(orders[:, start:end], axis=1)
-        part = design if len(few) == C else design.take(few)
-        shares = _shares(T.T[some][:, orders] @ part.values, part)
-        return np.asarray(shares[k.ravel(), :, c.ravel()].T)
+        kept = slice(None) if len(few) == C else np.isin(of, few)
+        return np.asarray(shares(T.T[some][:, orders], kept)[k, :, c].T)
 
-    ties = [[_ties(x, blocks) for x in values] for values in (targets.T, inside)]
-    least = np.exp(np.maximum.outer(*map(np.array, ties)) - _ties(np.zeros(n), blocks))
+    ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
+    least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     step = max(1, min(500, _DRAWN // (n * M)))
-    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
-    p, chance = (values.reshape(M, C) for values in tests)
-    results = []
-    ordered = np.sort(T, axis=0)
+    observed = shares(T.T, slice(None))
+    found = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    p, chance = (values.reshape(M, C) for values in found)
+    ordered, products = np.sort(T, axis=0), T.T @ Q
     for m, c in np.ndindex(M, C):
-        part = design.take(np.array([c]))
-        of_part = products[m, design.starts[c] : design.starts[c + 1]]
-        possible = max(_most(ordered[:, m], of_part, part) - chance[m, c], ROUNDING)
-        share = np.clip((observed[m, c] - chance[m, c]) / possible, 0.0, 1.0)
-        high, low = _ends(of_part, part)
+        column, X, z = columns[c], Q[:, of == c], products[m, of == c]
+        names = [column.names[int(code)] for code in np.unique(inside[c])] if column.names else []
+        most, high, low = _ends(ordered[:, m], X, z, names)
+        share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
+        effect = float(np.sqrt(np.clip(share, 0.0, 1.0)))
         words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
-        result = {
-            "column": columns[c].name,
-            "kind": columns[c].kind,
-            "effect": float(np.sqrt(share)),
-            "direction": "; ".join(words) or ("rises" if of_part[0] > 0 else "falls"),
-            "p": float(p[m, c]),
-            "least": float(least[m, c]),
-            "high": high,
-            "low": low,
-        }
-        results.append((m, result))
-    return results
+        direction = "; ".join(words) or ("rises" if z[0] > 0 else "falls")
+        yield m, column, effect, direction, float(p[m, c]), float(least[m, c]), high, low
 
 
-def _design(
-    columns: Sequence[TableColumn], values: list[np.ndarray], blocks: np.ndarray
-) -> _Design:
-    from scipy.stats import rankdata
-
-    parts, names = [], []
-    for column, x in zip(columns, values, strict=True):
-        if column.kind == "class":
-            codes = np.unique(x.astype(np.int64))
-            parts.append((x[:, None] == codes).astype(float))
-            names += [column.names[code] for code in codes]
-        else:
-            parts.append(_centred(rankdata(x), blocks)[:, None])
-            names.append("")
-    X = np.hstack(parts)
-    weights = 1 / np.maximum((X**2).sum(axis=0), ROUNDING)
-    return _Design(X, np.cumsum([0, *(part.shape[1] for part in parts)]), weights, names)
-
-
-def _centred(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    means = np.bincount(blocks, values) / np.bincount(blocks)
-    return np.asarray(values - means[blocks])
-
-
-def _ties(values: np.ndarray, blocks: np.ndarray) -> float:
-    """Return the logarithm of the number of orders of rows that leave values (n,) as they are."""
-    from scipy.special import gammaln
-
-    levels, codes = np.unique(values, return_inverse=True)
-    return float(gammaln(np.bincount(blocks * len(levels) + codes.ravel()) + 1).sum())
-
-
-def _shares(products: np.ndarray, design: _Design) -> np.ndarray:
-    """Return the shares (..., C) of the variance of targets from their products (..., P)."""
-    return np.add.reduceat(products**2 * design.weights, design.starts[:-1], axis=-1)
-
-
-def _most(ordered: np.ndarray, products: np.ndarray, design: _Design) -> float:
-    """Return the share that one column would explain, were its rows in the target's order."""
-    if not design.classes[0]:
-        return float((ordered @ np.sort(design.values[:, 0])) ** 2 * design.weights[0])
-    counts = np.rint(1 / design.weights).astype(np.int64)
-    order = np.argsort(products * design.weights, kind="stable")
+def _ends(
+    ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
+) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
+    """Return the share that ranks or classes X (n, P) can explain, and classes at both ends."""
+    if not names:
+        return float((ordered @ np.sort(X[:, 0])) ** 2), (), ()
+    counts = (X > 0).sum(axis=0)
+    order = np.lexsort((counts, (products / np.sqrt(counts)).round(9)))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])[np.cumsum(counts[order])]
-    return float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
-
-
-def _ends(products: np.ndarray, design: _Design) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the classes at both ends, by how many standard errors their means are apart."""
-    if not design.classes[0]:
-        return (), ()
-    z = products * np.sqrt(design.weights * (len(design.values) - 1))
-    first = design.values.argmax(axis=0)  # the first row of a class, for ties
-    order = sorted(range(len(z)), key=lambda c: (-round(float(z[c]), 9), first[c]))
+    most = float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
+    z = products * np.sqrt(len(X) - 1)  # standard errors from the mean
     far = max(np.abs(z).max() / 2, ROUNDING)
-    high = tuple(design.classes[c] for c in order[:NAMED] if z[c] >= far)
-    return high, tuple(design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far)
+    order = np.lexsort((X.argmax(axis=0), -z.round(9)))  # ties by the first row of a class
+    high = tuple(names[c] for c in order[:NAMED] if z[c] >= far)
+    return most, high, tuple(names[c] for c in order[::-1][:NAMED] if z[c] <= -far)
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
-    """Return a name for each component, counted from 1, after what goes with it most.
-
-    Columns that are technical, or not significant at 5%, name nothing; no two components get the
-    same name.
-    """
+    """Return names for components, counted from 1, after significant columns, none technical."""
     names: dict[int, str] = {}
     sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
     for test in sound.to_dict("records"):
@@ -390,7 +293,7 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
             name = f"low {name}"
         elif direction != "rises":
             first = test["high"][0] if test["high"] else ""
-            name = f"{name} {first}" if 0 < len(first) <= SHORT else first
+            name = f"{name} {first}" if 0 < len(first) <= 2 else first  # 7 says little alone
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
     return names
@@ -421,78 +324,57 @@ def variance_by(
     blocks : mapping of str to sequence of int, optional
         Columns of X by the name of their block, no column in two of them.
     rows : array-like, optional
-        Rows to look at, as a mask (N,) or as numbers, such as a selection; all by default.
+        Rows to look at, as a mask (N,) or as numbers; all by default.
 
     Returns
     -------
     DataFrame
-        One row for each class, block and component (counted from 1), with component 0 for what no
-        component explains: `class`, `block`, `component`, and `share`, of the squared distance of
-        the class's rows from the model's mean within the block. The shares of a class and block add
-        up to 1. A share is negative if the component moves the rows away from the data.
+        One row for each `class`, `block` and `component` (counted from 1; 0 is what no component
+        explains) with its `share` of the squared distance of the class's rows from the model's mean
+        within the block. The shares of a class and block add up to 1; a negative one moves the rows
+        away from the data.
 
     Raises
     ------
     InputError
-        When classes have another length than X, or blocks overlap or name columns that are not
-        there.
+        When classes have another length than X, or blocks overlap or go beyond its columns.
     """
     import pandas as pd
 
-    matrix = matrix_of(X)
-    scores, values = model.describe(matrix.for_model(model)).scores, matrix.values
+    matrix = frames.matrix_of(X)
+    scores, values = np.asarray(model.describe(matrix.for_model(model)).scores), matrix.values
     n, D = values.shape
-    of_rows = np.full(n, ALL, dtype=object) if classes is None else class_names(classes)
+    of_rows = np.full(n, ALL, dtype=object) if classes is None else frames.class_names(classes)
     if len(of_rows) != n:
         msg = f"classes must have one value a row, {n:,}; got {len(of_rows):,}."
         raise InputError(msg)
+    parts = {str(name): np.asarray(d, np.int64) for name, d in (blocks or {}).items()}
+    listed = np.sort(np.concatenate([np.empty(0, np.int64), *parts.values()]))
+    if len(listed) and not 0 <= listed[0] <= listed[-1] < D:
+        msg = f"blocks name columns beyond 0 to {D - 1}, {listed[0]} to {listed[-1]}; correct them."
+        raise InputError(msg)
+    if (twice := listed[1:][np.diff(listed) == 0]).size:
+        msg = f"blocks must not overlap; column {twice[0]} is listed twice, so name it once."
+        raise InputError(msg)
+    parts = parts if blocks is not None else {ALL: np.arange(D)}
     chosen = np.zeros(n, dtype=bool)
     chosen[slice(None) if rows is None else np.asarray(rows)] = True
-    parts = _blocks(blocks, D)
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []
-    for name in dict.fromkeys(of_rows[[text is not None for text in of_rows]]):
+    for name in dict.fromkeys(text for text in of_rows if text is not None):
         inside = np.flatnonzero((of_rows == name) & chosen)
-        saved, left = _sums(values, scores, W, mean, inside)
+        saved, left = np.zeros_like(W), np.zeros(D)  # squares that components save, and the rest
+        for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
+            y, s = values[part], scores[part]
+            y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean
+            r = np.where(np.isnan(y), 0.0, y - s @ W)
+            saved += s.T @ (np.nan_to_num(y) + r) * W
+            left += (r**2).sum(axis=0)
         for block, columns in parts.items():
             every = np.r_[left[columns].sum(), saved[:, columns].sum(axis=1)]
-            total = float(every.sum())
-            shares = every / total if total > 0 else np.full(len(every), np.nan)
+            shares = every / (every.sum() or np.nan)
             lines += [(name, block, k, float(share)) for k, share in enumerate(shares)]
     return pd.DataFrame(lines, columns=["class", "block", "component", "share"])
-
-
-def _sums(
-    X: Any, scores: np.ndarray, W: np.ndarray, mean: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what components save (K, D) and leave (D,) of the squares of some rows."""
-    saved, left = np.zeros_like(W), np.zeros(W.shape[1])
-    step = max(1, _DRAWN // W.shape[1])
-    for first in range(0, len(rows), step):
-        part = rows[first : first + step]
-        values = X[part]
-        y = np.asarray(values.toarray() if hasattr(values, "toarray") else values, float) - mean
-        s = np.asarray(scores[part], dtype=float)
-        r = np.where(np.isnan(y), 0.0, y - s @ W)
-        saved += s.T @ (np.nan_to_num(y) + r) * W
-        left += (r**2).sum(axis=0)
-    return saved, left
-
-
-def _blocks(blocks: Mapping[str, Sequence[int]] | None, D: int) -> dict[str, np.ndarray]:
-    if blocks is None:
-        return {ALL: np.arange(D)}
-    parts = {str(name): np.asarray(columns, dtype=np.int64) for name, columns in blocks.items()}
-    taken = np.zeros(D, dtype=np.int64)
-    for name, columns in parts.items():
-        if len(columns) and not 0 <= columns.min() <= columns.max() < D:
-            msg = f"Block “{shortened(name)}” names columns beyond 0 to {D - 1}; take those of X."
-            raise InputError(msg)
-        np.add.at(taken, columns, 1)
-    if taken.max(initial=0) > 1:
-        msg = f"Blocks must not overlap; column {int(taken.argmax())} is in {taken.max()} of them."
-        raise InputError(msg)
-    return parts
 
 
 MOST_LABELS, MOST_ROWS = 8, 1_000  # columns that are looked at; rows, a fair sample
@@ -505,23 +387,17 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
     table = {name: values[rows] for name, values in list(dataset.labels.items())[:MOST_LABELS]}
     scores, active = described.scores[rows], described.active[rows]
     tests = associated(scores, active, table, n_permutations=199, random_state=0)
-    sentences = [""] * active.shape[1]
+    sentences: dict[int, str] = {}
     strong = tests[(tests["effect"] >= LEAST) & (tests["q"] < SIGNIFICANT)]
     for test in strong.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
-        place = test["component"] - 1
-        sentences[place] = sentences[place] or _sentence(test)
-    return sentences
-
-
-def _sentence(test: dict[Hashable, Any]) -> str:
-    score = test["part"] == "score"
-    if test["kind"] != "class":
-        way = test["direction"] if score else f"use {test['direction']}"
-        return f"{way} with {shortened(test['column'])}"
-    ways = ("higher", "lower") if score else ("used more", "used less")
-    phrases = []
-    for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-        # a class of one letter or digit reads better as several: "0s and 6s"
-        short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
-        phrases += [f"{way} for {' and '.join(short)}"] if names else []
-    return ", ".join(phrases)
+        of_score, phrases = test["part"] == SCORE, []
+        if test["kind"] != "class":
+            way = test["direction"] if of_score else f"use {test['direction']}"
+            phrases = [f"{way} with {shortened(test['column'])}"]
+        ways = ("higher", "lower") if of_score else ("used more", "used less")
+        for way, names in zip(ways, (test["high"], test["low"]), strict=True):
+            # a class of one letter or digit reads better as several: "0s and 6s"
+            short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
+            phrases += [f"{way} for {' and '.join(short)}"] if names else []
+        sentences.setdefault(test["component"], ", ".join(phrases))
+    return [sentences.get(k + 1, "") for k in range(active.shape[1])]

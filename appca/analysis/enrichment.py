@@ -1,9 +1,8 @@
 """Sets of features against the weights of components, by sign, with correlated features.
 
-The statistic of a set is the sum of the component's weights in it, when the weights of all features
-have mean 0 and standard deviation 1. Features that vary together have weights that do, so a set of
-them has a large sum by chance. The null is a random direction with the correlation of what the
-model leaves over: random combinations of the rows' residuals, a rotation test (Wu et al., 2010).
+The statistic of a set is the sum of its weights, standardized over all features. Features that vary
+together have weights that do, so a set of them has a large sum by chance. The null is a random
+combination of the rows' residuals: a rotation test (Wu et al., 2010).
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,17 +49,16 @@ def enrichment(
     least : int
         Features of X that a set must have; smaller sets are left out.
     n_rotations : int
-        Random directions of each test, ten times as many for tests that under 20 of them reach. If
-        none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009).
+        Random directions of each test; more, and a generalised Pareto tail, as in `association`.
     random_state : int, Generator or None
 
     Returns
     -------
     DataFrame
-        One row for each set, component (counted from 1) and sign, the smallest `q` and then the
-        largest effect first: `set`, `component`, `sign` ("+" or "-"), `n` features, `effect` (the
-        statistic in standard deviations of the null), `p`, one-sided, and `q`, corrected for all
-        tests (Benjamini and Hochberg, 1995).
+        One row for each `set`, `component` (counted from 1) and `sign` ("+" or "-"), the smallest
+        `q` and then the largest effect first: `n` features, `effect` (the statistic in standard
+        deviations of the null), `p`, one-sided, and `q`, corrected for all tests (Benjamini and
+        Hochberg, 1995).
 
     Raises
     ------
@@ -78,15 +76,15 @@ def enrichment(
     W = np.asarray(model.components_, dtype=float)
     scores = model.describe(part.for_model(model)).scores
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
-    S, K = len(names), len(W)
-    null: list[np.ndarray] = []
-    observed = _sums(W, members).T  # (S, K)
-    signed = np.stack([observed, -observed])
-
     left -= left.mean(axis=1, keepdims=True)
-    in_sets = (members.T @ left.T).T  # (n, S)
+    in_sets = left @ members  # (n, S)
     # the same lengths in at most n coordinates
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
+    centred = W - W.mean(axis=1, keepdims=True)
+    spread = np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
+    observed = (centred / spread @ members).T  # (S, K)
+    signed = np.stack([observed, -observed])
+    null: list[np.ndarray] = []
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
         z = rng.normal(size=(m, len(left)))
@@ -96,28 +94,20 @@ def enrichment(
         sign, s, _ = np.unravel_index(tests, signed.shape)
         return np.asarray(sums[:, s] * np.where(sign, -1.0, 1.0))
 
-    p = permuted(signed.ravel(), draw, n_rotations).p
+    p, _ = permuted(signed.ravel(), draw, n_rotations)
     spread = np.maximum(np.sqrt(np.mean(null, axis=0)), _LEAST_SPREAD)
-    frame = pd.DataFrame(
-        {
-            "set": np.tile(np.repeat(names, K), 2),
-            "component": np.tile(np.arange(1, K + 1), 2 * S),
-            "sign": np.repeat(["+", "-"], S * K),
-            "n": np.tile(np.repeat(np.diff(members.indptr), K), 2),
-            "effect": (signed / spread[:, None]).ravel(),
-            "p": p,
-            "q": corrected(p),
-        }
-    )
-    order = np.lexsort((-frame["effect"], frame["q"]))
-    return frame.iloc[order].reset_index(drop=True)
-
-
-def _sums(weights: np.ndarray, members: Any) -> np.ndarray:
-    """Return the sums (B, S) of standardized weights (B, D) over sets (D, S)."""
-    centred = weights - weights.mean(axis=1, keepdims=True)
-    spread = np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
-    return np.asarray((members.T @ (centred / spread).T).T)
+    sign, s, k = np.indices(signed.shape).reshape(3, -1)
+    results = {
+        "set": np.array(names, dtype=object)[s],
+        "component": k + 1,
+        "sign": np.where(sign, "-", "+"),
+        "n": np.diff(members.indptr)[s],
+        "effect": (signed / spread[:, None]).ravel(),
+        "p": p,
+        "q": corrected(p),
+    }
+    order = np.lexsort((-results["effect"], results["q"]))
+    return pd.DataFrame(results).iloc[order].reset_index(drop=True)
 
 
 def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[list[str], Any]:
@@ -141,5 +131,5 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
         )
         raise InputError(msg)
     ends = np.cumsum([0, *map(len, kept.values())])
-    flat = np.concatenate([np.array(places) for places in kept.values()])
+    flat = np.concatenate(list(kept.values()))
     return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))

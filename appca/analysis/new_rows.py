@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca import frames
 from appca.analysis.association import associated
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.rows import (
@@ -13,18 +14,9 @@ from appca.analysis.rows import (
     limits_of_the_model,
     ratios,
 )
-from appca.analysis.rule import USES, apart, component_of, rule_table
+from appca.analysis.rule import USES, component_of, rule_table
 from appca.analysis.tables import projection_table
-from appca.frames import (
-    Matrix,
-    columns_of,
-    joined,
-    matrix_of,
-    n_rows_of,
-    named_columns,
-    number_column,
-)
-from appca.words import InputError, naming_extra
+from appca.words import InputError, naming_extra, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,17 +54,13 @@ def drift(
     Returns
     -------
     DataFrame
-        One row a test, the smallest `q` and then the largest effect first:
-
-        - `column`: a feature, "uses k" or "score k" of component k, counted from 1; a feature with
-          such a name gets " (column)" behind it;
-        - `part`: "level", or "spread", the distance from the median of all rows;
-        - `effect`, from -1 to 1: of numbers Cliff's delta, positive where new rows are higher or
-          spread wider, and `direction`;
-        - `old` and `new`: the means of both sides, the shares of rows that use a component, or the
-          mean distances from the median; NaN of classes;
-        - `n` rows; `p`, by permutation, and `q`, corrected for all tests (Benjamini and Hochberg,
-          1995).
+        One row a test, the smallest `q` and then the largest effect first: `column`, a feature, or
+        "uses k" or "score k" of component k, counted from 1 (a feature with such a name gets
+        " (column)" behind it); `part`: "level", or "spread", the distance from the median of all
+        rows; `effect`, from -1 to 1: of numbers Cliff's delta, positive where new rows are higher
+        or spread wider, and `direction`; `old` and `new`: the means of both sides, the shares of
+        rows that use a component, or the mean distances from the median; `n` rows; `p`, by
+        permutation, and `q`, corrected for all tests (Benjamini and Hochberg, 1995).
 
         ``attrs["least_q"]`` is the least q that a single shift could have: if it is 5% or more,
         nothing can be concluded.
@@ -82,45 +70,38 @@ def drift(
     InputError
         When a side has fewer than five rows, or they have different columns or another order.
     """
-    sides = [matrix_of(X_old), matrix_of(X_new)]
-    widths = [side.values.shape[1] for side in sides]
-    named = [side.names for side in sides if side.names is not None]
-    if named[1:] and named[0] != named[1] and set(named[0]) == set(named[1]):
-        msg = "X_new has the columns of X_old in another order; bring them into the same order."
-        raise InputError(msg)
+    old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
+    names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
+    for name, other in zip(names, new.names or (), strict=False):
+        if name != other:
+            msg = (
+                f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
+                "bring the same columns into the same order."
+            )
+            raise InputError(msg)
     rng = np.random.default_rng(random_state)
-    unnamed = tuple(f"feature {d + 1}" for d in range(widths[0]))
-    names = apart(next((names for names in named if len(names) == widths[0]), unnamed))
-    halves = _split(model, sides[0], rng)
+    model, fitted, order, sign = _unbiased(model, old, rng)
     tables = []
-    for side in sides:
+    for side in (old, new):
         rows = model.describe(side.for_model(model))
-        scores, active = rows.scores, rows.active
-        if halves is not None:
-            rows = halves.model.describe(side.for_model(model))
-            scores = rows.scores[:, halves.order] * halves.sign
-            active = rows.active[:, halves.order]
         X = side.values.toarray() if hasattr(side.values, "toarray") else side.values
-        features = {name: number_column(name, x) for name, x in zip(names, X.T, strict=True)}
-        tables.append(rule_table(scores, active, features))
-    if halves is not None:
-        for name, column in tables[0].items():
-            if component_of(name)[1]:
-                column.values[halves.fitted] = np.nan
+        features = [
+            (name, frames.number_column(name, x)) for name, x in zip(names, X.T, strict=True)
+        ]
+        tables.append(rule_table(rows.scores[:, order] * sign, rows.active[:, order], features))
+    for name, column in tables[0].items():
+        if component_of(name)[1]:
+            column.values[fitted] = np.nan
     return drifted(*tables, n_permutations=n_permutations, random_state=rng)
 
 
-class _Halves(NamedTuple):
-    """A fit to half of the old rows, its components matched to those of the fit to all."""
+def _unbiased(
+    model: Any, old: frames.Matrix, rng: np.random.Generator
+) -> tuple[Any, Any, Any, Any]:
+    """Return a fit to half of the old rows if the likelihood says that the model is one to all.
 
-    model: Any
-    fitted: np.ndarray  # numbers of the rows of the fit
-    order: np.ndarray  # (K,)
-    sign: np.ndarray  # (K,)
-
-
-def _split(model: Any, old: Matrix, rng: np.random.Generator) -> _Halves | None:
-    """Fit half of the old rows where the model was fitted to all of them, by its likelihood."""
+    With it come the rows of the half, and order and signs (K,) that match its components.
+    """
     from sklearn.base import clone
 
     from appca.models.draws import match
@@ -128,28 +109,23 @@ def _split(model: Any, old: Matrix, rng: np.random.Generator) -> _Halves | None:
     inner = getattr(model, "estimator_", model)
     at_end = np.ravel(getattr(inner, "log_likelihoods_", ()))[-1:]
     n, W = old.values.shape[0], getattr(inner, "components_", None)
-    if not len(at_end) or W is None or n < 4 * len(W):
-        return None
-    likelihood = float(np.sum(model.score_samples(old.for_model(model)), dtype=float))
-    if abs(likelihood - at_end[0]) > SAME * n:
-        return None
+    same = False
+    if len(at_end) and W is not None and n >= 4 * len(W):
+        likelihood = float(np.sum(model.score_samples(old.for_model(model)), dtype=float))
+        same = abs(likelihood - at_end[0]) <= SAME * n
+    if not same:
+        return model, [], slice(None), 1.0
     half = np.sort(rng.permutation(n)[: n // 2])
     again = clone(model).fit(old._replace(values=old.values[half]).for_model(model))
     matched = getattr(again, "estimator_", again).components_
     _, order, sign, _ = match(np.asarray(W, float), np.asarray(matched, float))
-    return _Halves(again, half, order, sign)
+    return again, half, order, sign
 
 
-def drifted(
-    old: Any,
-    new: Any,
-    *,
-    n_permutations: int = 999,
-    random_state: Any = 0,
-) -> "pd.DataFrame":
+def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0) -> "pd.DataFrame":
     """Compare two tables of columns and components (see `rule_table`); see `appca.drift`."""
-    old, new = named_columns(old), named_columns(new)
-    n_old, n_new = n_rows_of(old), n_rows_of(new)
+    old, new = frames.named_columns(old), frames.named_columns(new)
+    n_old, n_new = frames.n_rows_of(old), frames.n_rows_of(new)
     if min(n_old, n_new) < LEAST or set(old) != set(new):
         msg = (
             f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
@@ -157,32 +133,23 @@ def drifted(
         )
         raise InputError(msg)
     is_new = np.arange(n_old + n_new) >= n_old
-    columns, left_out = columns_of(
-        {name: joined(old[name], new[name]) for name in old}, len(is_new)
-    )
+    table = {name: frames.joined(old[name], new[name]) for name in old}
+    columns, left_out = frames.columns_of(table, len(is_new))
     of = {f"level {column.name}": column for column in columns}
     for column in columns:
         if column.kind == "number" and component_of(column.name)[0] != USES:
             away = np.abs(column.values - np.nanmedian(column.values))
             of[f"spread {column.name}"] = column._replace(values=away)
-    tests = associated(
-        np.zeros((len(is_new), 1)),
-        is_new[:, None],
-        of,
-        n_permutations=n_permutations,
-        random_state=random_state,
-    )
-    for side, inside in (("old", ~is_new), ("new", is_new)):
-        means = [
-            float(np.nanmean(of[name].values[inside])) if of[name].kind != "class" else np.nan
-            for name in tests["column"]
-        ]
-        tests[side] = np.array(means, dtype=float)
+    side = is_new[:, None]
+    tests = associated(side, side, of, n_permutations=n_permutations, random_state=random_state)
+    tested = [of[name] for name in tests["column"]]
+    for name, rows in (("old", ~is_new), ("new", is_new)):
+        means = [np.nan if x.kind == "class" else np.nanmean(x.values[rows]) for x in tested]
+        tests[name] = np.array(means, dtype=float)
     tests["part"] = [name.partition(" ")[0] for name in tests["column"]]
-    tests["column"] = [name.partition(" ")[2] for name in tests["column"]]
+    tests["column"] = [column.name for column in tested]
     tests["effect"] *= np.where(tests["direction"] == "falls", -1.0, 1.0)
-    ways = {"rises": "higher", "falls": "lower"}
-    tests["direction"] = [ways.get(way, way) for way in tests["direction"]]
+    tests["direction"] = tests["direction"].replace({"rises": "higher", "falls": "lower"})
     tests.attrs["left_out"] = left_out
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 
@@ -191,21 +158,12 @@ LEVEL = 0.99  # of either limit, where nobody chose another
 
 
 class NewRowsVerdict(NamedTuple):
-    """How new rows stand to the limits of a run, at one level."""
+    """Distances of new rows, and limits that a share of rows stays below."""
 
-    distances: Distances  # of the new rows
+    distances: Distances
     of_model: DistanceLimits  # chi-square quantiles
-    of_data: DistanceLimits | None  # of the run's own rows; None where they are not known
-
-    @property
-    def limits(self) -> DistanceLimits:
-        """The limits that decide: those of the run's rows, where they are known."""
-        return self.of_model if self.of_data is None else self.of_data
-
-    @property
-    def ratios(self) -> np.ndarray:
-        """T2 and Q over the limits that decide, (N, 2)."""
-        return ratios(self.distances, self.limits)
+    of_data: DistanceLimits | None  # of the run's own rows, which decide where they are known
+    ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
 
     @property
     def fits(self) -> np.ndarray:
@@ -219,27 +177,21 @@ class NewRowsVerdict(NamedTuple):
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
-    """Compare the distances of new rows with limits that a share `level` of rows stays below.
-
-    `run` has the distances of the rows of the fit; None where only the model is known.
-    """
-    data_limits = None if run is None else limits_of_the_data(distances, level, run)
-    return NewRowsVerdict(distances, limits_of_the_model(distances, level), data_limits)
+    """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
+    of_model = limits_of_the_model(distances, level)
+    of_data = None if run is None else limits_of_the_data(distances, level, run)
+    return NewRowsVerdict(distances, of_model, of_data, ratios(distances, of_data or of_model))
 
 
 def new_rows_table(
     dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict
 ) -> "pd.DataFrame":
-    """Return `projection_table` of new rows with their distances and whether they fit.
-
-    After the projection come `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
-    rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
-    """
+    """Return `projection_table` of new rows with T2 and Q, their limits, and whether they fit."""
     more = {"t2": said.distances.t2, "q": said.distances.q}
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:
             more |= {f"t2_limit_{name}": limits.t2, f"q_limit_{name}": limits.q}
-    more["fits"] = said.fits
     table = projection_table(dataset, projected)
+    more["fits"] = said.fits
     taken = {name: f"label_{name}" for name in table.columns if name in more}
     return table.rename(columns=taken).assign(**more)

@@ -6,7 +6,6 @@ et al., 2009), so that p can be small enough to correct for many tests.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,24 +17,16 @@ CLEAR = 1e-7  # p below which more permutations change no conclusion; further ou
 ROUNDING = 1e-9  # by which a permuted statistic may miss the same statistic in another order
 
 
-class Permuted(NamedTuple):
-    """Tests of T statistics."""
-
-    p: np.ndarray  # (T,)
-    chance: np.ndarray  # (T,) mean statistic of the permutations
-
-
 def permuted(
     observed: np.ndarray,
     draw: Callable[[int, np.ndarray], np.ndarray],
     n_permutations: int,
     least: np.ndarray | float = 0.0,
     step: int = 500,
-) -> Permuted:
-    """Test statistics (T,), large values of which speak against the null.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p, at least `least`, and the mean by chance of statistics that are large, all (T,).
 
-    ``draw(m, tests)`` returns statistics (m, t) of m permutations for the tests (t,) with these
-    places; it is asked for `step` at a time. p is never below `least` (T,).
+    ``draw(m, tests)`` returns statistics (m, t) of m permutations for tests (t,), `step` at a time.
     """
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
@@ -52,18 +43,18 @@ def permuted(
         done = n
         p[tests] = (1 + counts[tests]) / (1 + n)
         none = tests[counts[tests] == 0]
-        p[none] = np.minimum(p[none], tail(observed[none], top[:, none], n))
+        p[none] = np.minimum(p[none], _tail(observed[none], top[:, none], n))
         tests = tests[(counts[tests] < ENOUGH) & (p[tests] > CLEAR)]
         if not len(tests):
             break
-    return Permuted(np.maximum(p, least), total / n_permutations)
+    return np.maximum(p, least), total / n_permutations
 
 
-def tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
+def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
     """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (.., t) of n permutations.
 
-    Above its M-th largest value u the statistic follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi
-    and s by probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
+    Above its M-th largest value u it follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s by
+    probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
     statistic; an exponential tail, xi = 0, is used instead, which makes p larger.
     """
     m = min(TAIL, n // 4)

@@ -1,10 +1,6 @@
-"""A rule that describes selected rows: ranges, classes and used components, joined by "and".
+"""A rule that describes selected rows: ranges, classes and used components, joined by "and"."""
 
-The rule is the path to one node of a small decision tree, or all rows off that path.
-"""
-
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -12,44 +8,35 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
-from appca.frames import (
-    TableColumn,
-    class_names,
-    columns_of,
-    matrix_of,
-    n_rows_of,
-    named_columns,
-    number_column,
-    numbers_of,
-)
 from appca.storage.schema import Count, Finite, Text
 from appca.words import InputError, naming_extra, number, percent, shortened
 
 MOST_FEATURES = 200  # of a table, above which rules are about labels and components
 LEAST = 6  # rows selected, and others
 MOST_ROWS = 8_000  # that are searched: at most half of them selected
-A_CONDITION = 0.02  # of F1 that another condition must add
+A_CONDITION = 0.02  # of F1 that another condition, or "not", must add
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
 
 class Clause(NamedTuple):
     """One condition on one column."""
 
-    column: str
-    low: float | None = None  # values above it
-    high: float | None = None  # values below it
-    value: str | bool | None = None  # of a class, or whether a component is used
+    column: Text
+    low: Finite | None = None  # values above it
+    high: Finite | None = None  # values below it
+    value: bool | Text | None = None  # of a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
         if isinstance(self.value, bool):
-            plain = values.values if isinstance(values, TableColumn) else values
+            plain = values.values if isinstance(values, frames.TableColumn) else values
             return np.asarray(np.asarray(plain, dtype=bool) == self.value)
         if self.value is not None:
-            return np.asarray(class_names(values) == self.value, dtype=bool)
-        x = numbers_of(values)
+            return np.asarray(frames.class_names(values) == self.value, dtype=bool)
+        x = frames.numbers_of(values)
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return np.asarray((x > low) & (x < high))
@@ -91,45 +78,35 @@ def called(column: str, names: Sequence[str] = ()) -> str:
 
 def component_of(column: str) -> tuple[str, int]:
     """Return USES or SCORE and the component, counted from 1, of a column of `rule_table`, or 0."""
-    for kind in (USES, SCORE):
-        k = column.removeprefix(kind)
-        if k != column and k.isdecimal():
-            return kind, int(k)
-    return "", 0
+    kind, _, k = column.rpartition(" ")
+    of_component = f"{kind} " in (USES, SCORE) and k.isdecimal()
+    return (f"{kind} ", int(k)) if of_component else ("", 0)
+
+
+_Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class RuleQuality(NamedTuple):
     """How well a rule describes rows that it was not made from."""
 
-    recall: float  # share of the selected rows that it describes
-    precision: float  # share of the described rows that are selected
-
-
-_Share = Annotated[float, Meta(ge=0, le=1)]
-_Condition = tuple[Text, Finite | None, Finite | None, bool | Text | None]
-
-
-class _Stored(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    clauses: Annotated[list[_Condition], Meta(min_length=1)]
-    quality: tuple[_Share, _Share]
-    n_held_out: Count
-    negated: bool = False
+    recall: _Share  # share of the selected rows that it describes
+    precision: _Share  # share of the described rows that are selected
 
 
 class RowRule(NamedTuple):
     """Conditions that rows meet together, or miss together, and their quality on held-out rows."""
 
-    clauses: tuple[Clause, ...]
+    clauses: Annotated[tuple[Clause, ...], Meta(min_length=1)]
     quality: RuleQuality
-    n_held_out: int
+    n_held_out: Count
     negated: bool = False  # the rows are those that miss at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return which rows (N,) of a table with columns as in `rule_table` the rule describes.
+        """Return which rows (N,) of a table (see `rule_table`) the rule describes.
 
         Raises InputError when a column is missing.
         """
-        columns = named_columns(table)
+        columns = frames.named_columns(table)
         missing = [clause.column for clause in self.clauses if clause.column not in columns]
         if missing:
             msg = (
@@ -137,12 +114,13 @@ class RowRule(NamedTuple):
                 "it, or name it so."
             )
             raise InputError(msg)
-        return _all_of(self.clauses, columns) ^ self.negated
+        masks = [clause.mask(columns[clause.column]) for clause in self.clauses]
+        return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
         """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
-        rows = model.describe(matrix_of(X).for_model(model))
-        return self.mask(rule_table(rows.scores, rows.active, table))
+        rows = model.describe(frames.matrix_of(X).for_model(model))
+        return self.mask(rule_table(rows.scores, rows.active, frames.named_columns(table).items()))
 
     def conditions(self, names: Sequence[str] = ()) -> str:
         """Say the rule: "uses 3, price below 40" or "not (uses 3, price below 40)"."""
@@ -151,7 +129,7 @@ class RowRule(NamedTuple):
 
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Say the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
-        recall, precision = percent(self.quality.recall), percent(self.quality.precision)
+        recall, precision = map(percent, self.quality)
         return f"{self.conditions(names)}: {recall} of them, {precision} right"
 
     def to_pandas(self) -> str:
@@ -173,62 +151,47 @@ class RowRule(NamedTuple):
 
     def to_json(self) -> str:
         """Return the rule as text that `from_json` reads."""
-        return json.dumps([self.clauses, self.quality, self.n_held_out, self.negated])
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Rebuild a rule; ValueError when the text, which others may have written, is none."""
         try:
-            stored = msgspec.json.decode(text, type=_Stored)
+            made = msgspec.json.decode(text, type=cls)
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
-        clauses = tuple(Clause(*clause) for clause in stored.clauses)
-        if any(clause == Clause(clause.column) for clause in clauses):
+        if any(clause == Clause(clause.column) for clause in made.clauses):
             msg = "a rule has a condition that bounds nothing"
             raise ValueError(msg)
-        quality = RuleQuality(*stored.quality)
-        return cls(clauses, quality, stored.n_held_out, negated=stored.negated)
+        return made
 
 
-def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> dict[str, Any]:
-    """Return what a rule can be about: a table's columns, and use and score of each component.
+def rule_table(
+    scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return columns for rules: of a table, and use and scores, NaN where a row does not use it.
 
-    Scores (N, K) become NaN where a row does not use the component. Raises InputError where a
-    column of the table is called like one of them.
+    A column that is called like another, or like one of a component, gets " (column)" behind.
     """
-    columns = named_columns(table)
-    for k in range(active.shape[1]):
-        values = active[:, k], np.where(active[:, k], scores[:, k], np.nan)
-        for kind, x in zip((USES, SCORE), values, strict=True):
-            name = f"{kind}{k + 1}"
-            if name in columns:
-                msg = f"“{name}” is a column of the table and of component {k + 1}; rename yours."
-                raise InputError(msg)
-            columns[name] = number_column(name, x)
+    columns: dict[str, Any] = {}
+    for name, values in table:
+        free = name
+        while free in columns or component_of(free)[1]:
+            free += " (column)"
+        columns[free] = values
+    for k, used in enumerate(active.T):
+        for kind, x in ((USES, used), (SCORE, np.where(used, scores[:, k], np.nan))):
+            columns[f"{kind}{k + 1}"] = frames.number_column("", x)
     return columns
 
 
 def dataset_table(dataset: Dataset, rows: DescribedRows) -> dict[str, Any]:
     """Return what a rule about a data set can be about: named features, labels, and components."""
-    features: Sequence[str] = ()
+    features: list[tuple[str, Any]] = []
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        features = dataset.column_names
-    names = apart([*features, *dataset.labels])
-    numbers = map(number_column, names, dataset.with_gaps().T if len(features) else ())
-    columns = {column.name: column for column in numbers}
-    labels = zip(names[len(features) :], dataset.labels.values(), strict=True)
-    return rule_table(rows.scores, rows.active, columns | dict(labels))
-
-
-def apart(names: Iterable[str]) -> list[str]:
-    """Return names of columns that differ, also from those of components in `rule_table`."""
-    taken: dict[str, None] = {}
-    for name in names:
-        free = name
-        while free in taken or component_of(free)[1]:
-            free += " (column)"
-        taken[free] = None
-    return list(taken)
+        numbers = (frames.number_column("", x) for x in dataset.with_gaps().T)
+        features = list(zip(dataset.column_names, numbers, strict=True))
+    return rule_table(rows.scores, rows.active, [*features, *dataset.labels.items()])
 
 
 @naming_extra()
@@ -243,6 +206,9 @@ def rule(
 ) -> RowRule:
     """Describe selected rows by a short rule.
 
+    Conditions are added one after the other, each the one that raises F1 most; those that raise it
+    by less than 0.02 are left out again.
+
     Parameters
     ----------
     model : fitted estimator
@@ -252,179 +218,148 @@ def rule(
         The rows to describe; at least six, and at least six others.
     table : data frame, or mapping of str to array-like of shape (N,), optional
         Columns that the rule may be about, beside use of components and scores: numbers and
-        classes, distinguished as in `association`. Dates are left out.
+        classes, distinguished as in `association`. Dates are left out. A column that is called like
+        one of a component, such as "score 1", gets " (column)" behind its name.
     max_clauses : int
-        Conditions in the rule, at most: the depth of the decision tree.
+        Conditions in the rule, at most.
     random_state : int, Generator or None
         Chooses the third of the rows that is held out.
 
     Returns
     -------
     RowRule
-        Its `quality` is that on the held-out rows.
-        ``rule.select(model, X, table)`` selects rows of other data, ``rule.to_pandas()`` and
-        ``rule.to_python()`` are the rule as code.
+        Its `quality` is that on the held-out rows. ``rule.select(model, X, table)`` selects rows of
+        other data, ``rule.to_pandas()`` and ``rule.to_python()`` are the rule as code.
 
     Raises
     ------
     InputError
-        When there are too few rows on either side, or another number of rows than of X, or a column
-        is called like one of a component, such as "score 1".
+        When there are too few rows on either side, or another number of rows than of X.
     """
-    rows = model.describe(matrix_of(X).for_model(model))
-    columns = rule_table(rows.scores, rows.active, table)
-    mask = np.asarray(selected, dtype=bool)
-    return described(columns, mask, max_clauses=max_clauses, random_state=random_state)
+    rows = model.describe(frames.matrix_of(X).for_model(model))
+    columns = rule_table(rows.scores, rows.active, frames.named_columns(table).items())
+    return described(columns, np.asarray(selected, dtype=bool), max_clauses, random_state)
 
 
 def described(
-    table: Mapping[str, Any],
-    selected: np.ndarray,
-    *,
-    max_clauses: int = 4,
-    random_state: Any = 0,
+    table: Mapping[str, Any], selected: np.ndarray, max_clauses: int = 4, random_state: Any = 0
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    n = n_rows_of(table)
-    if selected.shape != (n,):
-        msg = f"selected must have one value a row, {n:,}; got shape {selected.shape}."
-        raise InputError(msg)
-    n_selected = int(selected.sum())
+    n, n_selected = len(selected), int(selected.sum())
     if min(n_selected, n - n_selected) < LEAST:
         msg = (
             f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
             f"and {n - n_selected:,}, so select more or fewer."
         )
         raise InputError(msg)
-    columns = {column.name: column for column in columns_of(table, n)[0] if column.kind != "date"}
-    if not columns:
-        msg = "No column differs between the rows, so there is no rule; add columns."
-        raise InputError(msg)
-    numbers, meanings = _encoded(columns.values())
-    fitting, held_out, weight = _split(selected, np.random.default_rng(random_state))
-    part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
-    tree = DecisionTreeClassifier(max_depth=max_clauses, class_weight="balanced", random_state=0)
-    tree.fit(numbers[fitting], selected[fitting])
-    paths = list(_paths(tree.tree_, meanings))
-    clauses, negated = _searched(paths, part, selected[fitting], weight)
-    clauses = _joined(clauses, part)
-    mask = _all_of(clauses, columns) ^ negated
-    meeting, wanted = mask[held_out], selected[held_out]
-    hits = float((meeting & wanted).sum())
-    quality = RuleQuality(hits / max(int(wanted.sum()), 1), hits / max(int(meeting.sum()), 1))
-    return RowRule(clauses, quality, len(held_out), negated)
-
-
-def _all_of(clauses: Sequence[Clause], columns: Mapping[str, Any]) -> np.ndarray:
-    masks = [clause.mask(columns[clause.column]) for clause in clauses]
-    return np.asarray(np.logical_and.reduce(masks))
-
-
-def _searched(
-    paths: list[tuple[Clause, ...]],
-    columns: Mapping[str, TableColumn],
-    wanted: np.ndarray,
-    weight: float,
-) -> tuple[tuple[Clause, ...], bool]:
-    """Return the part of a path, and whether to negate it, of the largest F1 less a penalty."""
-    parts = {
-        chosen
-        for path in paths
-        for size in range(1, len(path) + 1)
-        for chosen in combinations(path, size)
-    }
-    parts |= {tuple(dict.fromkeys(map(_use, chosen))) for chosen in parts}
-    masks = {c: c.mask(columns[c.column]) for c in {c for chosen in parts for c in chosen}}
-    ranges = {chosen: sum(c.value is None for c in chosen) for chosen in parts}
-    best: tuple[tuple[Clause, ...], bool] = (), False
-    most = -np.inf
-    for chosen in sorted(parts, key=lambda chosen: (ranges[chosen], repr(chosen))):
-        meeting = np.logical_and.reduce([masks[clause] for clause in chosen])
-        for negated in (False, True):
-            rows = meeting ^ negated
-            inside, outside = (rows & wanted).sum(), (rows & ~wanted).sum()
-            f1 = 2 * inside / (inside + weight * outside + wanted.sum())
-            gain = f1 - A_CONDITION * (len(chosen) + 0.01 * negated)
-            if gain > most:
-                most, best = gain, (chosen, negated)
-    return best
-
-
-def _split(selected: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return rows to search, rows held out, and how many others one of the searched stands for."""
-    inside, outside = (rng.permutation(np.flatnonzero(m)) for m in (selected, ~selected))
-    held = [rows[: len(rows) // 3] for rows in (inside, outside)]
-    inside, outside = inside[len(held[0]) :], outside[len(held[1]) :]
+    rng = np.random.default_rng(random_state)
+    sides = [rng.permutation(np.flatnonzero(mask)) for mask in (selected, ~selected)]
+    held_out = np.concatenate([rows[: len(rows) // 3] for rows in sides])
+    inside, outside = (rows[len(rows) // 3 :] for rows in sides)
     taken = inside[: MOST_ROWS // 2]
     others = outside[: MOST_ROWS - len(taken)]
+    fitting = np.r_[taken, others]
     weight = (len(outside) / len(others)) / (len(inside) / len(taken))
-    return np.sort(np.r_[taken, others]), np.sort(np.concatenate(held)), weight
-
-
-Sides = tuple[tuple[Clause, ...], tuple[Clause, ...]]  # of values below and above a bound
-
-
-def _encoded(columns: Iterable[TableColumn]) -> tuple[np.ndarray, list[Sides]]:
-    """Return columns as numbers (N, P) for a tree, and the clauses on both sides of a bound."""
-    numbers: list[np.ndarray] = []
-    meanings: list[Sides] = []
-    for name, kind, values, names in columns:
-        if kind == "number":
-            sides = (False, True) if component_of(name)[0] == USES else (None, None)
-            below, above = (Clause(name, value=used) for used in sides)
-            meanings.append(((below,), (above,)))
-            numbers.append(values)
-        else:
-            each = [(Clause(name, value=value),) for value in names]
-            meanings += [(each[1 - i] if len(names) == 2 else (), x) for i, x in enumerate(each)]
-            numbers += [values == code for code in range(len(names))]
-    return np.column_stack(numbers).astype(np.float32), meanings
-
-
-def _paths(tree: Any, meanings: list[Sides]) -> Iterator[tuple[Clause, ...]]:
-    """Yield the conditions of each leaf of a tree that clauses can express."""
-    waiting: list[tuple[int, tuple[Clause, ...]]] = [(0, ())]
-    while waiting:
-        node, path = waiting.pop()
-        left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        if left < 0:
-            yield path
-            continue
-        below, above = meanings[tree.feature[node]]
-        bound = float(tree.threshold[node])
-        if above[0].value is None:
-            kind, k = component_of(above[0].column)
-            below, above = (below[0]._replace(high=bound),), (above[0]._replace(low=bound),)
-            if not np.isfinite(bound):  # the tree separates missing values from all others
-                ends = [(Clause(f"{USES}{k}", value=used),) for used in (True, False)]
-                below, above = (ends[0], ends[1]) if kind == SCORE else ((), ())
-        waiting += [(left, path + below), (right, path + above)]
-
-
-def _use(clause: Clause) -> Clause:
-    """Return the use of a component for a range of its scores; other clauses unchanged."""
-    kind, k = component_of(clause.column)
-    return Clause(f"{USES}{k}", value=True) if kind == SCORE else clause
-
-
-def _joined(clauses: Sequence[Clause], columns: Mapping[str, TableColumn]) -> tuple[Clause, ...]:
-    """Return one clause a column, with short numbers as bounds between the same values."""
-    joined: dict[str, Clause] = {}
-    for clause in clauses:
-        values, before = columns[clause.column].values, joined.get(clause.column, clause)
-        low = _short(values, clause.low) if clause.low is not None else before.low
-        high = _short(values, clause.high) if clause.high is not None else before.high
+    varied = [column for column in frames.columns_of(table, n)[0] if column.kind != "date"]
+    varied.sort(key=lambda x: x.kind == "number" and component_of(x.name)[0] != USES)
+    columns = {column.name: column for column in varied}
+    part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
+    orders = {name: np.argsort(x.values)[: x.there.sum()] for name, x in part.items()}
+    most, best, negation = -np.inf, (), False
+    for negated in (False, True):
+        search = _Search(part, orders, selected[fitting], weight, negated)
+        path = search.path(max_clauses)
+        for chosen in (c for size in range(len(path)) for c in combinations(path, size + 1)):
+            rows = search.rows(chosen)
+            gain = search.f1((rows & search.wanted).sum(), (rows & ~search.wanted).sum())
+            gain -= A_CONDITION * (len(chosen) + negated)
+            if gain > most:
+                most, best, negation = gain, chosen, negated
+    if not best:
+        msg = "No column differs between the rows, so there is no rule; add columns."
+        raise InputError(msg)
+    joined: dict[str, Clause] = {}  # of two bounds of a column, one condition
+    for clause in best:
+        sides = joined.get(clause.column, clause), clause
+        low = max((c.low for c in sides if c.low is not None), default=None)
+        high = min((c.high for c in sides if c.high is not None), default=None)
         joined[clause.column] = clause._replace(low=low, high=high)
-    return tuple(joined.values())
+    rule = RowRule(tuple(joined.values()), RuleQuality(0.0, 0.0), len(held_out), negation)
+    meeting = rule.mask(columns)[held_out]
+    wanted = selected[held_out]
+    hits = float((meeting & wanted).sum())
+    quality = RuleQuality(hits / max(int(wanted.sum()), 1), hits / max(int(meeting.sum()), 1))
+    return rule._replace(quality=quality)
 
 
-def _short(values: np.ndarray, bound: float) -> float:
-    """Return the shortest number in the middle half of the gap between values around a bound."""
-    below, above = values[values <= bound].max(), values[values > bound].min()
-    for digits in range(1, 17):
-        value = float(f"{below / 2 + above / 2:.{digits}g}")
-        if abs(value - (below / 2 + above / 2)) <= above / 4 - below / 4:
-            return value
-    return bound
+class _Search(NamedTuple):
+    """Columns of N rows, and which of the rows are wanted."""
+
+    columns: dict[str, frames.TableColumn]  # those of use and of classes first, for they win ties
+    orders: dict[str, np.ndarray]  # rows with a value, from the lowest to the highest
+    wanted: np.ndarray  # (N,) bool
+    weight: float  # of a row that is not wanted
+    negated: bool
+
+    def rows(self, path: Sequence[Clause]) -> np.ndarray:
+        """Return which rows (N,) meet all conditions."""
+        masks = [clause.mask(self.columns[clause.column]) for clause in path]
+        return np.asarray(np.logical_and.reduce([np.ones(len(self.wanted), dtype=bool), *masks]))
+
+    def f1(self, inside: Any, outside: Any) -> Any:
+        """Return F1 from the numbers of wanted and other rows that meet all conditions."""
+        n = self.wanted.sum()
+        if self.negated:
+            inside, outside = n - inside, len(self.wanted) - n - outside
+        return 2 * inside / (inside + self.weight * outside + n)
+
+    def path(self, most: int) -> list[Clause]:
+        """Return conditions that raise F1 one by one, each chosen once more beside the others."""
+        path: list[Clause] = []
+        reached = 0.0
+        while len(path) < most:
+            gain, clause = self.best(path)
+            if clause is None or gain <= reached:
+                break
+            reached, path = gain, [*path, clause]
+        for i in range(len(path)):
+            gain, clause = self.best(path[:i] + path[i + 1 :])
+            if clause is not None and gain >= reached:
+                reached, path[i] = gain, clause
+        return path
+
+    def best(self, path: Sequence[Clause]) -> tuple[float, Clause | None]:
+        """Return the condition that goes best with others, and F1 with it."""
+        rows, most, best = self.rows(path), 0.0, None
+        for name, column in self.columns.items():
+            order = self.orders[name][rows[self.orders[name]]]
+            x, hits = column.values[order], np.cumsum(self.wanted[order])
+            cuts = np.flatnonzero(np.diff(x))  # last places of all values but the highest
+            if not len(cuts):
+                continue
+            if column.kind == "class":
+                ends = np.r_[cuts, len(x) - 1]
+                inside, n = np.diff(hits[ends], prepend=0)[None], np.diff(ends, prepend=-1)
+            else:  # below and above
+                inside = np.stack([hits[cuts], hits[-1] - hits[cuts]])
+                n = np.stack([cuts + 1, len(x) - 1 - cuts])
+            gains = self.f1(inside, n - inside)
+            if gains.max() <= most:
+                continue
+            most = float(gains.max())
+            side, place = np.unravel_index(gains.argmax(), gains.shape)
+            if column.kind == "class":
+                best = Clause(name, value=column.names[int(x[ends[place]])])
+            elif component_of(name)[0] == USES:
+                best = Clause(name, value=bool(side))
+            else:
+                bound = _between(x[cuts[place]], x[cuts[place] + 1])
+                best = Clause(name, low=bound) if side else Clause(name, high=bound)
+        return most, best
+
+
+def _between(low: float, high: float) -> float:
+    """Return the shortest number in the middle half between two."""
+    middle, slack = low / 2 + high / 2, high / 4 - low / 4
+    shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+    return next(value for value in shorter if abs(value - middle) <= slack)

@@ -3,7 +3,7 @@
 import io
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,36 +55,49 @@ def projection_table(
     import pandas as pd
 
     rows = np.arange(len(described.scores)) if rows is None else np.asarray(rows)
-    table: dict[str, np.ndarray | list[str]] = {"id": dataset.ids[rows].astype(object)}
-    results = _results(described, rows, columns)
+    codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
+    sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
+    results = {
+        "subspace": np.array(names, dtype=object)[codes],
+        **dict(zip(headings(described, columns), described.scores[rows].T, strict=True)),
+        **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},
+        "membership": described.membership[rows],
+        "reconstruction_error": described.error[rows],
+        "log_likelihood": described.log_likelihood_rows[rows],
+    }
+    return pd.DataFrame(front_columns(dataset, rows, results) | results)
+
+
+def front_columns(
+    dataset: "Dataset", rows: np.ndarray, taken: Collection[str]
+) -> dict[str, np.ndarray]:
+    """Return ids and labels of rows; a label called like a column that is taken is renamed."""
+    front: dict[str, np.ndarray] = {"id": dataset.ids[rows].astype(object)}
     for name, values in dataset.labels.items():
-        column = values[rows]
-        text = column.dtype.kind in "US"
-        table[free_name(name, {*table, *results})] = column.astype(object) if text else column
-    return pd.DataFrame(table | results)
+        free = name
+        while free in front or free in taken:
+            free = f"label_{free}"
+        front[free] = values[rows].astype(object) if values.dtype.kind in "US" else values[rows]
+    return front
 
 
 def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
     """Return the heading of each component's column; two of one name get their numbers, too."""
-    k = described.scores.shape[1]
-    usual = [f"component_{i + 1}" for i in range(k)]
+    usual = [f"component_{k + 1}" for k in range(described.scores.shape[1])]
     if not columns.named or not isinstance(described, FittedRun):
         return usual
-    name = [own_name(described, i) for i in range(k)]
-    taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
-    plain = [bool(name[i]) and name.count(name[i]) == 1 and name[i] not in taken for i in range(k)]
-    numbered = [f"{name[i]} ({usual[i]})" if name[i] else usual[i] for i in range(k)]
-    return [name[i] if plain[i] else numbered[i] for i in range(k)]
+    names = [own_name(described, k) for k in range(len(usual))]
+    taken = {*_OTHERS, *usual, *(f"inclusion_{k + 1}" for k in range(len(usual)))}
+    pairs = zip(names, usual, strict=True)
+    both = [f"{name} ({number})" if name else number for name, number in pairs]
+    alone = (name and names.count(name) == 1 and name not in taken for name in names)
+    return [names[k] if is_alone else both[k] for k, is_alone in enumerate(alone)]
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
-    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
-
-    A text cell or heading that starts like a formula gets an apostrophe in front; numbers are
-    written in full, so that reading them back gives the same bits.
-    """
+    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula; numbers are exact."""
     safe = table.rename(columns=neutral)
-    for name in safe.columns[[not _numeric(safe[column]) for column in safe.columns]]:
+    for name in safe.columns[[column.kind not in "biuf" for column in safe.dtypes]]:
         safe[name] = [neutral(value) for value in safe[name]]
     # RFC 4180's line ends; a cell that holds either of their characters is then quoted.
     return safe.to_csv(index=False, lineterminator="\r\n").encode()
@@ -97,27 +110,14 @@ def parquet_bytes(table: "pd.DataFrame") -> bytes:
     return buffer.getvalue()
 
 
-def npz_bytes(
-    table: "pd.DataFrame", components: np.ndarray | None = None, scores: Sequence[str] | None = None
-) -> bytes:
-    """Table as NPZ: one array a column, and the scores together as `scores`.
-
-    Text is stored as Unicode arrays, never as objects, so no reader needs pickle. `components` (K,
-    D) are stored beside them. `scores` are the headings of the components' columns, by default
-    those that begin with ``component_``.
-    """
-    arrays = {
-        name: table[name].to_numpy() if _numeric(table[name]) else table[name].to_numpy(dtype="U")
-        for name in table.columns
-    }
-    if scores is None:
-        scores = [name for name in table.columns if name.startswith("component_")]
-    together = {"scores": table[list(scores)].to_numpy()}
-    if components is not None:
-        together["components"] = components
-    # no column hides what stands for all components together
-    beside = {f"{name}_" if name in together else name: values for name, values in arrays.items()}
-    return npz_of({**together, **beside})
+def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
+    """Table as NPZ: one array a column, those of `scores` together, and components; no objects."""
+    together = {"scores": table[list(scores)].to_numpy(), "components": components}
+    for name, column in table.items():
+        # no column hides what stands for all components together
+        free = f"{name}_" if name in together else str(name)
+        together[free] = column.to_numpy(dtype=None if column.dtype.kind in "biuf" else "U")
+    return npz_of(together)
 
 
 def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -140,40 +140,12 @@ def neutral(text: object) -> str:
     return f"'{safe}" if risky else safe
 
 
-def _results(described: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
-    scores = described.scores[rows]
-    sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
-    codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
-    return {
-        "subspace": np.array(names, dtype=object)[codes],
-        **dict(zip(headings(described, columns), scores.T, strict=True)),
-        **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},
-        "membership": described.membership[rows],
-        "reconstruction_error": described.error[rows],
-        "log_likelihood": described.log_likelihood_rows[rows],
-    }
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """Return the name of a label column, changed only if the table already has one of that name."""
-    while name in taken:
-        name = f"label_{name}"
-    return name
-
-
-def _numeric(column: "pd.Series") -> bool:
-    return column.dtype.kind in "biuf"
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
         return False
     return True
-
-
-FEATURE, MEAN = "feature", "average"
 
 
 class Patterns(NamedTuple):
@@ -184,23 +156,22 @@ class Patterns(NamedTuple):
 
 
 def component_table(
-    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
     """One line a feature: its name, its average and its weight in each component.
 
-    Features without names are numbered; those of images are ``row,column``, with a colour from 0
-    where there are colours, all counted from 0. Components have the names of `fitted`.
+    Pixels are called ``row,column``, with a colour where there are colours, all counted from 0.
     """
     import pandas as pd
 
-    table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
+    table: dict[str, object] = {"feature": _features(dataset), "average": patterns.mean}
     for name, weights in zip(headings(fitted, columns), patterns.components, strict=True):
-        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = weights
+        table[f"{name} (component)" if name in ("feature", "average") else name] = weights
     return pd.DataFrame(table)
 
 
 def component_npz(
-    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> bytes:
     """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
 
@@ -211,7 +182,7 @@ def component_npz(
         {
             "components": patterns.components,
             "mean": patterns.mean,
-            "features": np.array(feature_names(dataset), dtype="U"),
+            "features": np.array(_features(dataset), dtype="U"),
             "names": np.array(headings(fitted, columns), dtype="U"),
             "explained_variance": fitted.explained_variance,
             "components_of_fit": fitted.components,
@@ -220,7 +191,7 @@ def component_npz(
     )
 
 
-def feature_names(dataset: "Dataset") -> list[str]:
+def _features(dataset: "Dataset") -> list[str]:
     """Return the names of all features, or their places in the image."""
     if dataset.image_shape is None or dataset.feature_names is not None:
         return list(dataset.column_names)
@@ -230,22 +201,17 @@ def feature_names(dataset: "Dataset") -> list[str]:
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
     """Write draws (chain, draw, ...) as NetCDF.
 
-    What was thinned more than the rest, components of large data, has draws of its own, named
-    ``thinned_draw``, in the group of constants, where the running means are too.
+    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
     """
-    from appca.models.chains import RUNNING, to_arviz
+    from appca.models.chains import to_arviz
 
-    n_draws = np.shape(posterior["log_posterior"])[1]
-    short = {
-        name: values
-        for name, values in posterior.items()
-        if name not in RUNNING and values.shape[1] != n_draws
-    }
-    data: Any = to_arviz({name: values for name, values in posterior.items() if name not in short})
-    dimensions = {"components": ("component", "feature"), "mean": ("feature",)}
-    for name, values in short.items():
-        axes = dimensions.get(name, tuple(f"{name}_{i}" for i in range(values.ndim - 2)))
-        data.constant_data[name] = (("chain", "thinned_draw", *axes), values)
+    draws, name = dict(posterior), "components"
+    thinned = None
+    if name in draws and draws[name].shape[1] != np.shape(draws["log_posterior"])[1]:
+        thinned = draws.pop(name)
+    data: Any = to_arviz(draws)
+    if thinned is not None:
+        data.constant_data[name] = (("chain", "thinned_draw", "component", "feature"), thinned)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "draws.nc"
         data.to_netcdf(str(file))

@@ -10,7 +10,7 @@ import numpy as np
 
 from appca.analysis.components import in_units_of_the_fit, own_name, patterns, score_spread
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MEASURES, measure
+from appca.analysis.groups import MEASURES
 from appca.canvas.layouts import first_of, layouts_of, map_layout
 from appca.canvas.panels import Usage, colour_choices, colour_of, of_components, usage_of
 from appca.canvas.sheets import (
@@ -332,7 +332,7 @@ def scene_shown(
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
     lines = label_lines(dataset)
-    lines += [RowText(capital(kind), measure(fitted, kind)) for kind in MEASURES]
+    lines += [RowText(capital(kind), getattr(fitted, name)) for kind, name in MEASURES.items()]
     return scene_of(fitted, dataset, choices, maps, outside, lines)
 
 

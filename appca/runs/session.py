@@ -215,7 +215,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         ids.append(run.id)
     rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
     named = zip(contents.selections, masks, rules, strict=False)
-    saved = [SavedSelection(name, mask, 0.0, rule) for name, mask, rule in named]
+    saved = [SavedSelection(name, mask, rule) for name, mask, rule in named]
     kept = _keep_selections(SelectionStore(home), dataset, saved)
     stored_as = {fit.id: run_id for fit, run_id in zip(fits, ids, strict=True)}
     umap.keep(umap.of_runs(maps, stored_as), home)

@@ -32,7 +32,7 @@ from appca.analysis.compare import (
 )
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.components import IDENTIFIED, ROUGHLY
-from appca.analysis.tables import csv_bytes, free_name
+from appca.analysis.tables import csv_bytes, front_columns
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
@@ -648,9 +648,5 @@ def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
     X = dataset.with_gaps()
     X[dataset.missing] = imputed
     names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front: dict[str, np.ndarray] = {"id": dataset.ids.astype(object)}
-    for name, column in dataset.labels.items():
-        text = column.dtype.kind in "US"
-        front[free_name(name, {*front, *names})] = column.astype(object) if text else column
-    features = pd.DataFrame(X, columns=list(names))
-    return csv_bytes(pd.concat([pd.DataFrame(front), features], axis=1))
+    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
+    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))

@@ -315,7 +315,7 @@ def _rename(dataset: Dataset, old: str, key: str) -> None:
 def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     """Draw the four ways to bring rows into the selection."""
     with st.container(horizontal=True, gap="small"):
-        for how, (title, hint) in COMBINATIONS.items():
+        for how, (title, hint, _) in COMBINATIONS.items():
             st.button(
                 title,
                 key=f"{prefix}-{how}",

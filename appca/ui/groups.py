@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.analysis.components import in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import GroupComparison, compare, mean_images, probability, sentence
+from appca.analysis.groups import GroupComparison, compare, sentence
 from appca.analysis.new_rows import NewRowsVerdict, verdict
 from appca.analysis.rows import (
     MOST_SUBSPACES,
@@ -131,7 +131,10 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
 
 
 def _group_images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
-    group, rest = kept(f"means-{dataset.digest}-{key}", lambda: mean_images(dataset, mask))
+    group, rest = kept(
+        f"means-{dataset.digest}-{key}",
+        lambda: [dataset.X[rows].mean(axis=0, dtype=np.float64) for rows in (mask, ~mask)],
+    )
     limit = float(np.abs(pixels_of(group - rest, shape)).max())
     difference = component_image(group - rest, shape, limit, dark=is_dark())
     sides = on_page(dataset, dataset.as_images(np.stack([group, rest])))
@@ -153,7 +156,7 @@ def _comparison_table(comparison: GroupComparison) -> None:
             "rest": [rest for _, rest in pairs],
             "effect": [d.effect for d in comparison.differences],
             "strength": [d.strength for d in comparison.differences],
-            "p, corrected": [probability(d.corrected) for d in comparison.differences],
+            "p, corrected": [f"{d.corrected:.2g}" for d in comparison.differences],
         }
     )
     effect = st.column_config.NumberColumn(

@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.rule import RowRule
-from appca.analysis.selections import SavedSelection, SelectionStore, combined, token_of
+from appca.analysis.selections import COMBINATIONS, SavedSelection, SelectionStore, token_of
 from appca.data.columns import tidy
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing, suggest
@@ -330,7 +330,7 @@ def show(dataset: Dataset, bits: bytes) -> None:
 
 def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
     """Bring other rows into the selection; see `appca.analysis.selections.COMBINATIONS`."""
-    put(dataset, combined(get(dataset), other, how))
+    put(dataset, COMBINATIONS[how][2](get(dataset), other))
 
 
 def store() -> SelectionStore:

@@ -18,6 +18,8 @@ FRAME = pd.DataFrame(X, columns=NAMES)
 CLASSES = np.arange(N) % 3
 ROWS = {
     "float32": lambda: X.astype(np.float32),
+    "big-endian": lambda: X.astype(">f4"),
+    "long double": lambda: X.astype(np.longdouble),
     "list": X.tolist,
     "objects": lambda: X.astype(object),
     "masked": lambda: np.ma.MaskedArray(X),

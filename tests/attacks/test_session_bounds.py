@@ -80,7 +80,7 @@ def test_a_truth_of_many_factors_is_not_too_much(content, tmp_path):
 @pytest.fixture
 def file(content, run, dataset, tmp_path):
     few = np.arange(dataset.n_rows) < 3
-    kept = Session(dataset, [run], [SavedSelection("few", few, 0.0)], ~few, run.id)
+    kept = Session(dataset, [run], [SavedSelection("few", few)], ~few, run.id)
     (tmp_path / "x.appca").write_bytes(pack(kept))
     return tmp_path / "x.appca"
 

@@ -101,7 +101,7 @@ def test_a_selection_of_a_like_name_is_not_replaced(dataset, run, tmp_path):
 
     mine, theirs = np.arange(dataset.n_rows) < 3, np.arange(dataset.n_rows) > 30
     SelectionStore(tmp_path).save(dataset.digest, "few", mine)
-    both = [SavedSelection(" few\n", theirs, 0.0), SavedSelection("few", ~theirs, 0.0)]
+    both = [SavedSelection(" few\n", theirs), SavedSelection("few", ~theirs)]
     found = unpack("x.appca", io.BytesIO(pack(Session(dataset, [run], both))), tmp_path)
     assert found.selections == ("few (2)", "few (3)")
     kept = {one.name: one.mask for one in SelectionStore(tmp_path).list(dataset.digest, 45)}

@@ -68,7 +68,7 @@ def session(dataset, home) -> Session:
     return Session(
         dataset,
         runs,
-        [SavedSelection("few", few, 0.0), SavedSelection("odd", odd, 0.0, RULE)],
+        [SavedSelection("few", few), SavedSelection("odd", odd, RULE)],
         few,
         runs[1].id,
     )

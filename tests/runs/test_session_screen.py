@@ -72,7 +72,7 @@ def content(home, dataset) -> bytes:
     started = EmbeddingConfig(dataset.digest, {"divide": 16.0}, 9, start="appca", run=runs[0].id)
     kept = (started, Embedding(PLACES, {"seconds": 1.0, "n_rows": 120}))
     few = np.arange(120) < 5
-    named = [SavedSelection("few", few, 0.0)]
+    named = [SavedSelection("few", few)]
     return pack(Session(dataset, runs, named, few, runs[0].id, LOOK, [kept]), home)
 
 

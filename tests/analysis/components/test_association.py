@@ -38,7 +38,7 @@ def test_planted_associations_come_first_in_both_parts(number):
 
 def test_names_and_order_of_classes_change_nothing():
     scores, active, table = planted(1)
-    other = dict(zip("abcdefgh", ["9", "x", "Ω", "1", "b", "a", "0", "c"], strict=True))
+    other = dict(zip("abcdefgh", ["9", "x", "a, b; low: c", "1", "b", "a", "0", "c"], strict=True))
     renamed = table | {
         name: pd.Categorical([other[v] for v in values], categories=sorted(other.values())[::-1])
         for name, values in table.items()
@@ -47,13 +47,8 @@ def test_names_and_order_of_classes_change_nothing():
     first, second = (associated(scores, active, t, random_state=3) for t in (table, renamed))
     same = ["column", "component", "part", "effect", "n", "p", "q"]
     pd.testing.assert_frame_equal(first[same], second[same])
-    back = {new: old for old, new in other.items()}
-    for old, new in zip(first["direction"], second["direction"], strict=True):
-        ends = [part.partition(": ") for part in new.split("; ") if ": " in part]
-        said = "; ".join(
-            f"{end}: {', '.join(back[v] for v in of.split(', '))}" for end, _, of in ends
-        )
-        assert old == (said or new)
+    for end in ("high", "low"):
+        assert second[end].tolist() == [tuple(other[name] for name in x) for x in first[end]]
 
 
 def test_effects_are_those_of_scipy_without_chance():
@@ -62,24 +57,20 @@ def test_effects_are_those_of_scipy_without_chance():
     active = np.ones((n, 1), bool)
     active[: n // 2] = False
     scores = np.where(active, rng.normal(size=(n, 1)), 0.0)
-    x, two = (
-        rng.normal(size=n) + active[:, 0],
-        np.where(scores[:, 0] + rng.normal(size=n) > 0.5, "p", "q"),
-    )
-    tests = associated(scores, active, {"x": x, "two": two}, random_state=0)
-    effect = tests.set_index(["column", "part"])["effect"]
-    users = active[:, 0]
+    users, s = active[:, 0], scores[:, 0]
+    x, y = rng.normal(size=n) + users, s + rng.normal(size=n)
+    two = np.where(s + rng.normal(size=n) > 0.5, "p", "q")
+    tests = associated(scores, active, {"x": x, "y": y, "two": two, "same": -s}, random_state=0)
+    tests = tests.set_index(["column", "part"])
+    effect = tests["effect"]
     delta = 2 * mannwhitneyu(x[users], x[~users]).statistic / (users.sum() * (~users).sum()) - 1
     assert effect["x", "use"] == pytest.approx(delta, abs=0.01)
-    s, p = scores[users, 0], two[users] == "p"
+    s, p = s[users], two[users] == "p"
     delta = 2 * mannwhitneyu(s[p], s[~p]).statistic / (p.sum() * (~p).sum()) - 1
     assert effect["two", "score"] == pytest.approx(delta, abs=0.01)
-    y = scores[:, 0] + rng.normal(size=n)
-    only = associated(scores, active, {"y": y}, random_state=0).set_index("part")["effect"]
-    assert only["score"] == pytest.approx(spearmanr(y[users], s)[0], abs=0.01)
-    perfect = associated(scores, active, {"y": -scores[:, 0]}, random_state=0).set_index("part")
-    assert perfect.loc["score", "effect"] == pytest.approx(1)
-    assert perfect.loc["score", "direction"] == "falls"
+    assert effect["y", "score"] == pytest.approx(spearmanr(y[users], s)[0], abs=0.01)
+    assert effect["same", "score"] == pytest.approx(1)
+    assert tests.loc[("same", "score"), "direction"] == "falls"
 
 
 def test_copies_and_technical_columns_are_marked_and_useless_ones_left_out():
@@ -126,7 +117,7 @@ def test_copies_and_technical_columns_are_marked_and_useless_ones_left_out():
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
     active = np.arange(30)[:, None] % 2 == 0
-    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+    with pytest.raises(InputError, match=words):
         associated(active * 1.0, active, table, blocks=blocks)
 
 
@@ -142,13 +133,3 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
     names = ["column", "component", "direction", "q", "technical", "high"]
     tests = pd.DataFrame(lines, columns=names)
     assert proposed_names(tests) == {1: "malignant, grade 3; x", 2: "digit 7", 3: "low area"}
-
-
-def test_names_of_classes_may_have_commas_and_semicolons():
-    rng = np.random.default_rng(0)
-    active = rng.random((200, 2)) < 0.5
-    kind = np.where(active[:, 0], "a, b; low: c", "d: e")
-    tests = associated(active * rng.normal(size=(200, 2)), active, {"kind": kind}, random_state=0)
-    assert tests.loc[0, ["high", "low"]].tolist() == [("a, b; low: c",), ("d: e",)]
-    assert tests.loc[0, "direction"] == "high: a, b; low: c; low: d: e"
-    assert proposed_names(tests)[1] == "a, b; low: c"

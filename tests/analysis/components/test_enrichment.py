@@ -98,18 +98,18 @@ def test_files_of_sets_and_refusals(tmp_path):
     gmt, table = tmp_path / "a.gmt", tmp_path / "b.csv"
     gmt.write_text("one\thttp\tx\ty\r\ntwo\t\tz\n", encoding="utf-8")
     table.write_text('feature,set\nx,one\n"y",one\nz,two\n', encoding="utf-8")
-    same = [read_sets(path.name, path) for path in (gmt, table)]
-    same += [read_sets_apart(path.name, path, tmp_path, {}) for path in (gmt, table)]
-    assert same == [{"one": ["x", "y"], "two": ["z"]}] * 4
-    table.write_text("x,one,more\n", encoding="utf-8")
-    for read in (read_sets, partial(read_sets_apart, scratch=tmp_path, space={})):
-        with pytest.raises(InputError, match="a feature and its set in each line"):
-            read("b.csv", table)
-    table.write_text("x," + "y" * 200_000, encoding="utf-8")
-    with pytest.raises(InputError, match="a feature and its set in each line"):
-        read_sets("b.csv", table)
-    model = Weights(np.ones((1, D)))
-    with pytest.raises(InputError, match="120 features; got 1 names"):
-        enrichment(model, np.ones((9, D)), {"a": ["x"]}, ["x"])
-    with pytest.raises(InputError, match="No set has 5 or more of the 120 features"):
-        enrichment(model, np.ones((9, D)), {"a": NAMES[:4]}, NAMES)
+    ways = (read_sets, partial(read_sets_apart, scratch=tmp_path, space={}))
+    assert [read(path.name, path) for path in (gmt, table) for read in ways] == [
+        {"one": ["x", "y"], "two": ["z"]}
+    ] * 4
+    for text in ("x,one,more\n", "x," + "y" * 200_000):
+        table.write_text(text, encoding="utf-8")
+        for read in ways:
+            with pytest.raises(InputError, match="a feature and its set in each line"):
+                read("b.csv", table)
+    for sets, names, words in (
+        ({"a": ["x"]}, ["x"], "120 features; got 1 names"),
+        ({"a": NAMES[:4]}, NAMES, "No set has 5 or more of the 120 features"),
+    ):
+        with pytest.raises(InputError, match=words):
+            enrichment(Weights(np.ones((1, D))), np.ones((9, D)), sets, names)

@@ -41,16 +41,12 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
         np.testing.assert_allclose(group.sort_values("component")["share"], expected, atol=1e-10)
 
 
-def test_a_selection_sparse_rows_and_gaps(model):
+def test_a_selection_sparse_rows_and_rows_with_gaps_add_up_too(model):
     few = np.arange(60) < 20
     by_mask = variance_by(model, X, rows=few)
-    by_number = variance_by(model, X, rows=np.flatnonzero(few))
-    assert by_mask.equals(by_number)
+    assert by_mask.equals(variance_by(model, X, rows=np.flatnonzero(few)))
     assert by_mask["share"].sum() == pytest.approx(1)
     assert not np.allclose(by_mask["share"], variance_by(model, X)["share"])
-
-
-def test_sparse_rows_and_rows_with_gaps_add_up_too():
     sparse = scipy.sparse.random(80, 9, 0.4, random_state=1, format="csr")
     fitted = AdaptivePPCA(3, 1, random_state=0).fit(sparse)
     thick = variance_by(fitted, sparse.toarray())["share"]
@@ -73,10 +69,14 @@ def test_what_a_component_was_planted_for_is_its_share():
     assert abs(shares["second", left]) < 0.05
 
 
-def test_overlapping_blocks_and_other_lengths_are_refused(model):
-    with pytest.raises(InputError, match="must not overlap; column 2 is in 2 of them"):
-        variance_by(model, X, blocks={"a": [1, 2], "b": [2]})
-    with pytest.raises(InputError, match="columns beyond 0 to 6"):
-        variance_by(model, X, blocks={"a": [7]})
-    with pytest.raises(InputError, match="one value a row, 60; got 3"):
-        variance_by(model, X, classes=["a", "b", "c"])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"blocks": {"a": [1, 2], "b": [2]}}, "must not overlap; column 2 is listed twice"),
+        ({"blocks": {"a": [7]}}, "columns beyond 0 to 6"),
+        ({"classes": ["a", "b", "c"]}, "one value a row, 60; got 3"),
+    ],
+)
+def test_overlapping_blocks_and_other_lengths_are_refused(model, given, words):
+    with pytest.raises(InputError, match=words):
+        variance_by(model, X, **given)

@@ -11,7 +11,6 @@ from appca.analysis.tables import (
     component_npz,
     component_table,
     csv_bytes,
-    feature_names,
 )
 from appca.data.dataset import Dataset
 from tests.exact import table_of
@@ -37,14 +36,6 @@ def run_of(seed: int) -> FittedRun:
     )
 
 
-def test_features_are_named_by_the_data_or_by_their_place():
-    named = dataset(feature_names=("a", "b", "c", "d", "e", "=f"))
-    assert feature_names(named) == ["a", "b", "c", "d", "e", "=f"]
-    assert feature_names(dataset())[-1] == "feature 6"
-    assert feature_names(dataset(image_shape=(2, 3))) == ["0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
-    assert feature_names(dataset(image_shape=(1, 2, 3)))[-1] == "0,1,2"
-
-
 def test_csv_and_npz_hold_the_same_components(seed):
     rng = np.random.default_rng(seed)
     patterns = Patterns(rng.normal(size=(K, D)), rng.normal(size=D))
@@ -59,3 +50,11 @@ def test_csv_and_npz_hold_the_same_components(seed):
         assert found["features"].tolist() == table["feature"].tolist()
         assert found["names"].tolist() == ["feature", "width"]
         assert found["components_of_fit"].tolist() == run.components.tolist()
+    for changes, last in (
+        ({"feature_names": ("a", "b", "c", "d", "e", "=f")}, "=f"),
+        ({}, "feature 6"),
+        ({"image_shape": (2, 3)}, "1,2"),
+        ({"image_shape": (1, 2, 3)}, "0,1,2"),
+    ):
+        names = component_table(dataset(**changes), run, patterns, columns)["feature"]
+        assert (len(names), names.iloc[-1]) == (D, last), "by the data or by their place"

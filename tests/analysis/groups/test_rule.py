@@ -17,7 +17,7 @@ def a_table(seed: int) -> dict:
     columns |= {"kind": np.array(list("abcd"))[rng.integers(0, 4, N)]}
     active = rng.random((N, 4)) < 0.6
     scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
-    return rule_table(scores, active, columns)
+    return rule_table(scores, active, columns.items())
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -31,16 +31,6 @@ def test_a_planted_box_is_found_again(number):
     bounds = {clause.column: clause for clause in found.clauses}
     assert bounds["x3"][1:3] == pytest.approx((-1, 0.6), abs=0.1)
     assert bounds["score 2"].low == pytest.approx(-0.2, abs=0.1)
-
-
-def test_classes_and_use_are_conditions_too():
-    table = a_table(1)
-    uses = table["uses 3"].values == 1
-    inside = (table["kind"] == "b") & uses
-    found = described(table, inside)
-    assert found.sentence(["", "", "slant"]) == "kind is b, uses slant: 100% of them, 100% right"
-    outside = described(table, ~uses)
-    assert outside.sentence() == "does not use 3: 100% of them, 100% right"
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -63,16 +53,21 @@ def test_rows_of_one_kind_or_another_are_those_that_miss_a_condition(number):
     assert not both.negated, "a box is said as a box"
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_rows_that_use_two_components_are_called_so(number):
+@pytest.mark.parametrize("number", range(3))
+def test_use_and_classes_are_conditions_and_rows_that_use_two_components_are_called_so(number):
     """A range of scores that none of them leaves would select the same rows."""
     rng = np.random.default_rng(number)
     active = rng.random((N, 4)).argsort(axis=1) < 2
     scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
     scores[~active[:, 1], 0] *= 3.0
-    table = rule_table(scores, active, None)
-    sentence = described(table, active[:, 0] & active[:, 1], random_state=number).sentence()
-    assert sentence.split(":")[0] in ("uses 1, uses 2", "uses 2, uses 1")
+    table = rule_table(scores, active)
+    conditions = described(table, active[:, 0] & active[:, 1], random_state=number).conditions()
+    assert conditions in ("uses 1, uses 2", "uses 2, uses 1")
+    table = a_table(number)
+    uses = table["uses 3"].values == 1
+    found = described(table, (table["kind"] == "b") & uses).sentence(["", "", "slant"])
+    assert found == "kind is b, uses slant: 100% of them, 100% right"
+    assert described(table, ~uses).sentence() == "does not use 3: 100% of them, 100% right"
 
 
 def test_what_is_held_out_is_not_seen():
@@ -106,7 +101,7 @@ def test_code_text_and_replay_select_the_same_rows():
     space = {"model": model, "X": X, "table": frame.copy(), "np": np}
     exec(found.to_python(), space)
     assert space["selected"].index.tolist() == np.flatnonzero(mask).tolist()
-    table = rule_table(rows.scores, rows.active, frame)
+    table = rule_table(rows.scores, rows.active, frame.items())
     made = RowRule(
         (Clause("kind", value="it's"), Clause("uses 1", value=False)), RuleQuality(1, 1), 1
     )
@@ -115,25 +110,30 @@ def test_code_text_and_replay_select_the_same_rows():
     assert made.mask(table).tolist() == ((frame["kind"] == "it's") & ~rows.active[:, 0]).tolist()
 
 
-def test_missing_values_meet_no_condition():
+def test_missing_values_meet_no_condition_and_columns_called_like_components_are_kept_apart():
     table = pd.DataFrame({"a": [np.nan, 1.0, 3.0], "b": ["x", None, "x"]})
     assert Clause("a", low=0.0).mask(table["a"]).tolist() == [False, True, True]
     assert Clause("a", high=2.0).mask(table["a"]).tolist() == [False, True, False]
     assert Clause("b", value="x").mask(table["b"]).tolist() == [True, False, True]
+    columns = rule_table(np.ones((2, 1)), np.eye(2, 1) > 0, [("uses 1", 5), ("a", 6), ("a", 7)])
+    assert list(columns) == ["uses 1 (column)", "a", "a (column)", "uses 1", "score 1"]
+    assert columns["uses 1 (column)"] == 5
 
 
-def test_refusals_say_what_was_given_and_what_to_do():
-    table = a_table(0)
-    few = np.arange(N) < 3
-    with pytest.raises(InputError, match="at least 6 selected rows and 6 others; got 3 and 897"):
-        described(table, few)
-    with pytest.raises(InputError, match="one value a row, 900; got shape"):
-        described(table, few[:5])
-    with pytest.raises(InputError, match="No column differs"):
-        described({"same": np.ones(N)}, np.arange(N) < 50)
+@pytest.mark.parametrize(
+    ("columns", "selected", "words"),
+    [
+        (a_table(0), np.arange(N) < 3, "at least 6 selected rows and 6 others; got 3 and 897"),
+        (a_table(0), np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value a row"),
+        ({"same": np.ones(N)}, np.arange(N) < 50, "No column differs"),
+    ],
+)
+def test_refusals_say_what_was_given_and_what_to_do(columns, selected, words):
+    with pytest.raises(InputError, match=words):
+        described(columns, selected)
     made = RowRule((Clause("price", high=2.0),), RuleQuality(1, 1), 1)
     with pytest.raises(InputError, match="needs the column “price”, which the table lacks"):
-        made.mask(table)
+        made.mask(columns)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from appca.analysis.groups import (
     RowValues,
     column_of,
     feature_name,
-    label_column,
     matching,
     names_of,
 )
-from appca.analysis.selections import NAME_LENGTH, SelectionStore, combined, token_of
+from appca.analysis.selections import COMBINATIONS, NAME_LENGTH, SelectionStore, token_of
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.words import InputError
@@ -34,7 +33,7 @@ def mask_of(*rows: int, n: int = 10) -> np.ndarray:
     [("replace", {2, 3}), ("union", {1, 2, 3}), ("intersect", {2}), ("minus", {1})],
 )
 def test_combinations_are_those_of_sets(how, expected):
-    found = combined(mask_of(1, 2), mask_of(2, 3), how)
+    found = COMBINATIONS[how][2](mask_of(1, 2), mask_of(2, 3))
     assert set(np.flatnonzero(found)) == expected
 
 
@@ -106,6 +105,7 @@ def test_a_selection_without_name_or_rows_is_not_kept(tmp_path):
 
 CLASSES = RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
 NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
+NOTHING = RowValues("size", np.full(4, np.nan))
 
 
 @pytest.mark.parametrize(
@@ -119,26 +119,25 @@ NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
         (NUMBERS, "below", 2.0, {0}),
         (NUMBERS, "highest", 40, {3}),
         (NUMBERS, "lowest", 40, {0}),
+        (NOTHING, "highest", 99, set()),
     ],
 )
 def test_a_rule_finds_its_rows(column, relation, value, rows):
     assert set(np.flatnonzero(matching(column, relation, value))) == rows
 
 
-def test_rules_that_do_not_suit_the_column_are_refused():
-    with pytest.raises(InputError, match="“kind” has classes"):
-        matching(CLASSES, "above", 1)
-    with pytest.raises(InputError, match="“size” has numbers"):
-        matching(NUMBERS, "is", ["a"])
-    for percent in (0, 100):
-        with pytest.raises(InputError, match="between 0 and 100"):
-            matching(NUMBERS, "highest", percent)
-
-
-def test_numbers_with_few_values_are_classes_and_the_others_are_not():
-    assert label_column("digit", np.array([3, 1, 3])).names == ("1", "3")
-    assert label_column("angle", np.arange(72)).names is None
-    assert label_column("weight", np.array([0.5, 0.5])).names is None
+@pytest.mark.parametrize(
+    ("column", "relation", "value", "words"),
+    [
+        (CLASSES, "above", 1, "“kind” has classes"),
+        (NUMBERS, "is", ["a"], "“size” has numbers"),
+        (NUMBERS, "highest", 0, "between 0 and 100"),
+        (NUMBERS, "lowest", 100, "between 0 and 100"),
+    ],
+)
+def test_rules_that_do_not_suit_the_column_are_refused(column, relation, value, words):
+    with pytest.raises(InputError, match=words):
+        matching(column, relation, value)
 
 
 def run_of(n: int) -> FittedRun:
@@ -156,7 +155,7 @@ def run_of(n: int) -> FittedRun:
 
 def test_every_name_offered_has_its_column():
     wine = load("wine")
-    fitted = run_of(wine.n_rows)
+    fitted = replace(run_of(wine.n_rows), names=("", "slant"))
     names = names_of(wine, fitted)
     columns = {key: column_of(wine, fitted, key) for key in names}
     assert {key: column.name for key, column in columns.items()} == names
@@ -165,57 +164,31 @@ def test_every_name_offered_has_its_column():
     assert columns["subspace"].names == ("{1}", "{1,2}")
     assert columns["subspace"].values.tolist() == [1] + [0] * 177
     assert np.array_equal(columns["likelihood"].values, -np.arange(178, dtype=np.float32))
+    assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
+    assert np.isnan(columns["score:1"].values).tolist() == [False] + [True] * 177, "not used"
     assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
 
 
-def test_a_rule_on_a_score_passes_over_rows_that_do_not_use_the_component():
-    active, scores = np.ones((6, 2), dtype=bool), np.zeros((6, 2))
-    active[:, 1] = [True, False, True, True, False, False]
-    scores[:, 1] = [3.0, 0.0, -1.0, 2.0, 0.0, 0.0]
-    fitted = fitted_run(active, scores=scores)
-    column = column_of(load("wine"), fitted, "score:1")
-    assert np.flatnonzero(matching(column, "below", 2.5)).tolist() == [2, 3]
-    assert np.flatnonzero(matching(column, "lowest", 40)).tolist() == [2]
-    assert np.flatnonzero(matching(column, "above", -5)).tolist() == [0, 2, 3]
-    fitted = fitted_run(active & [True, False], scores=scores)
-    unused = column_of(load("wine"), fitted, "score:1")
-    assert not matching(unused, "highest", 99).any()
-
-
-def test_a_component_that_was_named_has_its_name_in_rules():
-    wine = load("wine")
-    fitted = replace(run_of(wine.n_rows), names=("", "slant"))
-    names = names_of(wine, fitted)
-    assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
-    assert column_of(wine, fitted, "score:1").name == "score on 2 · slant"
-
-
-def test_a_rule_holds_for_no_row_whose_value_is_missing():
-    X = np.array([[1.0, 0], [5, 1], [9, 2]])
-    missing = np.array([[False, False], [True, False], [False, False]])
-    dataset = Dataset("gaps", X, np.arange(3), feature_names=("a", "b"), missing=missing)
-    found = column_of(dataset, run_of(3), "feature:0")
-    assert matching(found, "above", 4).tolist() == [False, False, True]
-    assert matching(found, "below", 6).tolist() == [True, False, False]
-    assert matching(column_of(dataset, run_of(3), "feature:1"), "above", 0).sum() == 2
+def test_labels_are_classes_where_they_are_text_or_few_and_missing_cells_stay_missing():
+    X, gaps = np.arange(6.0).reshape(3, 2), np.zeros((3, 2), dtype=bool)
+    gaps[1, 0] = True
+    labels = {"a:b": np.array(["x", "y", "x"]), "digit": np.array([3, 1, 3])}
+    labels |= {"angle": np.arange(3), "weight": np.array([0.5, 0.5, 1])}
+    dataset = Dataset("d", X, np.arange(3), labels, missing=gaps)
+    columns = {name: column_of(dataset, run_of(3), f"label:{name}") for name in labels}
+    assert columns["digit"].names == ("1", "3")
+    assert columns["angle"].names is columns["weight"].names is None
+    assert matching(columns["a:b"], "is", ["x"]).tolist() == [True, False, True]
+    feature = column_of(dataset, run_of(3), "feature:0")
+    assert matching(feature, "above", -1).tolist() == [True, False, True]
 
 
 def test_features_without_names_are_called_by_their_place():
     rows = np.arange(24.0).reshape(2, 12)
-    places = {
-        None: "feature 12",
-        (3, 4): "pixel row 3, column 4",
-        (2, 2, 3): "pixel row 2, column 2, blue",
-    }
-    for shape, name in places.items():
-        assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), 11) == name
-    assert feature_name(Dataset("d", rows, list("ab"), image_shape=(2, 2, 3)), 1) == (
-        "pixel row 1, column 1, green"
-    )
-
-
-def test_a_label_with_a_colon_in_its_name_is_found():
-    X = np.random.default_rng(0).normal(size=(4, 2))
-    dataset = Dataset("d", X, np.arange(4), {"a:b": np.array(["x", "y", "x", "x"])})
-    found = column_of(dataset, run_of(4), "label:a:b")
-    assert matching(found, "is", ["x"]).tolist() == [True, False, True, True]
+    for shape, j, name in (
+        (None, 11, "feature 12"),
+        ((3, 4), 11, "pixel row 3, column 4"),
+        ((2, 2, 3), 11, "pixel row 2, column 2, blue"),
+        ((2, 2, 3), 1, "pixel row 1, column 1, green"),
+    ):
+        assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), j) == name
