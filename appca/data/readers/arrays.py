@@ -6,9 +6,8 @@ import math
 import re
 import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.data.annotated import distinct_names
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
 from appca.data.files import (
     LIMITS,
@@ -33,7 +33,6 @@ from appca.data.files import (
     plain_file,
     unpacked,
 )
-from appca.data.readers import parquet, tables
 from appca.data.readers.intake import (
     FileReport,
     left_to_the_model,
@@ -41,9 +40,9 @@ from appca.data.readers.intake import (
     row_ids,
     settle_missing,
 )
-from appca.data.readers.roles import FEW, is_label_name, names_beside
+from appca.data.readers.roles import FEW, is_label_name
 from appca.storage.packed import npy_header
-from appca.words import InputError, counted, is_text, listed, shortened, unknown
+from appca.words import InputError, counted, is_text, shortened, unknown
 
 _MOST_LISTED = 6
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
@@ -52,7 +51,7 @@ _FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
-_MOST_HEADER = 1 << 16  # bytes of an NPY header
+GENES = "Gene Expression"  # the feature type that is read unless another is chosen
 
 
 class Item(NamedTuple):
@@ -60,9 +59,19 @@ class Item(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    load: Callable[[], np.ndarray]
-    columns: Sequence[str] | None = None  # names of its columns, if the file has them
-    rows: np.ndarray | None = None  # names of its rows
+    load: Callable[[], Any]  # an array, or a sparse matrix of SciPy
+    is_sparse: bool = False
+
+
+@contextmanager
+def or_damaged(sentence: str) -> Iterator[None]:
+    """Refuse a file in one sentence, however a library fails over it."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # they fail in as many ways as there are fields in a file
+        raise InputError(sentence) from error
 
 
 class ArrayOptions(NamedTuple):
@@ -78,10 +87,11 @@ class ArrayOptions(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Names and labels of rows."""
+    """Names and labels of rows, and names of columns, which need not differ."""
 
     ids: np.ndarray | None = None
     labels: Mapping[str, np.ndarray] = MappingProxyType({})
+    features: Sequence[str] | None = None
 
 
 def read_items(
@@ -99,7 +109,7 @@ def read_items(
     item = items[wanted]
     turned = item.shape[-1:] + item.shape[:-1] if options.transpose else item.shape
     check_array(shortened(wanted), turned, item.dtype, limits)
-    values = item.load()
+    values = values_of(name, item, limits)
     unused = report.setdefault("unused", {})
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
@@ -111,12 +121,10 @@ def read_items(
     named = _rows_named(name, wanted, len(values), items, options, report)
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
-            is_matrix = _is_matrix(other, 1)
             choice = f"another matrix; array={key} reads it"
-            unused[key] = choice if is_matrix else f"{_sides(other.shape)}, no matrix of numbers"
-    if item.columns is not None and not options.transpose:
-        return settled(name, values, named, unique(item.columns), options.missing, report, limits)
-    return build(name, values, named, options.missing, options.image_shape, report, limits)
+            is_matrix = _is_matrix(other, 1)
+            unused[key] = choice if is_matrix else f"{sides_of(other.shape)}, no matrix of numbers"
+    return build(name, values, named, options.missing, report, limits, options.image_shape)
 
 
 def choose(
@@ -132,8 +140,10 @@ def choose(
     rows than usual is taken only where no other can be. The report receives ``arrays``: those it
     can be, with their sizes in words.
     """
-    possible = _matrices(items, LIMITS.least_rows) or _matrices(items, limits.least_rows)
-    report["arrays"] = {key: _sides(item.shape) for key, item in possible.items()}
+    possible: dict[str, Item] = {}
+    for least in (LIMITS.least_rows, limits.least_rows):
+        possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
+    report["arrays"] = {key: sides_of(item.shape) for key, item in possible.items()}
     if wanted is not None:
         if wanted not in items:
             there = f"choose of {_listed(items) or 'none'}"
@@ -143,46 +153,48 @@ def choose(
         return wanted
     if "X" in possible or len(possible) == 1:
         return "X" if "X" in possible else next(iter(possible))
-    if not possible:
-        unused = report.get("unused", {})
-        arrays = [_listed(items)] if items else []
-        arrays += [
-            f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]
-        ]
-        only = f", only {', '.join(arrays)}" if arrays else ""
-        msg = (
-            f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
-            "at least 2 columns."
-        )
+    if possible:
+        report["option"] = f"array={next(iter(possible))}"  # that would do
+        msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
         raise InputError(msg, report)
-    report["option"] = f"array={next(iter(possible))}"  # that would do
-    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    unused = list(report.get("unused", {}).items())[:_MOST_LISTED]
+    arrays = [_listed(items)] if items else []
+    arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
+    msg = (
+        f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
+        "one with a row for each object and at least 2 columns."
+    )
     raise InputError(msg, report)
 
 
-def check_array(name: str, shape: tuple[int, ...], dtype: np.dtype, limits: ReadLimits) -> None:
+def check_array(
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    limits: ReadLimits,
+    remedy: str = "take fewer rows or smaller images",
+) -> None:
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
-    if any(isinstance(side, bool) or side < 0 for side in shape):
-        msg = f"“{name}” declares the shape {shape}; sides are whole numbers; save it again."
-        raise InputError(msg)
+    least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
         kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
         kind = "complex numbers" if dtype.kind == "c" else kind
-        msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
-        raise InputError(msg)
-    colours = len(shape) == 4 and shape[3] in (1, 3)
-    if len(shape) not in (2, 3) and not colours:
-        msg = (
-            f"“{name}” has shape {shape}; give a matrix (rows, columns), grey images (n, height, "
-            "width) or colour images (n, height, width, 3)."
+        why = f"holds {kind}, not plain numbers; save it as an array of float or uint8"
+    elif any(isinstance(side, bool) or side < 0 for side in shape):
+        why = f"declares the shape {shape}; sides are whole numbers; save it again"
+    elif len(shape) not in (2, 3) and not (len(shape) == 4 and shape[3] in (1, 3)):
+        why = (
+            f"has shape {shape}; give a matrix (rows, columns), grey images (n, height, width) or "
+            "colour images (n, height, width, 3)"
         )
-        raise InputError(msg)
-    if shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
-        least = counted(limits.least_rows, "row")
-        msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
-        raise InputError(msg)
-    itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
-    check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits)
+    elif shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
+        why = f"has shape {shape}; at least {least} and 2 values in each are needed"
+    else:
+        itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
+        check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
+        return
+    msg = f"“{name}” {why}."
+    raise InputError(msg)
 
 
 def native(values: np.ndarray) -> np.ndarray:
@@ -198,6 +210,37 @@ def kept_type(dtype: np.dtype) -> np.dtype:
     return kept if kept in DTYPES else np.dtype(np.float64)
 
 
+def values_of(
+    name: str, item: Item, limits: ReadLimits, columns: np.ndarray | None = None
+) -> np.ndarray:
+    """Return an array, or some of its columns; a sparse matrix with its zeros.
+
+    Raises InputError when the parts of a sparse matrix do not fit together, or it is larger with
+    its zeros than allowed.
+    """
+    if not item.is_sparse:
+        values: np.ndarray = item.load()
+        return values if columns is None else values[:, columns]
+    sentence = (
+        f"The sparse matrix in “{name}” is damaged: its values, indices and shape do not fit "
+        "together; write the file again."
+    )
+    with or_damaged(sentence):
+        matrix = item.load()
+        matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+        matrix.check_format(full_check=True)  # else compiled code reads beyond an array
+    stored = matrix.data
+    exact = stored.dtype.kind in "bui" and np.abs(stored).max(initial=0) < _EXACT_IN_FLOAT32
+    dtype = np.dtype(np.float32) if exact else kept_type(stored.dtype)
+    dtype = np.dtype(np.float64) if dtype.kind in "bui" else dtype
+    shape = (matrix.shape[0], matrix.shape[1] if columns is None else len(columns))
+    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
+    kind = stored.dtype if stored.dtype.kind == "c" else dtype
+    check_array(shortened(name, LONGEST_NAME), shape, kind, limits, remedy)
+    part = matrix.astype(dtype)
+    return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
+
+
 def _rows_named(
     name: str,
     wanted: str,
@@ -210,80 +253,45 @@ def _rows_named(
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
     texts, few whole numbers, or numbers under a name such as class or target. Texts that all
-    differ name the rows. Raises InputError when what is called ids or labels has not one entry for
-    each row of any array.
+    differ name the rows.
     """
-    others = {key: item for key, item in items.items() if key != wanted and _is_vector(item)}
-    one_each = {key: item for key, item in others.items() if math.prod(item.shape) == n_rows}
-    written = _written_names(items)
-    rows = f"the {counted(n_rows, 'row')} of “{shortened(wanted)}”"
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in items:
-            msg = (
-                f"There is no array “{shortened(key)}” in “{name}”; choose of "
-                f"{_listed(items) or 'none'}."
-            )
-            raise InputError(msg)
-        if key not in one_each:
-            raise _other_length(name, key, items[key], rows)
-    unused = report["unused"]
-    for key in others.keys() - one_each.keys():
-        if _must_fit(key, others[key], n_rows, items, key in written):
-            raise _other_length(name, key, others[key], rows)
-        if key != _LABEL_NAMES:
-            length = math.prod(others[key].shape)
-            unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
-    ids, key_of_ids = items[wanted].rows, options.ids
-    able = [key for key in sorted(one_each) if _title(key) in _ID_NAMES]
-    able = [key for key in able if one_each[key].dtype.kind in "USiu"]
-    key_of_ids = key_of_ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
-    if key_of_ids is not None:
-        ids = _column(one_each[key_of_ids]).astype(str)
-        if options.ids is None and len(np.unique(ids)) < n_rows:
-            ids, key_of_ids = None, None
-    keys = options.labels or [key for key in one_each if key != key_of_ids]
-    keys = [key for key in written if key in one_each] if written else keys
-    labels = {}
-    for key in keys:
-        column = _column(one_each[key])
-        use = "label" if written or options.labels else _use_of(key, column)
-        if use == "names" and ids is None:
-            ids = column
-        elif use == "label":
-            labels[written.get(key, key)] = column
+    unused, columns = report["unused"], dict[str, np.ndarray]()
+    for key, item in items.items():
+        if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
+            continue
+        if (length := math.prod(item.shape)) == n_rows:
+            columns[key] = _column(item)
         else:
-            what = "texts" if column.dtype.kind == "U" else "numbers"
-            unused[key] = f"{what}, of which many differ"
+            unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
+    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
+        if key not in columns:
+            place = f" with an entry for each of {counted(n_rows, 'row')} in “{name}”"
+            error = unknown("array", key, columns, place)
+            raise error
+    able = [key for key in (*_ID_NAMES, *sorted(columns)) if _title(key) in _ID_NAMES]
+    able = [key for key in able if key in columns and items[key].dtype.kind in "USiu"]
+    able = [key for key in able if len(np.unique(columns[key])) == n_rows]
+    key_of_ids = options.ids or next(iter(able), None)
+    ids = None if key_of_ids is None else columns[key_of_ids].astype(str)
+    written = {}
+    if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
+        titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
+        written = {f"label_{i}": str(title) for i, title in enumerate(titles)}
+    chosen = [key for key in options.labels or written or columns if key in columns]
+    labels = {}
+    for key in [key for key in chosen if key != key_of_ids]:
+        column, n_distinct = columns[key], len(np.unique(columns[key]))
+        has_texts = column.dtype.kind == "U"
+        few_values = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
+        are_names = has_texts and n_distinct > max(_FEW_NAMES, n_rows / 2)
+        is_label = not are_names and (few_values or is_label_name(_title(key)))
+        if is_label or written or options.labels:
+            labels[written.get(key, key)] = column
+        elif are_names and n_distinct == n_rows and ids is None:
+            ids = column
+        else:
+            unused[key] = f"{'texts' if has_texts else 'numbers'}, of which many differ"
     return Beside(ids, labels)
-
-
-def _use_of(key: str, column: np.ndarray) -> str:
-    """Return whether a vector is a "label" or "names" of rows, or "" where it is neither."""
-    n_distinct, n_rows = len(np.unique(column)), len(column)
-    if column.dtype.kind == "U" and n_distinct > max(_FEW_NAMES, n_rows / 2):
-        return "names" if n_distinct == n_rows else ""
-    few = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
-    return "label" if few or is_label_name(_title(key)) else ""
-
-
-def _must_fit(
-    key: str, item: Item, n_rows: int, items: Mapping[str, Item], is_written: bool
-) -> bool:
-    """Whether ids or labels of another length than the rows say that the file is wrong."""
-    length, title = math.prod(item.shape), _title(key)
-    is_named = is_written or title in _ID_NAMES or is_label_name(title)
-    matrices = _matrices(items, 1).values()
-    if not is_named or any(length in (other.shape[0], other.shape[-1]) for other in matrices):
-        return False
-    names_classes = item.dtype.kind in "US" and length < n_rows and title not in _ID_NAMES
-    return not (names_classes and not is_written and len(np.unique(_column(item))) == length)
-
-
-def _other_length(name: str, key: str, item: Item, rows: str) -> InputError:
-    return InputError(
-        f"“{shortened(key)}” in “{name}” has {_sides(item.shape)} entries for {rows}; save one for "
-        "each row, or leave it out of the file."
-    )
 
 
 def _title(key: str) -> str:
@@ -296,22 +304,10 @@ def _is_vector(item: Item) -> bool:
     return bool(item.shape) and math.prod(item.shape) == max(item.shape) > 0 and plain
 
 
-def _matrices(items: Mapping[str, Item], least_rows: int) -> dict[str, Item]:
-    return {key: item for key, item in items.items() if _is_matrix(item, least_rows)}
-
-
 def _is_matrix(item: Item, least_rows: int) -> bool:
     plain = item.dtype.kind in "buifc" and not item.dtype.hasobject
     large = len(item.shape) >= 2 and item.shape[0] >= least_rows and math.prod(item.shape[1:]) >= 2
     return plain and large
-
-
-def _written_names(items: Mapping[str, Item]) -> dict[str, str]:
-    """Return the names of label_0, label_1 ... in a file that this project has written."""
-    item = items.get(_LABEL_NAMES)
-    if item is None or item.dtype.kind != "U":
-        return {}
-    return {f"label_{i}": str(name) for i, name in enumerate(np.ravel(item.load()))}
 
 
 def _column(item: Item) -> np.ndarray:
@@ -324,12 +320,13 @@ def _column(item: Item) -> np.ndarray:
     return values
 
 
-def _sides(shape: tuple[int, ...]) -> str:
+def sides_of(shape: tuple[int, ...]) -> str:
+    """Return the sides of an array in words."""
     return " x ".join(f"{side:,}" for side in shape) or "one value"
 
 
 def _listed(items: Mapping[str, Item]) -> str:
-    shown = [f"“{shortened(key)}” ({_sides(item.shape)})" for key, item in items.items()]
+    shown = [f"“{shortened(key)}” ({sides_of(item.shape)})" for key, item in items.items()]
     more = len(shown) - _MOST_LISTED
     return ", ".join(shown[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
@@ -339,9 +336,9 @@ def build(
     array: np.ndarray,
     named: Beside,
     missing: str,
-    image_shape: Sequence[int] | None,
     report: FileReport,
     limits: ReadLimits = LIMITS,
+    image_shape: Sequence[int] | None = None,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
     sides = tuple(image_shape) if image_shape else None
@@ -349,24 +346,14 @@ def build(
         sides = array.shape[1:3] if array.ndim == 3 or array.shape[3] == 1 else array.shape[1:]
     X = array.reshape(len(array), -1)
     report.setdefault("dtype", str(array.dtype))
-    report["image_shape"] = sides
-    return settled(name, X, named, None, missing, report, limits)
-
-
-def settled(
-    name: str,
-    X: np.ndarray,
-    named: Beside,
-    names: Sequence[str] | None,
-    missing: str,
-    report: FileReport,
-    limits: ReadLimits,
-) -> Dataset:
-    """Make a data set of a matrix (N, D) whose features may have unique names."""
-    sides = report.setdefault("image_shape", None)
-    names = None if names is None or len(names) > limits.columns else tuple(names)
-    features: Sequence[str] = names or NumberedNames("column", X.shape[1])
-    empty = _without_numbers(X) if sides is None and limits.least_rows > 1 else np.zeros(0, int)
+    names = None
+    if named.features is not None and len(named.features) <= limits.columns:
+        names = tuple(map(str, distinct_names(named.features)))
+    title = "column" if sides is None else "pixel"
+    features: Sequence[str] = names or NumberedNames(title, X.shape[1])
+    empty = np.zeros(0, int)
+    if sides is None and limits.least_rows > 1 and X.dtype.kind == "f" and np.isnan(X.min()):
+        empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
         left_out = few([features[j] for j in empty[:6].tolist()], len(empty))
         note(report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}")
@@ -374,12 +361,11 @@ def settled(
         features = [features[j] for j in keep.tolist()]
         names = tuple(features) if len(features) <= limits.columns else None
         X = X[:, keep]
-    report.setdefault("dtype", str(X.dtype))
-    report |= {"rows": len(X), "columns": X.shape[1]}
+    report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
-    ids = row_ids(rows) if named.ids is None else np.array(unique(named.ids.tolist()))[rows]
+    ids = row_ids(rows) if named.ids is None else distinct_names(named.ids).astype(str)[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
@@ -391,29 +377,6 @@ def settled(
         missing=gaps,
         least_rows=limits.least_rows,
     )
-
-
-def _without_numbers(X: np.ndarray) -> np.ndarray:
-    """Return the numbers of the columns of X (N, D) of which every cell is missing."""
-    if X.dtype.kind != "f" or not X.size or not np.isnan(X.min()):
-        return np.zeros(0, int)
-    return np.flatnonzero(np.isnan(X).all(axis=0))
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Return the names; a second one of the same name gets “-1”, as in anndata."""
-    taken, again = set(names), dict[str, int]()
-    seen: dict[str, None] = {}
-    for name in names:
-        new = name
-        while new in seen or (new != name and new in taken):
-            again[name] = again.get(name, 0) + 1
-            new = f"{name}-{again[name]}"
-        seen[new] = None
-    return list(seen)
-
-
-GENES = "Gene Expression"  # the feature type that is read unless another is chosen
 
 
 def of_type(
@@ -440,123 +403,39 @@ def of_type(
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
-def dense(
-    name: str, make: Callable[[], Any], columns: np.ndarray | None, limits: ReadLimits
-) -> np.ndarray:
-    """Return a sparse matrix of SciPy as an array (N, D) with its zeros, or some of its columns.
-
-    `make` makes the matrix of a file's parts. Raises InputError when the parts do not fit together,
-    or the result is larger than allowed.
-    """
-    try:
-        matrix = make()
-        matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-        matrix.check_format(full_check=True)  # else compiled code reads beyond an array
-    except (ValueError, TypeError, IndexError, OverflowError, RuntimeWarning) as error:
-        msg = (
-            f"The sparse matrix in “{name}” is damaged: its values, indices and shape do not fit "
-            "together; write the file again."
-        )
-        raise InputError(msg) from error
-    check_rows(name, matrix.shape, limits)
-    data = matrix.data
-    if data.dtype.kind == "c":
-        msg = f"“{name}” holds complex numbers; save their real parts."
-        raise InputError(msg)
-    exact = data.dtype.kind in "bui" and np.abs(data).max(initial=0) < _EXACT_IN_FLOAT32
-    dtype = np.dtype(np.float32) if exact else kept_type(data.dtype)
-    dtype = np.dtype(np.float64) if dtype.kind != "f" else dtype
-    d = matrix.shape[1] if columns is None else len(columns)
-    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
-    check_matrix(name, matrix.shape[0], d, dtype.itemsize, limits, remedy)
-    part = matrix.astype(dtype)
-    return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
-
-
-def check_rows(name: str, shape: tuple[int, ...], limits: ReadLimits) -> None:
-    """Refuse a matrix with too few rows or columns to be data."""
-    if len(shape) != 2 or shape[0] < limits.least_rows or shape[1] < 2:
-        msg = (
-            f"“{shortened(name)}” has {_sides(shape)} numbers; a matrix of at least "
-            f"{limits.least_rows} rows and 2 columns is needed."
-        )
-        raise InputError(msg)
-
-
 class NpyOptions(NamedTuple):
-    """How to read an array, or IDX files."""
+    """How to read a single array: an NPY, ARFF or IDX file."""
 
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
-def read_npy_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3), and a table beside it.
+def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3).
 
     uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
-    float32, other numbers float64. The columns of the table name and label the rows.
+    float32, other numbers float64.
     """
-    is_array = [name.lower().endswith(".npy") for name, _ in files]
-    name, file = files[is_array.index(True) if len(files) > 1 else 0]
-    title = shortened(name, LONGEST_NAME)
-    with plain_file(title, file, limits) as stream:
-        values = _mapped(title, stream, limits)
-    dataset = build(title, values, Beside(), options.missing, options.image_shape, {}, limits)
-    if len(files) == 1:
-        return dataset
-    table, packed = files[is_array.index(False)]
-    if dataset.provenance["report"].get("dropped"):
-        msg = (
-            f"“{title}” has rows with missing values, which were left out, and "
-            f"“{shortened(table)}” says nothing of which; keep them (missing=model)."
-        )
-        raise InputError(msg)
-    named = _named_by(shortened(table, LONGEST_NAME), packed, dataset.n_rows, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
-    ids = dataset.ids if named.ids is None else named.ids
-    return replace(dataset, ids=ids, labels=dict(named.labels))
-
-
-def _named_by(name: str, file: File, n_rows: int, limits: ReadLimits) -> Beside:
-    """Return ids and labels of rows from a table beside an array; see `names_beside`."""
-    is_parquet = name.lower().endswith((".parquet", ".pq"))
-    table = (parquet if is_parquet else tables).table_beside(name, file, n_rows, limits)
-    if len(table.frame) != n_rows:
-        msg = (
-            f"“{shortened(name)}” has {counted(len(table.frame), 'line')} for the "
-            f"{counted(n_rows, 'row')} of the array; give a table with one line for each row."
-        )
-        raise InputError(msg)
-    return Beside(*names_beside(table, limits))
+    with plain_file(name, file, limits) as stream:
+        shape, by_columns, dtype = _header(name, stream)
+        start = stream.tell()
+        present = stream.seek(0, io.SEEK_END) - start
+        expected = math.prod(shape) * dtype.itemsize
+        if not dtype.hasobject and present < expected:
+            msg = (
+                f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} "
+                "are present; copy or save it again."
+            )
+            raise InputError(msg)
+        check_array(name, shape, dtype, limits)
+        X = native(np.memmap(stream, dtype, "r", start, shape, "F" if by_columns else "C"))
+    return build(name, X, Beside(), options.missing, {}, limits, options.image_shape)
 
 
 def _header(name: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Read shape, whether the first index runs fastest, and type; nothing of that size is made."""
-    start = stream.tell()
-    piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
-    try:
-        shape, fortran, dtype = npy_header(piece)
-    except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
-        msg = f"“{name}” is not an NPY file; save it with numpy.save."
-        raise InputError(msg) from error
-    stream.seek(start + piece.tell())
-    return shape, fortran, dtype
-
-
-def _mapped(name: str, stream: BinaryIO, limits: ReadLimits) -> np.ndarray:
-    """Map numbers of an NPY file on the disk into memory, where they stay if their type may."""
-    shape, fortran, dtype = _header(name, stream)
-    start = stream.tell()
-    present = stream.seek(0, io.SEEK_END) - start
-    expected = math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and present < expected:
-        msg = (
-            f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} are "
-            "present; copy or save it again."
-        )
-        raise InputError(msg)
-    check_array(name, shape, dtype, limits)
-    return native(np.memmap(stream, dtype, "r", start, shape, "F" if fortran else "C"))
+    with or_damaged(f"“{name}” is not an NPY file; save it with numpy.save."):
+        return npy_header(stream)
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -566,6 +445,7 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
     data --out x.npz`` writes comes back as it was.
     """
     report: FileReport = {"unused": {}}
+    items: dict[str, Item] = {}
     with file_stream(name, file, limits) as stream:
         archive, members_in = members(name, stream, limits)
         inside = {item.filename.removesuffix(".npy"): item for item in members_in}
@@ -573,16 +453,15 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             from scipy import sparse
 
             stream.seek(0)
-            X = dense(name, lambda: sparse.load_npz(stream), None, limits)
-            return build(name, X, Beside(), options.missing, None, report, limits)
-        items = {}
+            item = Item((), np.dtype(float), partial(sparse.load_npz, stream), is_sparse=True)
+            X = values_of(name, item, limits)
+            return build(name, X, Beside(), options.missing, report, limits)
         for key, member in inside.items():
-            label = shortened(member.filename)
             if not member.filename.endswith(".npy"):
                 report["unused"][key] = "not an NPY file"
                 continue
-            start = next(unpacked(name, archive, member), b"")  # a megabyte
-            shape, _, dtype = _header(label, io.BytesIO(start))
+            start = io.BytesIO(next(unpacked(name, archive, member), b""))  # a megabyte
+            shape, _, dtype = _header(shortened(member.filename), start)
             if dtype.hasobject and key != options.array:
                 report["unused"][key] = "Python objects; save it with dtype float or str"
                 continue
@@ -592,53 +471,40 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
 def _from_npz(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     label = shortened(member.filename)
-    try:
-        with archive.open(member) as stream:
-            values = np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
-        msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
-        raise InputError(msg) from error
-    if not is_text(values):
-        msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
-        raise InputError(msg)
-    return np.asarray(values)
+    with (
+        or_damaged(f"“{label}” in “{name}” is truncated or damaged; save it again."),
+        archive.open(member) as stream,
+    ):
+        values = np.lib.format.read_array(stream, allow_pickle=False)
+        if not is_text(values):
+            msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
+            raise InputError(msg)
+        return np.asarray(values)
 
 
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images and, from files with one number for each, their labels.
+    """Read images and, from a file with one number for each, their labels.
 
-    Several files of images are put one below the other, and the label ``file`` says which. Images
-    and labels find each other by what their names share; one of each always does. Bytes stay bytes,
-    and those of a single file of images stay on the disk.
+    Bytes stay bytes, and stay on the disk.
     """
-    parts = [(name, _idx(name, file, limits)) for name, file in files]
-    rows = [(name, values) for name, values in parts if values.ndim > 1]
-    columns = [(name, values) for name, values in parts if values.ndim == 1]
-    if not rows:
-        msg = f"“{parts[0][0]}” holds labels alone; give the file of images with it."
+    arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
+    *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
+    if images.ndim == 1:
+        msg = f"“{name}” holds labels alone; give the file of images with it."
         raise InputError(msg)
-    first, images = rows[0]
-    for name, values in rows:
-        if values.shape[1:] != images.shape[1:]:
-            msg = (
-                f"“{name}” has images of {_sides(values.shape[1:])}, “{first}” of "
-                f"{_sides(images.shape[1:])}; read them one after the other."
-            )
-            raise InputError(msg)
-    sizes = [len(values) for _, values in rows]
-    check_matrix(first, sum(sizes), math.prod(images.shape[1:]), images.itemsize, limits)
-    labels = {"class": _idx_labels(rows, columns)} if columns else {}
-    if len(rows) > 1:
-        labels["file"] = np.repeat([name.split(".", maxsplit=1)[0] for name, _ in rows], sizes)
-        images = np.concatenate([values for _, values in rows])
+    if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
+        sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
+        msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
+        raise InputError(msg)
+    labels = {}
+    for _, values in columns:
+        labels["class"] = values.astype(values.dtype.newbyteorder("="))
     X = native(images)
-    dataset = build(
-        first, X, Beside(None, labels), options.missing, options.image_shape, {}, limits
-    )
+    named = Beside(None, labels)
+    dataset = build(name, X, named, options.missing, {}, limits, options.image_shape)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -667,46 +533,11 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
         return np.memmap(stream, dtype, "r", begin, shape)
 
 
-def _idx_labels(
-    rows: list[tuple[str, np.ndarray]], columns: list[tuple[str, np.ndarray]]
-) -> np.ndarray:
-    """Return the labels of all images, each file's own beside it."""
-    if len(columns) != len(rows):
-        msg = (
-            f"There are {counted(len(rows), 'file')} of images and {len(columns)} of labels; give "
-            "each its own, or none."
-        )
-        raise InputError(msg)
-    ordered = columns
-    if len(rows) > 1:
-        by_name = {_ROLE.sub("", name.lower()): (name, values) for name, values in columns}
-        shared = [_ROLE.sub("", name.lower()) for name, _ in rows]
-        if set(shared) != by_name.keys() or len(by_name) < len(columns):
-            names = listed([name for name, _ in columns])
-            msg = f"The names do not say which images {names} belong to; give one pair at a time."
-            raise InputError(msg)
-        ordered = [by_name[key] for key in shared]
-    for (name, images), (label, values) in zip(rows, ordered, strict=True):
-        if len(images) != len(values):
-            msg = (
-                f"“{label}” holds {len(values):,} labels and “{name}” {len(images):,} images; give "
-                "files that belong together."
-            )
-            raise InputError(msg)
-    return np.concatenate([values.astype(values.dtype.newbyteorder("=")) for _, values in ordered])
-
-
-class ArffOptions(NamedTuple):
-    """How to read an ARFF file."""
-
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with gaps
-
-
 _ATTRIBUTE = re.compile(r"""^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""", re.I | re.M)
 _MOST_CLASSES = 1000
 
 
-def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits = LIMITS) -> Dataset:
+def read_arff(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a file of Weka: numeric attributes are features, others labels; ? is a gap.
 
     The reader of SciPy takes neither quoted values nor texts.
@@ -719,27 +550,31 @@ def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits = 
     cells = csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
     try:
         columns = dict(zip(kinds, zip(*cells, strict=True), strict=True))
+        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
+        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
+        X = np.array(values, np.float64).reshape(len(numbers), -1).T
         if not columns:
             msg = "no attributes"
             raise ValueError(msg)
-        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
-        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
-        X = np.array(values, np.float64).T
     except (ValueError, csv.Error) as error:
         sparse = lines and lines[0].lstrip().startswith("{")
         why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
         msg = f"“{name}” is {why}; write it again, or as CSV."
         raise InputError(msg) from error
-    check_rows(name, (len(lines), len(numbers)), limits)
-    texts = {key: np.array(column) for key, column in columns.items() if key not in numbers}
-    labels = {key: np.where(column == "?", "", column) for key, column in texts.items()}
-    many = [key for key, column in labels.items() if len(np.unique(column)) > _MOST_CLASSES]
-    report: FileReport = {"unused": dict.fromkeys(many, "texts, of which many differ")}
-    kept = {key: column for key, column in labels.items() if key not in many}
-    return settled(name, X, Beside(None, kept), numbers, options.missing, report, limits)
+    check_array(name, X.shape, X.dtype, limits)
+    report: FileReport = {"unused": {}}
+    labels = {}
+    for key in [key for key in kinds if key not in numbers]:
+        column = np.array([cell if cell != "?" else "" for cell in columns[key]])
+        if len(np.unique(column)) > _MOST_CLASSES:
+            report["unused"][key] = "texts, of which many differ"
+        else:
+            labels[key] = column
+    named = Beside(None, labels, numbers)
+    return build(name, X, named, options.missing, report, limits, options.image_shape)
 
 
-NPY_READER = Reader(NpyOptions, None, read_npy_files)
+NPY_READER = Reader(NpyOptions, read_npy)
 NPZ_READER = Reader(ArrayOptions, read_npz)
 IDX_READER = Reader(NpyOptions, None, read_idx_files)
-ARFF_READER = Reader(ArffOptions, read_arff)
+ARFF_READER = Reader(NpyOptions, read_arff)

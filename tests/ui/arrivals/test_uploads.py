@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.data.file_makers import encoded, idx, noise
+from tests.data.file_makers import idx, noise
 from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
 
 
@@ -165,16 +165,6 @@ def test_digits_and_their_labels_come_as_two_files(start):
     app = give(start("data/open"), ("x-images.idx", idx(images)), ("x-labels.idx", idx(labels)))
     assert "30 rows × 16" in html(healthy(app))
     assert "4 × 4 pixels" in html(go(app, "data/this"))
-
-
-def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
-    files = [(f"s{i % 2}_v{i}.png", encoded(noise(i, 4, 4))) for i in range(8)]
-    app = go(give(start("data/open"), *files), "data/this")
-    field(app, "Pattern of the names").set_value("{side}_v{n}").run()
-    app.button(key="upload_use").click().run()
-    assert "side" in html(go(healthy(app), "data/this"))
-    field(app, "Pattern of the names").set_value("{side}-{n}").run()
-    assert "does not fit the file name" in sentences(app)[0]
 
 
 def test_columns_of_numbers_and_words_are_left_out_and_said(start):
