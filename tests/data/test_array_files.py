@@ -21,7 +21,7 @@ from scipy import sparse
 
 from appca.cli import main
 from appca.data.files import ReadLimits, facts, in_one_line
-from appca.data.readers import SUFFIXES, by_libraries, kind_of, read, read_many
+from appca.data.readers import BY_LIBRARIES, SUFFIXES, kind_of, read, read_many
 from appca.data.readers.process import read_apart
 from appca.words import InputError
 from tests.data.file_makers import (
@@ -311,7 +311,7 @@ REFUSED = [
     Case("noobs.h5ad", changed(FULL, lambda file: file.__delitem__("obs")), "has no names in obs"),
     Case("shape.h5ad", changed(FULL, lambda file: file["X"].attrs.__setitem__("shape", [9, 70])),
          "damaged"),
-    Case("index.h5ad", DAMAGED, "The sparse matrix in “index.h5ad” is damaged"),
+    Case("index.h5ad", DAMAGED, "“index.h5ad” holds a sparse matrix whose"),
     Case("code.h5ad", changed(FULL, lambda file: file["obs/kind/codes"].__setitem__(0, 9)),
          "is damaged"),
     Case("mask.h5ad", FULL, "no column “best” in var", options={"mask_var": "best"}),
@@ -677,7 +677,7 @@ def test_a_broken_byte_anywhere_is_read_or_refused_in_a_sentence():
             data[place % len(whole)] ^= 1 << place % 8
             told = ""
             try:
-                if by_libraries([(name, io.BytesIO(data))]):
+                if kind_of(name) in BY_LIBRARIES:
                     continue  # in the test below
                 read(name, io.BytesIO(data))
             except InputError as error:

@@ -56,9 +56,9 @@ KINDS = {
     "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
-    "mat": Kind((".mat",), f"{_HERE}hdf5", "MAT_READER"),
+    "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
     "arff": Kind((".arff",), f"{_HERE}arrays", "ARFF_READER"),
-    "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}hdf5", "HDF5_READER"),
+    "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}arrays", "HDF5_READER"),
     "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
     "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
     "idx": Kind(_gz(".idx", "-ubyte"), f"{_HERE}arrays", "IDX_READER"),
@@ -101,22 +101,15 @@ def kind_of(name: str, file: File | None = None) -> str | None:
     return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)
 
 
-def by_libraries(files: Files, limits: ReadLimits = LIMITS) -> bool:
+def by_libraries(files: Files) -> bool:
     """Whether files are to be read apart: see `process`."""
-    if {kind_of(*named_file) for named_file in files} & BY_LIBRARIES:
-        return True
-    name, file = files[0]
-    if len(files) > 1 or not name.lower().endswith((".zip", ".npz")):
-        return False
-    with file_stream(name, file, limits) as stream:
-        _, items = members(name, stream, limits, may_be_inside=(".gz",))
-    ends = (".mtx", ".mtx.gz", "indptr.npy")  # Matrix Market, and sparse matrices of SciPy
-    return any(item.filename.lower().endswith(ends) for item in items)
+    kinds = {kind_of(*named_file) for named_file in files}
+    return bool(kinds & BY_LIBRARIES) or files[0][0].lower().endswith(".zip")
 
 
 @naming_extra()
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """Read a file by the reader its suffix, or failing that its content, asks for.
+    """Read a file, by the end of its name or else its first bytes.
 
     Parameters
     ----------
@@ -126,20 +119,17 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     limits : ReadLimits
         What the file may ask of the machine.
     **options
-        Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`
-        (for IDX, too), `ArrayOptions` (NPZ, MAT, HDF5) or `ArffOptions` in
-        `appca.data.readers.arrays`, of `H5adOptions` or `MtxOptions` in
-        `appca.data.readers.annotated`, of `appca.data.readers.images.ImageOptions` or
-        `appca.data.brain.NiftiOptions`. With an ``image_shape``, ``by_column=True`` says that
-        pixels run down the columns first.
+        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `ParquetOptions` for
+        tables, `NpyOptions` (NPY, IDX, ARFF), `ArrayOptions` (NPZ, MAT, HDF5), `H5adOptions` (also
+        for Zarr), `MtxOptions`, `ImageOptions` or `NiftiOptions`. With an ``image_shape``,
+        ``by_column=True`` says that pixels run down the columns first.
 
     Returns
     -------
     Dataset
-        ``provenance["report"]`` says what was found: rows, columns, roles, missing cells,
-        constant columns, duplicate rows, and what was done about them; ``sha256`` is of the file,
-        ``options`` are those given. Numbers of large files may stay on the disk until they are
-        used.
+        ``provenance["report"]`` says what was found and what was done about it; ``sha256`` is of
+        the file, ``options`` are those given. Numbers of large files may stay on the disk until
+        they are used.
 
     Raises
     ------

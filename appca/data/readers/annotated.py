@@ -35,18 +35,19 @@ from appca.data.files import (
 from appca.data.readers.arrays import (
     ArrayOptions,
     Beside,
+    Hdf5,
     Item,
+    Upload,
     build,
     check_array,
     choose,
     native,
     of_type,
-    or_damaged,
+    opened_hdf5,
     read_items,
+    sparse_item,
     values_of,
 )
-from appca.data.readers.hdf5 import Hdf5, opened_hdf5, sparse_item
-from appca.data.readers.intake import FileReport
 from appca.words import InputError, is_text, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
@@ -70,9 +71,9 @@ class Contents:
     """The parts of annotated data of anndata 0.7 and newer, in a file or a store."""
 
     def __init__(self, tree: "Hdf5 | ZarrStore") -> None:
-        self.name, self.items, self.attributes = tree.name, tree.items, tree.attributes
+        self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
 
-    def matrices(self, report: FileReport) -> dict[str, Item]:
+    def matrices(self) -> dict[str, Item]:
         """List what may be fitted: X, layers and representations; the report names tables."""
         matrices: dict[str, Item] = {}
         for path, item in self.items.items():
@@ -85,7 +86,7 @@ class Contents:
             elif f"{place}/indptr" in self.items:
                 matrices[place] = self._sparse(place)
             elif path != place:
-                report["unused"][place] = "a table; store it as an array"
+                self.upload.report["unused"][place] = "a table; store it as an array"
         return matrices
 
     def _sparse(self, path: str) -> Item:
@@ -109,8 +110,8 @@ class Contents:
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
         if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
             msg = (
-                f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
-                "it; read it with anndata and write it again."
+                f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
+                "newer wrote it; read it with anndata and write it again."
             )
             raise InputError(msg)
         return f"{table}/{key}"
@@ -138,11 +139,9 @@ class Contents:
             codes = self.items[path if named is not None else f"{path}/codes"].load()
             of = f"{path}/categories" if named is None else _text(named)
             of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # of anndata 0.7
-            texts = np.append(self.items[of].load().astype(str), "")
-            if codes.max(initial=-1) >= len(texts) - 1:
-                msg = "a code without a name"
-                raise ValueError(msg)
-            return texts[np.where(codes < 0, len(texts) - 1, codes)]
+            names = self.items[of].load().astype(str)
+            places = codes.astype(np.int64, casting="same_kind")
+            return np.append([""], names)[np.maximum(places, -1) + 1]  # a code beyond fails
         values = self.items[path if path in self.items else f"{path}/values"].load()
         if f"{path}/mask" in self.items:
             mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
@@ -160,79 +159,77 @@ def read_h5ad(name: str, file: File, options: H5adOptions, limits: ReadLimits = 
     zeros.
     """
     with opened_h5ad(name, file, limits) as contents:
-        return read_contents(contents, options, limits)
+        return read_contents(contents, options)
 
 
-def read_contents(contents: Contents, options: H5adOptions, limits: ReadLimits) -> Dataset:
+def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     """Read annotated data, however they are stored; see `read_h5ad`."""
-    report: FileReport = {"unused": {}}
-    name = contents.name
-    with or_damaged(f"“{name}” is not a file of annotated data or is damaged; write it again."):
-        matrices = contents.matrices(report)
-        wanted = choose(name, matrices, options.array, report, limits)
+    upload, unused = contents.upload, contents.upload.report["unused"]
+    with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
+        matrices = contents.matrices()
+        wanted = choose(upload, matrices, options.array)
         item = matrices[wanted]
         n, d = item.shape
         if not item.is_sparse:
-            check_array(wanted, item.shape, item.dtype, limits)
-        ids, labels = _rows_named(contents, options, n, report)
+            check_array(wanted, item.shape, item.dtype, upload.limits)
+        ids, labels = _rows_named(contents, options, n)
         features, places = None, None
         if not wanted.startswith("obsm/"):
             features = contents.names("var")
-            places = _places(contents, options, d, report)
+            places = _places(contents, options, d)
         if len(ids) != n or (features is not None and len(features) != d):
             msg = "names of another number"
             raise ValueError(msg)
-        X = native(values_of(name, item, limits, places))
+        X = native(values_of(upload, item, places))
     if features is not None and places is not None:
         features = [features[j] for j in places.tolist()]
-    report |= {"array": wanted, "dtype": str(item.dtype)}
+    upload.report.update(array=wanted, dtype=str(item.dtype))
     others = [path for path in matrices if path != wanted]
-    report["unused"] |= {path: f"another matrix; array={path} reads it" for path in others}
+    unused |= {path: f"another matrix; array={path} reads it" for path in others}
     there = {path.partition("/")[0] for path in contents.items}
-    report["unused"] |= {part: why for part, why in _OTHER.items() if part in there}
-    return build(name, X, Beside(ids, labels, features), options.missing, report, limits)
+    unused |= {part: why for part, why in _OTHER.items() if part in there}
+    return build(upload, X, Beside(ids, labels, features), options.missing)
 
 
 @contextmanager
 def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open an .h5ad file."""
-    with plain_file(name, file, limits) as stream, opened_hdf5(name, stream, {}, limits) as tree:
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
         yield Contents(tree)
 
 
-def _places(
-    contents: Contents, options: H5adOptions, d: int, report: FileReport
-) -> np.ndarray | None:
+def _places(contents: Contents, options: H5adOptions, d: int) -> np.ndarray | None:
     """Return the places of the variables that are read; None where all are."""
     columns = contents.columns("var", d)
     types = contents.column(columns["feature_types"]) if "feature_types" in columns else None
-    places = of_type(contents.name, types, options.feature_type, report)
-    marked = options.mask_var
+    name, marked = contents.upload.name, options.mask_var
+    places = of_type(contents.upload, types, options.feature_type)
     if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
         return places
     if marked not in columns:
-        error = unknown("column", marked, columns, f" in var of “{contents.name}”")
+        error = unknown("column", marked, columns, f" in var of “{name}”")
         raise error
     marks = contents.column(columns[marked])
     chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
     chosen = chosen if places is None else np.intersect1d(chosen, places)
     if len(chosen) < 2:
         msg = (
-            f"“{shortened(marked)}” in var of “{contents.name}” marks {len(chosen)} of {d:,} "
+            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
             "variables; at least 2 are needed, so read all by mask_var=null."
         )
         raise InputError(msg)
-    report["marked"] = {"column": marked, "of": d}
+    contents.upload.report["marked"] = {"column": marked, "of": d}
     return chosen
 
 
 def _rows_named(
-    contents: Contents, options: H5adOptions, n: int, report: FileReport
+    contents: Contents, options: H5adOptions, n: int
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    columns = contents.columns("obs", n)
+    columns, report = contents.columns("obs", n), contents.upload.report
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in columns:
-            error = unknown("column", key, columns, f" in obs of “{contents.name}”")
+            error = unknown("column", key, columns, f" in obs of “{contents.upload.name}”")
             raise error
     path = contents.index_path("obs") if options.ids is None else columns[options.ids]
     ids = contents.column(path).astype(str)
@@ -260,7 +257,7 @@ def _text(value: Any) -> str:
 _DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
 _BLOSC = {1: "lz4_raw", 3: "zlib", 4: "zstd"}  # codecs inside, by number
 _MOST_SPLITS, _LEAST_SPLIT = 16, 128
-_DAMAGED_STORE = "“{}” is not a Zarr store, or is damaged; save it again."
+_NO_STORE = "is not a Zarr store, or is damaged; save it again"
 
 
 class ZarrArray(NamedTuple):
@@ -310,12 +307,12 @@ class ZarrArray(NamedTuple):
 class ZarrStore:
     """The arrays and attributes of a store in a zip, by path; "" is the root."""
 
-    def __init__(self, name: str, archive: zipfile.ZipFile, limits: ReadLimits) -> None:
-        self.name, self.limits, self._archive = name, limits, archive
+    def __init__(self, upload: Upload, archive: zipfile.ZipFile) -> None:
+        self.upload, self._archive = upload, archive
         self._names, self._attributes = set(archive.namelist()), dict[str, Any]()
         self.items: dict[str, Item] = {}
         root = root_of(archive.namelist())
-        with or_damaged(_DAMAGED_STORE.format(name)):
+        with upload.or_damaged(_NO_STORE):
             for path in archive.namelist():
                 folder, _, last = path.rpartition("/")
                 if last not in _DESCRIPTIONS:
@@ -341,15 +338,16 @@ class ZarrStore:
         return attributes
 
     def _read(self, path: str) -> bytes:
-        return content(self.name, self._archive, self._archive.getinfo(path))
+        return content(self.upload.name, self._archive, self._archive.getinfo(path))
 
     def _load(self, place: str, array: ZarrArray) -> np.ndarray:
         """Read an array; texts become those of NumPy."""
-        title = f"“{place or self.name}” in “{self.name}”"
+        name, limits = self.upload.name, self.upload.limits
+        title = f"“{place or name}” in “{name}”"
         shape, chunks, size = array.shape, array.chunks, max(1, array.dtype.itemsize)
-        with or_damaged(_DAMAGED_STORE.format(self.name)):
+        with self.upload.or_damaged(_NO_STORE):
             most = max(math.prod(shape), math.prod(chunks)) * size
-            if most <= self.limits.n_bytes:
+            if most <= limits.n_bytes:
                 values = np.full(shape, array.fill, array.dtype)
                 for at in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks, strict=True))):
                     path = array.prefix + (array.separator.join(map(str, at)) or "0")
@@ -361,10 +359,10 @@ class ZarrStore:
                 if array.dtype.hasobject:
                     longest = max(map(len, map(str, values.ravel().tolist())), default=1)
                     most = 4 * values.size * longest
-            if most > self.limits.n_bytes:
+            if most > limits.n_bytes:
                 msg = (
                     f"{title} has {most / 1e6:,.0f} MB, or chunks of as many, more than "
-                    f"{self.limits.most}; keep fewer rows or columns, and write the store again."
+                    f"{limits.most}; keep fewer rows or columns, and write the store again."
                 )
                 raise InputError(msg)
             values = values.astype(str) if array.dtype.hasobject else values
@@ -376,7 +374,7 @@ class ZarrStore:
     def _unpacked(self, title: str, data: bytes, array: ZarrArray) -> np.ndarray:
         """Return the values of a chunk."""
         size = math.prod(array.chunks) * max(1, array.dtype.itemsize)
-        most = self.limits.n_bytes if array.dtype.hasobject else size
+        most = self.upload.limits.n_bytes if array.dtype.hasobject else size
         for codec in array.codecs:
             if codec == "vlen-utf8":
                 return _strings(data).reshape(array.chunks)
@@ -456,7 +454,7 @@ def _strings(data: bytes) -> np.ndarray:
 def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[ZarrStore]:
     """Open a store in a zip."""
     with file_stream(name, file, limits) as stream:
-        yield ZarrStore(name, members(name, stream, limits)[0], limits)
+        yield ZarrStore(Upload(name, limits), members(name, stream, limits)[0])
 
 
 def root_of(names: list[str]) -> str:
@@ -468,7 +466,8 @@ def root_of(names: list[str]) -> str:
 def annotated_in(store: ZarrStore) -> Contents:
     """Return the annotated data in a store."""
     if not any(path.startswith("obs/") for path in store.items):
-        msg = f"“{store.name}” holds neither AnnData nor a single array; give one array's store."
+        name = store.upload.name
+        msg = f"“{name}” holds neither AnnData nor a single array; give one array's store."
         raise InputError(msg)
     return Contents(store)
 
@@ -477,9 +476,9 @@ def read_zarr(name: str, file: File, options: H5adOptions, limits: ReadLimits = 
     """Read annotated data as from .h5ad, or the rows of an array."""
     with opened_zarr(name, file, limits) as store:
         if set(store.items) != {""}:
-            return read_contents(annotated_in(store), options, limits)
+            return read_contents(annotated_in(store), options)
         only = ArrayOptions(missing=options.missing)
-        return read_items(name, {"array": store.items[""]}, only, {}, limits)
+        return read_items(store.upload, {"array": store.items[""]}, only)
 
 
 def packed(store: Path) -> BinaryIO:
@@ -531,7 +530,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             lines = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
             cells = [line.split("\t") for line in lines.splitlines() if line.strip()]
             tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
-    with or_damaged(f"“{title}” is not a Matrix Market file or is damaged; save it again."):
+    upload = Upload(title, limits)
+    with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
         if entries > len(text) or max(rows, columns) * 8 > limits.n_bytes:
             msg = (
@@ -558,18 +558,17 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
                 "give the files that belong together."
             )
             raise InputError(msg)
-    report: FileReport = {"unused": {}, "turned": turn}
-    note(report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
+    upload.report["turned"] = turn
+    note(upload.report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
-    places = of_type(title, types, options.feature_type, report)
+    places = of_type(upload, types, options.feature_type)
     item = Item(matrix.shape, matrix.dtype, matrix.tocsr, is_sparse=True)
-    X = values_of(title, item, limits, places)
+    X = values_of(upload, item, places)
     names = [line[min(1, len(line) - 1)] for line in table]
     names = names if places is None else [names[j] for j in places.tolist()]
     ids = np.array([line[0] for line in tables["rows"]]) if "rows" in tables else None
-    named = Beside(ids, {}, names or None)
-    return build(title, X, named, options.missing, report, limits)
+    return build(upload, X, Beside(ids, {}, names or None), options.missing)
 
 
 def _with_neighbours(files: Files) -> Files:

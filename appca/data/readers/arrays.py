@@ -1,4 +1,4 @@
-"""Arrays: NPY, NPZ, IDX and ARFF files, and what readers of several arrays share."""
+"""Arrays: NPY, NPZ, IDX, ARFF, HDF5 and MATLAB files, and what their readers share."""
 
 import csv
 import io
@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +51,7 @@ _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
+_NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
 GENES = "Gene Expression"  # the feature type that is read unless another is chosen
 
@@ -61,17 +63,6 @@ class Item(NamedTuple):
     dtype: np.dtype
     load: Callable[[], Any]  # an array, or a sparse matrix of SciPy
     is_sparse: bool = False
-
-
-@contextmanager
-def or_damaged(sentence: str) -> Iterator[None]:
-    """Refuse a file in one sentence, however a library fails over it."""
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # they fail in as many ways as there are fields in a file
-        raise InputError(sentence) from error
 
 
 class ArrayOptions(NamedTuple):
@@ -86,6 +77,26 @@ class ArrayOptions(NamedTuple):
     feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
+
+    name: str
+    limits: ReadLimits
+    report: FileReport = field(default_factory=lambda: {"unused": {}})
+
+    @contextmanager
+    def or_damaged(self, why: str) -> Iterator[None]:
+        """Refuse the file in one sentence, however a library fails over it."""
+        try:
+            yield
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # they fail in as many ways as there are fields in a file
+            msg = f"“{self.name}” {why}."
+            raise InputError(msg) from error
+
+
 class Beside(NamedTuple):
     """Names and labels of rows, and names of columns, which need not differ."""
 
@@ -94,23 +105,17 @@ class Beside(NamedTuple):
     features: Sequence[str] | None = None
 
 
-def read_items(
-    name: str,
-    items: Mapping[str, Item],
-    options: ArrayOptions,
-    report: FileReport,
-    limits: ReadLimits,
-) -> Dataset:
+def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
     """Read one array as rows, and vectors with one entry a row as ids and labels.
 
     ``report["unused"]`` names the arrays that were not used, each with the reason.
     """
-    wanted = choose(name, items, options.array, report, limits)
+    report, unused = upload.report, upload.report["unused"]
+    wanted = choose(upload, items, options.array)
     item = items[wanted]
     turned = item.shape[-1:] + item.shape[:-1] if options.transpose else item.shape
-    check_array(shortened(wanted), turned, item.dtype, limits)
-    values = values_of(name, item, limits)
-    unused = report.setdefault("unused", {})
+    check_array(shortened(wanted), turned, item.dtype, upload.limits)
+    values = values_of(upload, item)
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
             values = np.where(items[key].load(), np.nan, values)
@@ -118,30 +123,24 @@ def read_items(
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(name, wanted, len(values), items, options, report)
+    named = _rows_named(upload, items, wanted, options, len(values))
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
             choice = f"another matrix; array={key} reads it"
             is_matrix = _is_matrix(other, 1)
             unused[key] = choice if is_matrix else f"{sides_of(other.shape)}, no matrix of numbers"
-    return build(name, values, named, options.missing, report, limits, options.image_shape)
+    return build(upload, values, named, options.missing, options.image_shape)
 
 
-def choose(
-    name: str,
-    items: Mapping[str, Item],
-    wanted: str | None,
-    report: FileReport,
-    limits: ReadLimits = LIMITS,
-) -> str:
+def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
     """Return the name of the array that holds the rows.
 
     It is the one `wanted` by a person, else that named X, or the only one it can be; one with fewer
     rows than usual is taken only where no other can be. The report receives ``arrays``: those it
     can be, with their sizes in words.
     """
-    possible: dict[str, Item] = {}
-    for least in (LIMITS.least_rows, limits.least_rows):
+    name, report, possible = upload.name, upload.report, dict[str, Item]()
+    for least in (LIMITS.least_rows, upload.limits.least_rows):
         possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
     report["arrays"] = {key: sides_of(item.shape) for key, item in possible.items()}
     if wanted is not None:
@@ -210,9 +209,7 @@ def kept_type(dtype: np.dtype) -> np.dtype:
     return kept if kept in DTYPES else np.dtype(np.float64)
 
 
-def values_of(
-    name: str, item: Item, limits: ReadLimits, columns: np.ndarray | None = None
-) -> np.ndarray:
+def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> np.ndarray:
     """Return an array, or some of its columns; a sparse matrix with its zeros.
 
     Raises InputError when the parts of a sparse matrix do not fit together, or it is larger with
@@ -221,11 +218,8 @@ def values_of(
     if not item.is_sparse:
         values: np.ndarray = item.load()
         return values if columns is None else values[:, columns]
-    sentence = (
-        f"The sparse matrix in “{name}” is damaged: its values, indices and shape do not fit "
-        "together; write the file again."
-    )
-    with or_damaged(sentence):
+    why = "holds a sparse matrix whose values, indices and shape do not fit together"
+    with upload.or_damaged(f"{why}; write it again"):
         matrix = item.load()
         matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
         matrix.check_format(full_check=True)  # else compiled code reads beyond an array
@@ -236,18 +230,13 @@ def values_of(
     shape = (matrix.shape[0], matrix.shape[1] if columns is None else len(columns))
     remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
     kind = stored.dtype if stored.dtype.kind == "c" else dtype
-    check_array(shortened(name, LONGEST_NAME), shape, kind, limits, remedy)
+    check_array(upload.name, shape, kind, upload.limits, remedy)
     part = matrix.astype(dtype)
     return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
 
 
 def _rows_named(
-    name: str,
-    wanted: str,
-    n_rows: int,
-    items: Mapping[str, Item],
-    options: ArrayOptions,
-    report: FileReport,
+    upload: Upload, items: Mapping[str, Item], wanted: str, options: ArrayOptions, n_rows: int
 ) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
@@ -255,7 +244,7 @@ def _rows_named(
     texts, few whole numbers, or numbers under a name such as class or target. Texts that all
     differ name the rows.
     """
-    unused, columns = report["unused"], dict[str, np.ndarray]()
+    unused, columns = upload.report["unused"], dict[str, np.ndarray]()
     for key, item in items.items():
         if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
             continue
@@ -265,7 +254,7 @@ def _rows_named(
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in columns:
-            place = f" with an entry for each of {counted(n_rows, 'row')} in “{name}”"
+            place = f" with an entry for each of {counted(n_rows, 'row')} in “{upload.name}”"
             error = unknown("array", key, columns, place)
             raise error
     able = [key for key in (*_ID_NAMES, *sorted(columns)) if _title(key) in _ID_NAMES]
@@ -332,15 +321,14 @@ def _listed(items: Mapping[str, Item]) -> str:
 
 
 def build(
-    name: str,
+    upload: Upload,
     array: np.ndarray,
     named: Beside,
     missing: str,
-    report: FileReport,
-    limits: ReadLimits = LIMITS,
     image_shape: Sequence[int] | None = None,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
+    name, limits, report = upload.name, upload.limits, upload.report
     sides = tuple(image_shape) if image_shape else None
     if sides is None and array.ndim > 2:
         sides = array.shape[1:3] if array.ndim == 3 or array.shape[3] == 1 else array.shape[1:]
@@ -379,9 +367,7 @@ def build(
     )
 
 
-def of_type(
-    name: str, types: np.ndarray | None, wanted: str | None, report: FileReport
-) -> np.ndarray | None:
+def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
     """Return the places of the features of the wanted type; None where all are read.
 
     `types` (D,) are those of the file, such as Gene Expression and Antibody Capture, if it states
@@ -389,7 +375,7 @@ def of_type(
     """
     kinds, counts = np.unique([] if types is None else types, return_counts=True)
     if wanted not in (None, "all", *kinds.tolist()):
-        error = unknown("feature type", wanted, kinds.tolist(), f" in “{name}”")
+        error = unknown("feature type", wanted, kinds.tolist(), f" in “{upload.name}”")
         raise error
     if types is None or len(kinds) < 2:
         return None
@@ -399,7 +385,7 @@ def of_type(
         for kind, n in zip(kinds.tolist(), counts.tolist(), strict=True)
     ]
     example = next(kind for kind in ("all", *kinds.tolist()) if kind != chosen)
-    note(report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
+    note(upload.report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
@@ -416,8 +402,9 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
     uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
     float32, other numbers float64.
     """
-    with plain_file(name, file, limits) as stream:
-        shape, by_columns, dtype = _header(name, stream)
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
+        shape, by_columns, dtype = npy_header(stream)
         start = stream.tell()
         present = stream.seek(0, io.SEEK_END) - start
         expected = math.prod(shape) * dtype.itemsize
@@ -429,13 +416,7 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
             raise InputError(msg)
         check_array(name, shape, dtype, limits)
         X = native(np.memmap(stream, dtype, "r", start, shape, "F" if by_columns else "C"))
-    return build(name, X, Beside(), options.missing, {}, limits, options.image_shape)
-
-
-def _header(name: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read shape, whether the first index runs fastest, and type; nothing of that size is made."""
-    with or_damaged(f"“{name}” is not an NPY file; save it with numpy.save."):
-        return npy_header(stream)
+    return build(upload, X, Beside(), options.missing, options.image_shape)
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -444,8 +425,8 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
     Types are as from NPY. A sparse matrix of SciPy is filled with its zeros. What ``python -m appca
     data --out x.npz`` writes comes back as it was.
     """
-    report: FileReport = {"unused": {}}
-    items: dict[str, Item] = {}
+    upload, items = Upload(name, limits), dict[str, Item]()
+    unused = upload.report["unused"]
     with file_stream(name, file, limits) as stream:
         archive, members_in = members(name, stream, limits)
         inside = {item.filename.removesuffix(".npy"): item for item in members_in}
@@ -454,30 +435,27 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
             stream.seek(0)
             item = Item((), np.dtype(float), partial(sparse.load_npz, stream), is_sparse=True)
-            X = values_of(name, item, limits)
-            return build(name, X, Beside(), options.missing, report, limits)
+            return build(upload, values_of(upload, item), Beside(), options.missing)
         for key, member in inside.items():
             if not member.filename.endswith(".npy"):
-                report["unused"][key] = "not an NPY file"
+                unused[key] = "not an NPY file"
                 continue
             start = io.BytesIO(next(unpacked(name, archive, member), b""))  # a megabyte
-            shape, _, dtype = _header(shortened(member.filename), start)
+            inner = Upload(shortened(member.filename), limits)
+            with inner.or_damaged(_NO_NPY):
+                shape, _, dtype = npy_header(start)
             if dtype.hasobject and key != options.array:
-                report["unused"][key] = "Python objects; save it with dtype float or str"
+                unused[key] = "Python objects; save it with dtype float or str"
                 continue
-            items[key] = Item(shape, dtype, partial(_from_npz, name, archive, member))
-        return read_items(name, items, options, report, limits)
+            items[key] = Item(shape, dtype, partial(_from_npz, inner, archive, member))
+        return read_items(upload, items, options)
 
 
-def _from_npz(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    label = shortened(member.filename)
-    with (
-        or_damaged(f"“{label}” in “{name}” is truncated or damaged; save it again."),
-        archive.open(member) as stream,
-    ):
+def _from_npz(inner: Upload, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with inner.or_damaged("is truncated or damaged; save it again"), archive.open(member) as stream:
         values = np.lib.format.read_array(stream, allow_pickle=False)
         if not is_text(values):
-            msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
+            msg = f"“{inner.name}” contains invalid Unicode; save it again."
             raise InputError(msg)
         return np.asarray(values)
 
@@ -504,7 +482,7 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
         labels["class"] = values.astype(values.dtype.newbyteorder("="))
     X = native(images)
     named = Beside(None, labels)
-    dataset = build(name, X, named, options.missing, {}, limits, options.image_shape)
+    dataset = build(Upload(name, limits), X, named, options.missing, options.image_shape)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -562,19 +540,329 @@ def read_arff(name: str, file: File, options: NpyOptions, limits: ReadLimits = L
         msg = f"“{name}” is {why}; write it again, or as CSV."
         raise InputError(msg) from error
     check_array(name, X.shape, X.dtype, limits)
-    report: FileReport = {"unused": {}}
-    labels = {}
+    upload, labels = Upload(name, limits), {}
     for key in [key for key in kinds if key not in numbers]:
         column = np.array([cell if cell != "?" else "" for cell in columns[key]])
         if len(np.unique(column)) > _MOST_CLASSES:
-            report["unused"][key] = "texts, of which many differ"
+            upload.report["unused"][key] = "texts, of which many differ"
         else:
             labels[key] = column
-    named = Beside(None, labels, numbers)
-    return build(name, X, named, options.missing, report, limits, options.image_shape)
+    return build(upload, X, Beside(None, labels, numbers), options.missing, options.image_shape)
+
+
+# HDF5, among them netCDF and counts of 10x Genomics, and MATLAB
+
+_MOST_OBJECTS = 10_000
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
+_NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
+_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
+_PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
+_OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
+_DAMAGED = "is not an HDF5 file or is damaged; write it again"
+_HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
+_HEADER_OF_7_3 = 512
+_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by classes of MATLAB
+_NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
+_MIXED = "a cell array of different things; save one matrix, or one word a cell"
+_OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
+
+
+class Hdf5:
+    """The arrays of an open HDF5 file, by their paths. No link is followed.
+
+    ``report["unused"]`` receives the paths of those that cannot be read, each with the reason.
+    """
+
+    def __init__(self, upload: Upload, root: Any, *, matlab: bool) -> None:
+        import h5py
+
+        self.upload, self.root, self.items = upload, root, dict[str, Item]()
+        self.unused: dict[str, str] = upload.report["unused"]
+        describe = self._of_matlab if matlab else self._described
+
+        def visit(path: str, node: Any) -> None:
+            if len(self.items) + len(self.unused) > _MOST_OBJECTS:
+                msg = f"“{upload.name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
+                raise InputError(msg)
+            plain = path.encode("utf-8", "replace").decode()
+            item = describe(plain, node)
+            if isinstance(item, Item):
+                self.items[plain] = item
+            elif item:
+                self.unused[plain] = item
+
+        def visit_link(path: str, link: Any) -> None:
+            if not isinstance(link, h5py.HardLink):
+                self.unused[path.encode("utf-8", "replace").decode()] = "a link"
+
+        with upload.or_damaged(_DAMAGED):
+            root.visititems(visit)
+            root.visititems_links(visit_link)
+
+    def attributes(self, path: str) -> dict[str, Any]:
+        """Return the attributes of a group or array; a reference is the path that it leads to."""
+        import h5py
+
+        stated = dict(self.root[path].attrs)
+        for key, value in stated.items():
+            if isinstance(value, h5py.Reference) and value:
+                stated[key] = self.root[value].name.strip("/")
+        return stated
+
+    def _described(self, path: str, node: Any) -> Item | str:
+        """Return the array of an object, or say why it is none; "" for what nobody misses."""
+        import h5py
+
+        if not isinstance(node, h5py.Dataset) or node.attrs.get("NAME", b"")[:52] == _DIMENSION:
+            return ""
+        plan = node.id.get_create_plist()
+        used = [plan.get_filter(j)[0] for j in range(plan.get_nfilters())]
+        odd = [code for code in used if code not in _FILTERS]
+        if node.shape is None or not node.size:
+            return "empty"
+        if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+            return "its numbers lie in other files"
+        if odd:
+            return f"packed by filter {odd[0]}; write it with gzip"
+        try:
+            dtype = np.dtype(node.dtype)
+        except TypeError:  # a type that NumPy does not have
+            dtype = np.dtype(object)
+        if h5py.check_string_dtype(dtype) is not None:
+            dtype = np.dtype(("U", max(1, 0 if dtype.hasobject else dtype.itemsize)))
+        elif dtype.hasobject or dtype.kind not in "buifc":
+            columns = f"a table of {len(dtype.names or ())} columns; save them as one matrix"
+            return columns if dtype.names else "no numbers or texts"
+        elif dtype.kind in "iuf" and _PACKED & set(node.attrs) and dtype != np.float32:
+            dtype = np.dtype(np.float64)
+        return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
+
+    def _load(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
+        """Read numbers or texts, whose sizes may still be refused."""
+        size, texts = node.size * dtype.itemsize, np.empty(0, object)
+        name, limits = self.upload.name, self.upload.limits
+        with self.upload.or_damaged(_DAMAGED):
+            if dtype.kind == "U" and size <= limits.n_bytes:
+                texts = np.array(node.asstr("utf-8", "replace")[()], object)
+                size = 4 * texts.size * max(map(len, texts.ravel().tolist()))
+            if size > limits.n_bytes:
+                msg = (
+                    f"“{shortened(path)}” in “{name}” has {size / 1e6:,.0f} MB, more than "
+                    f"{limits.most}; keep fewer rows or columns, and write the file again."
+                )
+                raise InputError(msg)
+            return texts.astype(str) if dtype.kind == "U" else self._unpacked(path, node, dtype)
+
+    def _unpacked(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
+        """Apply the attributes by which netCDF packs numbers and marks those that are missing."""
+        stored = np.asarray(node[()])
+        said = {key: np.ravel(node.attrs[key]) for key in _PACKED & set(node.attrs)}
+        said = {key: values for key, values in said.items() if values.dtype.kind in "iuf"}
+        fills = [*said.get("_FillValue", ()), *said.get("missing_value", ())]
+        if stored.dtype.kind == "f" and "_NCProperties" in self.root.attrs:
+            fills.append(stored.dtype.type(_NETCDF_FILL))
+        gaps = np.isin(stored, np.array(fills, stored.dtype)) if fills else np.zeros(1, bool)
+        if not said and not gaps.any():
+            return stored
+        factor, offset = said.get("scale_factor"), said.get("add_offset")
+        values = stored.astype(dtype if factor is None and offset is None else np.float64)
+        told = []
+        if gaps.any():
+            told.append(f"{np.count_nonzero(gaps):,} cells with the fill value are missing")
+        if factor is not None:
+            values *= factor[0]
+            told.append(f"multiplied by scale_factor {factor[0]:g}")
+        if offset is not None:
+            values += offset[0]
+            told.append(f"add_offset {offset[0]:g} added")
+        if told:
+            note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
+        if gaps.any():
+            values[gaps] = np.nan
+        return values
+
+    def _of_matlab(self, path: str, node: Any) -> Item | str:
+        """Describe a variable of version 7.3, in which the sides of every matrix are reversed."""
+        import h5py
+
+        kind = node.attrs.get("MATLAB_class", b"")
+        kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
+        variable: Item | str = _OBJECT
+        if path.startswith("#") or not kind:
+            variable = ""
+        elif "MATLAB_sparse" in node.attrs:
+            variable = "empty"
+            if {"data", "ir", "jc"} <= set(node):
+                shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
+                parts = [node[part][()] for part in ("data", "ir", "jc")]
+                variable = sparse_item(lambda: parts, shape, by_columns=True)
+        elif not isinstance(node, h5py.Dataset):
+            variable = "" if kind == "struct" else _OBJECT
+        elif node.attrs.get("MATLAB_empty", 0):
+            variable = "empty"
+        elif kind == "cell":
+            variable = _of_cells([_cell(node.file[cell]) for cell in np.ravel(node[()])])
+        elif kind == "char":
+            lines = ["".join(map(chr, line)) for line in np.atleast_2d(node[()].T)]
+            variable = _stored(np.array([line.rstrip(" \0") for line in lines]))
+        elif kind in _NUMBERS and isinstance(item := self._described(path, node), Item):
+            variable = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
+        return variable
+
+
+def sparse_item(
+    parts: Callable[[], Any], shape: tuple[int, int], *, by_columns: bool = False
+) -> Item:
+    """Return a sparse matrix by its values, indices and bounds."""
+
+    def load() -> Any:
+        from scipy import sparse
+
+        make = sparse.csc_matrix if by_columns else sparse.csr_matrix
+        return make(tuple(parts()), shape=shape)
+
+    return Item(shape, np.dtype(np.float64), load, is_sparse=True)
+
+
+@contextmanager
+def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> Iterator[Hdf5]:
+    """Open a file for reading."""
+    import h5py
+
+    with upload.or_damaged(_DAMAGED):
+        root = h5py.File(stream, "r")
+    with root:
+        yield Hdf5(upload, root, matlab=matlab)
+
+
+def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read one array as rows, and those with one entry per row as ids and labels.
+
+    Types are as from NPY. Counts of 10x Genomics become rows of cells. Attributes by which netCDF
+    packs numbers are applied. Links, virtual data sets and numbers in other files are not followed.
+    """
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
+        items, unused = tree.items, tree.unused
+        groups = {path.rpartition("/")[0] for path in (*items, *unused)} - {""}
+        able = [group for group in groups if {f"{group}/{part}" for part in _OF_10X} <= {*items}]
+        if options.array is None and len(able) == 1:
+            return _counts_of_10x(tree, f"{able[0]}/", options)
+        for group in [group for group in groups if "pandas_type" in tree.root[group].attrs]:
+            for path in [path for path in (*items, *unused) if path.startswith(f"{group}/")]:
+                (items if path in items else unused).pop(path)
+            unused[group] = "a table of pandas; write it by frame.to_parquet('x.parquet')"
+        return read_items(upload, items, options)
+
+
+def _counts_of_10x(tree: Hdf5, group: str, options: ArrayOptions) -> Dataset:
+    """Read counts of genes in cells, which are the rows, as Cell Ranger 2 and newer write."""
+    items, upload = tree.items, tree.upload
+    *parts, shape, barcodes = (items[group + part].load() for part in _OF_10X)
+    genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
+
+    def of_features(*paths: str) -> np.ndarray | None:
+        stored = [items[group + path].load() for path in paths if group + path in items]
+        return stored[0] if stored and len(stored[0]) == genes else None
+
+    names, types = of_features("features/name", "gene_names"), of_features("features/feature_type")
+    places = of_type(upload, types, options.feature_type)
+    X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
+    others = [path for path in items if not path.startswith(group)]
+    upload.report["unused"] |= dict.fromkeys(others, "not part of the counts")
+    names = names if names is None or places is None else names[places]
+    ids = barcodes.astype(str) if len(barcodes) == cells else None
+    features = None if names is None else names.astype(str).tolist()
+    return build(upload, X, Beside(ids, {}, features), options.missing)
+
+
+def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read one variable as rows, and vectors or cells of text with one entry per row as labels.
+
+    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
+    """
+    from scipy.io import loadmat, whosmat
+
+    upload, items = Upload(name, limits), dict[str, Item]()
+    with plain_file(name, file, limits) as stream:
+        start = stream.read(_HEADER_OF_7_3 + len(_HDF5))
+        stream.seek(0)
+        if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):
+            with opened_hdf5(upload, stream, matlab=True) as tree:
+                return read_items(upload, tree.items, options)
+        with upload.or_damaged("is damaged or no MAT file; save it again in MATLAB with '-v7'"):
+            kinds = {key: kind for key, _, kind in whosmat(stream)}
+            stream.seek(0)
+            for key, value in loadmat(stream, spmatrix=False).items():
+                dtype = _NUMBERS.get(kinds.get(key, ""))  # whole ones are written in fewer bytes
+                if not key.startswith("__"):
+                    is_real = dtype is not None and value.dtype.kind in "biuf"
+                    stored = value.astype(dtype) if is_real else value
+                    _take(key, stored, items, upload.report["unused"])
+    return read_items(upload, items, options)
+
+
+def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) -> None:
+    """List a variable of versions up to 7, or the fields of a struct."""
+    from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
+
+    variable: Item | str
+    if hasattr(value, "tocsr"):
+        variable = Item(value.shape, np.dtype(np.float64), lambda: value, is_sparse=True)
+    elif isinstance(value, MatlabFunction | MatlabObject | MatlabOpaque):
+        variable = _OBJECT
+    elif value.dtype.names and value.size == 1:
+        for field in value.dtype.names:
+            _take(f"{key}/{field}", value[field].item(), items, unused)
+        return
+    elif value.dtype.names:
+        variable = "several structs; save their fields as matrices"
+    elif value.dtype.hasobject:
+        cells = np.ravel(value).tolist()
+        variable = _of_cells(
+            [cell[0] if cell.dtype.kind == "U" and cell.size == 1 else cell for cell in cells]
+        )
+    else:
+        values = np.char.rstrip(value, " \0") if value.dtype.kind == "U" else value
+        variable = _stored(values) if value.size else "empty"
+    if isinstance(variable, Item):
+        items[key] = variable
+    else:
+        unused[key] = variable
+
+
+def _stored(values: np.ndarray) -> Item:
+    return Item(values.shape, values.dtype, lambda: values)
+
+
+def _cell(node: Any) -> Any:
+    """Return what a cell of version 7.3 holds."""
+    if not hasattr(node, "shape"):
+        return None
+    if node.attrs.get("MATLAB_empty", 0):
+        return ""
+    values = node[()]
+    is_text = node.attrs.get("MATLAB_class") == b"char"
+    return "".join(map(chr, np.ravel(values))) if is_text else values
+
+
+def _of_cells(cells: list[Any]) -> Item | str:
+    """Return the texts or numbers of a cell array, one in each cell."""
+    sizes = [getattr(cell, "size", 1) for cell in cells]
+    is_text = [isinstance(cell, str) for cell in cells]
+    if not cells:
+        return "empty"
+    if all(text or not size for text, size in zip(is_text, sizes, strict=True)):
+        return _stored(np.array([cell if isinstance(cell, str) else "" for cell in cells]))
+    if set(sizes) != {1} or any(is_text):
+        return _MIXED
+    values = np.array([np.ravel(cell)[0] for cell in cells])
+    return _stored(values) if values.dtype.kind in "Ubuif" else _MIXED
 
 
 NPY_READER = Reader(NpyOptions, read_npy)
 NPZ_READER = Reader(ArrayOptions, read_npz)
 IDX_READER = Reader(NpyOptions, None, read_idx_files)
 ARFF_READER = Reader(NpyOptions, read_arff)
+HDF5_READER = Reader(ArrayOptions, read_hdf5)
+MAT_READER = Reader(ArrayOptions, read_mat)

@@ -25,7 +25,7 @@ from appca.data.files import (
     note,
     parts,
 )
-from appca.data.readers.arrays import Beside, build
+from appca.data.readers.arrays import Beside, Upload, build
 from appca.data.readers.intake import FileReport
 from appca.words import InputError, counted, shortened
 
@@ -129,16 +129,17 @@ def dataset_of(
             files[entry.filename.lower().endswith(ENDINGS)].append(entry)
     others = [entry.filename for entry in files[False]]
     n_files = len(files[True]) + len(others)
-    report: FileReport = {"files": n_files, "skipped": others}
-    paths, pages = _decoded(name, files[True], options, report, limits)
+    upload = Upload(name, limits)
+    upload.report.update(files=n_files, skipped=others)
+    paths, pages = _decoded(upload, files[True], options)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
             f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
             f"that end in {', '.join(ENDINGS)}."
         )
-        raise InputError(msg, report)
-    X, sides, levels = _stacked(pages, report)
+        raise InputError(msg, upload.report)
+    X, sides, levels = _stacked(pages, upload.report)
     while all(len(path) > 1 for path in paths) and len({path[0] for path in paths}) == 1:
         paths = [path[1:] for path in paths]  # without the folders that all share
     stems = [_stem(path[-1]) for path in paths]
@@ -146,15 +147,16 @@ def dataset_of(
     whole = ["/".join(path) for path in paths]  # of which a zip may hold one twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
     named = Beside(np.array(ids), labels_of(paths, stems, options.classes))
-    dataset = build(name, X, named, options.missing, report, limits, sides)
+    dataset = build(upload, X, named, options.missing, sides)
     dataset.provenance["image_range"] = levels
     return dataset
 
 
 def _decoded(
-    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
+    upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
     """Return paths and pages in natural order; the report receives what was skipped."""
+    name, limits, report = upload.name, upload.limits, upload.report
     named = [(parts(entry.filename), entry) for entry in entries]
     paths: list[PathParts] = []
     pages: list[Page] = []
