@@ -819,9 +819,10 @@ def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) 
         variable = "several structs; save their fields as matrices"
     elif value.dtype.hasobject:
         cells = np.ravel(value).tolist()
-        variable = _of_cells(
-            [cell[0] if cell.dtype.kind == "U" and cell.size == 1 else cell for cell in cells]
-        )
+        for i, cell in enumerate(cells):
+            if isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and cell.size == 1:
+                cells[i] = cell[0]
+        variable = _of_cells(cells)
     else:
         values = np.char.rstrip(value, " \0") if value.dtype.kind == "U" else value
         variable = _stored(values) if value.size else "empty"

@@ -195,27 +195,6 @@ def test_many_columns_are_searched_and_given_a_role_at_once(start):
     assert "5 rows × 689" in html(healthy(app))
 
 
-BAD = [
-    [("a.csv", b"1,2\n3,4\n"), ("b.csv", b"1,2\n3,4\n")],
-    [("a.doc", b"words")],
-    [("a.mat", b"words")],
-    [("a.parquet", b"words")],
-    [("a.npz", b"words")],
-    [("a.idx", b"words")],
-    [("a.png", b"words"), ("b.png", b"words")],
-]
-
-
-def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
-    app = start("data/open")
-    for files in BAD:
-        give(go(app, "data/open"), *files)
-        assert not app.exception
-        assert len(sentences(app)) == 1
-        assert sentences(app)[0].endswith(".")
-    healthy(give(go(app, "data/open"), ("t.csv", b"a,b\n1,2\n3,4\n5,4\n")))
-
-
 def test_annotated_data_let_choose_values_variables_and_labels(start):
     from tests.data.file_makers import counts, h5ad
 
