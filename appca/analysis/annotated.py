@@ -17,10 +17,10 @@ from appca.analysis.components import in_units_of_the_fit
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.subspaces import Supports, supports
 from appca.analysis.tables import npz_of
+from appca.data.annotated import distinct_names
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.data.files import File, Files, ReadLimits
 from appca.data.readers import annotated
-from appca.data.readers.arrays import unique
 from appca.data.readers.process import work_apart
 from appca.words import InputError
 
@@ -140,7 +140,7 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
     import h5py
 
     names = np.array(list(dataset.column_names))
-    columns = unique([name.replace("/", "_") for name in dataset.labels])
+    columns = distinct_names([name.replace("/", "_") for name in dataset.labels])
     labels: dict[str, Any] = dict(zip(columns, dataset.labels.values(), strict=True))
     for name, values in labels.items():
         if values.dtype.kind == "U":

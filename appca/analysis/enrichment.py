@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appca.analysis.permutation import corrected, permuted
-from appca.data.readers.feature_sets import read_sets
+from appca.data.readers.process import read_sets
 from appca.frames import matrix_of
 from appca.words import InputError, naming_extra
 

@@ -103,7 +103,7 @@ def _read_files(
     path = Path(options.data[0])
     if not (path.is_dir() and files[0][1] == path):
         try:
-            read = read_apart if by_libraries(files, limits) else read_many
+            read = read_apart if by_libraries(files) else read_many
             return read(files, limits=limits, **chosen)
         except InputError as error:
             too_large = (error.report or {}).get(TOO_LARGE) and len(options.data) == 1

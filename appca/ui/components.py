@@ -35,7 +35,7 @@ from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
-from appca.data.readers.feature_sets import read_sets_apart
+from appca.data.readers.process import read_sets_apart
 from appca.frames import number_column
 from appca.plots.components import (
     COURSE,

@@ -601,7 +601,8 @@ def _is_as_opened(opened: Opened) -> bool:
     st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
     chip_row(opened, reading)
     _question(opened, reading)
-    _more_options(opened, reading)
+    if reading.report.get("obs"):
+        _labels(opened, reading.report["obs"])
     fits = shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
@@ -616,14 +617,6 @@ def _is_as_opened(opened: Opened) -> bool:
         pictures(reading.dataset)
     _finish(opened, reading.dataset)
     return False
-
-
-def _more_options(opened: Opened, reading: Reading) -> None:
-    """Draw options that no chip can hold: labels of annotated data, and names of images."""
-    if reading.report.get("obs"):
-        _labels(opened, reading.report["obs"])
-    if opened.kind == "images":
-        _pattern(opened)
 
 
 def _labels(opened: Opened, columns: list[str]) -> None:
@@ -641,24 +634,6 @@ def _labels(opened: Opened, columns: list[str]) -> None:
         on_change=guarded(change),
         help="The picture begins with the colours of the first. To move a label to the end, "
         "remove it and add it again.",
-    )
-
-
-def _pattern(opened: Opened) -> None:
-    def change() -> None:
-        opened.draft = changed(opened.draft, "pattern", st.session_state[key].strip() or AUTO)
-
-    now = opened.draft.get("pattern", "")
-    key = f"pattern-{opened.key}-{now}"
-    st.text_input(
-        "Pattern of the names",
-        now,
-        key=key,
-        placeholder="{class}__{n}.png",
-        disabled=opened.draft.get("classes") in ("folder", "none"),
-        on_change=guarded(change),
-        help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
-        "With a / the folders count, too: {class}/*",
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,61 +22,50 @@ from appca.data.files import (
     checksum,
     file_stream,
     members,
+    parts,
+    temporary_file,
+    unpacked,
 )
 from appca.data.pixels import PixelShape, pixel_order
-from appca.words import InputError, naming_extra, shortened
+from appca.words import InputError, counted, naming_extra, shortened
 
-_TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
-_HOMES = {
-    ".zarr.zip": "zarr",
-    ".zarr": "zarr",  # a folder, packed by whoever opened it
-    **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheet"),
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".mat": "mat",
-    ".arff": "arff",
-    ".h5": "hdf5",
-    ".hdf5": "hdf5",
-    ".h5ad": "h5ad",
-    ".mtx": "mtx",
-    ".mtx.gz": "mtx",
-    **{suffix + packing: "idx" for suffix in (".idx", "-ubyte") for packing in ("", ".gz")},
-    ".zip": "images",
-    **dict.fromkeys(ENDINGS, "images"),
-    ".nii": "nifti",
-    ".nii.gz": "nifti",
+
+class Kind(NamedTuple):
+    """Files of one kind."""
+
+    endings: tuple[str, ...]  # of their names
+    module: str
+    reader: str = "READER"  # in the module
+    title: str = ""  # in sentences; by default that of the kind in capitals
+
+
+def _gz(*endings: str) -> tuple[str, ...]:
+    return (*endings, *(f"{ending}.gz" for ending in endings))
+
+
+_HERE = "appca.data.readers."
+KINDS = {
+    "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
+    "csv": Kind(_gz(".csv", ".tsv", ".tab", ".txt", ".dat"), f"{_HERE}tables", title="tables"),
+    "sheet": Kind(
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+        f"{_HERE}tables",
+        "SHEET_READER",
+        "spreadsheets",
+    ),
+    "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
+    "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
+    "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
+    "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
+    "arff": Kind((".arff",), f"{_HERE}arrays", "ARFF_READER"),
+    "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}arrays", "HDF5_READER"),
+    "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
+    "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
+    "idx": Kind(_gz(".idx", "-ubyte"), f"{_HERE}arrays", "IDX_READER"),
+    "images": Kind((".zip", *ENDINGS), f"{_HERE}images", title="images"),
+    "nifti": Kind(_gz(".nii"), "appca.data.brain", title="NIfTI"),
 }
-SUFFIXES = tuple(_HOMES)
-# kind -> the module that has its reader, and the reader's name
-_READERS = {
-    "csv": ("appca.data.readers.tables", "READER"),
-    "sheet": ("appca.data.readers.tables", "SHEET_READER"),
-    "parquet": ("appca.data.readers.parquet", "READER"),
-    "npy": ("appca.data.readers.arrays", "NPY_READER"),
-    "npz": ("appca.data.readers.arrays", "NPZ_READER"),
-    "arff": ("appca.data.readers.arrays", "ARFF_READER"),
-    "idx": ("appca.data.readers.arrays", "IDX_READER"),
-    "mat": ("appca.data.readers.hdf5", "MAT_READER"),
-    "hdf5": ("appca.data.readers.hdf5", "HDF5_READER"),
-    "h5ad": ("appca.data.readers.annotated", "H5AD_READER"),
-    "zarr": ("appca.data.readers.annotated", "ZARR_READER"),
-    "mtx": ("appca.data.readers.annotated", "MTX_READER"),
-    "images": ("appca.data.readers.images", "READER"),
-    "nifti": ("appca.data.brain", "READER"),
-}
-_TITLES = {
-    "csv": "tables",
-    "sheet": "spreadsheets",
-    "parquet": "Parquet",
-    "h5ad": "annotated data",
-    "mtx": "Matrix Market",
-    "zarr": "Zarr",
-    "images": "images",
-    "nifti": "NIfTI",
-}
+SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
 # read by C code that a broken file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {  # for endings that people try, beside the general one
@@ -87,38 +76,40 @@ _REMEDIES = {  # for endings that people try, beside the general one
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
     **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".zst"), "unpack it, and give what is in it"),
 }
-_STARTS = {
-    b"\x93NUM": "npy",
-    b"PAR1": "parquet",
-    b"MATL": "mat",
-    b"\x89HDF": "hdf5",
-}  # first bytes of a file
+# first bytes of a file
+_STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
 _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
-    """Name the module that reads a file: by the end of its name, else by its first bytes."""
+    """Return the kind of a file: by the end of its name, else by its first bytes."""
     lower = name.lower()
-    kind = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
-    return kind or (None if file is None else _kind_by_content(name, file))
+    named = (key for key, kind in KINDS.items() if lower.endswith(kind.endings))
+    kind = next(named, None)
+    if kind is not None or file is None:
+        return kind
+    with file_stream(name, file) as stream:
+        start = stream.read(4)
+        if start[:2] == b"\x1f\x8b":
+            stream.seek(0)
+            try:
+                with gzip.open(stream) as inner:
+                    start = inner.read(4)
+            except (EOFError, OSError, zlib.error):
+                return None
+    is_idx = len(start) == 4 and start[:2] == b"\0\0" and start[2] in _IDX_TYPES
+    return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)
 
 
-def by_libraries(files: Files, limits: ReadLimits = LIMITS) -> bool:
+def by_libraries(files: Files) -> bool:
     """Whether files are to be read apart: see `process`."""
-    if {kind_of(*named_file) for named_file in files} & BY_LIBRARIES:
-        return True
-    name, file = files[0]
-    if len(files) > 1 or not name.lower().endswith((".zip", ".npz")):
-        return False
-    with file_stream(name, file, limits) as stream:
-        _, items = members(name, stream, limits, may_be_inside=(".gz",))
-    ends = (".mtx", ".mtx.gz", "indptr.npy")  # Matrix Market, and sparse matrices of SciPy
-    return any(item.filename.lower().endswith(ends) for item in items)
+    kinds = {kind_of(*named_file) for named_file in files}
+    return bool(kinds & BY_LIBRARIES) or files[0][0].lower().endswith(".zip")
 
 
 @naming_extra()
 def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
-    """Read a file by the reader its suffix, or failing that its content, asks for.
+    """Read a file, by the end of its name or else its first bytes.
 
     Parameters
     ----------
@@ -128,19 +119,17 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     limits : ReadLimits
         What the file may ask of the machine.
     **options
-        Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`,
-        `NpzOptions`, `MatOptions`, `Hdf5Options` or `IdxOptions` in `appca.data.readers.arrays`, of
-        `H5adOptions` or `MtxOptions` in `appca.data.readers.sparse`, of
-        `appca.data.readers.images.ImageOptions` or `appca.data.brain.NiftiOptions`.
-        With an ``image_shape``, ``by_column=True`` says that pixels run down the columns first.
+        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `ParquetOptions` for
+        tables, `NpyOptions` (NPY, IDX, ARFF), `ArrayOptions` (NPZ, MAT, HDF5), `H5adOptions` (also
+        for Zarr), `MtxOptions`, `ImageOptions` or `NiftiOptions`. With an ``image_shape``,
+        ``by_column=True`` says that pixels run down the columns first.
 
     Returns
     -------
     Dataset
-        ``provenance["report"]`` says what was found: rows, columns, roles, missing cells,
-        constant columns, duplicate rows, and what was done about them; ``sha256`` is of the file,
-        ``options`` are those given. Numbers of large files may stay on the disk until they are
-        used.
+        ``provenance["report"]`` says what was found and what was done about it; ``sha256`` is of
+        the file, ``options`` are those given. Numbers of large files may stay on the disk until
+        they are used.
 
     Raises
     ------
@@ -155,40 +144,72 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     """Read files that make one data set together; a single one is read as by `read`.
 
     They are images, with folders in their names if they have some, of which other files are left
-    out and named in the report; Parquet files with the same columns; an array and a table; IDX
-    files of images and of labels; or a NIfTI recording and its mask.
+    out and named in the report; Parquet files with the same columns; an array and a table; an IDX
+    file of images and one of their labels; or a NIfTI recording and its mask.
     """
     if not files:
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
-    from appca.data.readers import images
-
-    named_files = files
-    files, left_out = images.opened_zip(files, limits, _kind_in_zip)
+    uploaded = files
+    files, left_out = _unzipped(files, limits)
     kind = _kind_together(files)
-    reader = _reader(kind)
-    down = options.get("image_shape") and options.get("by_column", kind == "mat")
+    reader: Reader[Any] = getattr(import_module(KINDS[kind].module), KINDS[kind].reader)
     passed = {key: value for key, value in options.items() if key != "by_column"}
-    chosen = _checked_options(kind, reader, passed)
+    fields = reader.options._fields
+    if unknown := sorted(set(passed) - set(fields)):
+        title = KINDS[kind].title or kind.upper()
+        msg = f"Reading {title} has the options {', '.join(fields)}; got {', '.join(unknown)}."
+        raise InputError(msg)
+    chosen = reader.options(**passed)
     with ExitStack() as ends:
-        for _, file in files if files is not named_files else ():  # temporary files
-            if file is not named_files[0][1]:
+        for _, file in files if files is not uploaded else ():  # temporary files
+            if file is not uploaded[0][1]:
                 ends.callback(getattr(file, "close", int))
-        if reader.read_many is not None:
+        if kind == "npy" and len(files) > 1:
+            dataset = _array_and_table(files, reader, chosen, limits)
+        elif reader.read_many is not None:
             dataset = reader.read_many(files, chosen, limits)
         else:
             assert reader.read is not None  # one of the two is there
             name, file = files[0]
             dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
-    if down:
+    if options.get("image_shape") and options.get("by_column", kind == "mat"):
         dataset = _down_first(dataset)
     if left_out:
         dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
-    dataset.provenance["sha256"] = checksum(named_files, limits)
+    dataset.provenance["sha256"] = checksum(uploaded, limits)
     plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
     if plain:
         dataset.provenance["options"] = plain
     return dataset
+
+
+def _array_and_table(files: Files, reader: Reader[Any], chosen: Any, limits: ReadLimits) -> Dataset:
+    """Read an array, whose rows the columns of a table name and label."""
+    from appca.data.readers.roles import names_beside
+
+    (name, file), (other, packed) = sorted(files, key=lambda named: kind_of(*named) != "npy")
+    title, beside = (shortened(text, LONGEST_NAME) for text in (name, other))
+    assert reader.read is not None  # it takes one file
+    dataset = reader.read(title, file, chosen, limits)
+    n = dataset.n_rows
+    if dataset.provenance["report"].get("dropped"):
+        msg = (
+            f"“{title}” has rows with missing values, which were left out, and “{beside}” says "
+            "nothing of which; keep them (missing=model)."
+        )
+        raise InputError(msg)
+    module = import_module(KINDS[kind_of(other, packed) or ""].module)
+    table = module.table_beside(beside, packed, n, limits)
+    if len(table.frame) != n:
+        msg = (
+            f"“{beside}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
+            "the array; give a table with one line for each row."
+        )
+        raise InputError(msg)
+    ids, labels = names_beside(table, limits)
+    dataset.provenance["files"] = [name for name, _ in files]
+    return replace(dataset, ids=dataset.ids if ids is None else ids, labels=labels)
 
 
 def _down_first(dataset: Dataset) -> Dataset:
@@ -204,50 +225,58 @@ def _down_first(dataset: Dataset) -> Dataset:
     )
 
 
-def _kind_in_zip(name: str) -> str | None:
-    from appca.data.readers import annotated
+def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
+    """Return what a zip without images holds as files of their own, and the names of the others.
 
-    return "mtx" if annotated.side_of(name) else kind_of(name)
+    Other files are returned as they are.
+    """
+    from appca.data.readers.annotated import side_of
+
+    name, file = files[0]
+    if len(files) > 1 or not name.lower().endswith(".zip") or kind_of(name) == "zarr":
+        return files, []
+    with file_stream(name, file, limits) as stream:
+        archive, items = members(name, stream, limits, may_be_inside=(".gz", ".npz"))
+        if any(item.filename.lower().endswith(ENDINGS) for item in items):
+            return files, []
+        if {Path(path).name for path in archive.namelist()} & {".zgroup", ".zarray", "zarr.json"}:
+            return ((f"{name[:-4]}.zarr.zip", file),), []
+        read = [item for item in items if side_of(item.filename) or kind_of(item.filename)]
+        inside = [
+            (
+                "/".join(parts(item.filename)),
+                temporary_file(name, unpacked(name, archive, item), limits),
+            )
+            for item in read
+        ]
+    others = {item.filename for item in items} - {item.filename for item in read}
+    return (inside, sorted(others)) if inside else (files, [])
 
 
 def _kind_together(files: Files) -> str:
-    from appca.data.readers import annotated
+    """Return the kind by which all files together are read, or say why there is none."""
+    from appca.data.readers.annotated import is_market
 
     names = [name for name, _ in files]
     if len(names) > 1 and any(".zarr/" in name for name in names):
         msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
         raise InputError(msg)
-    if annotated.is_market(names):
+    if is_market(names):
         return "mtx"
     kinds = [kind_of(*named_file) for named_file in files]
-    if sorted(map(str, kinds)) in (["csv", "npy"], ["npy", "parquet"]) and any(
-        name.lower().endswith(".npy") for name in names
-    ):
-        return "npy"
-    return _common_kind(names, kinds)
-
-
-def _reader(kind: str) -> Reader[Any]:
-    """Import the module for a kind; only then, for some bring pandas, SciPy or nibabel."""
-    module, name = _READERS[kind]
-    reader: Reader[Any] = getattr(import_module(module), name)
-    return reader
-
-
-def _common_kind(names: list[str], kinds: list[str | None]) -> str:
-    """Return the reader for all files together, or say why there is none."""
+    together = set(kinds)
     if len(names) == 1:
-        if kinds[0] is None:
-            name, ending = shortened(names[0], LONGEST_NAME), Path(names[0]).suffix.lower()
-            remedy = _REMEDIES.get(
-                ending, "save its table as CSV, XLSX or Parquet, or its array as NPY"
-            )
-            msg = f"“{name}” is of no known kind; {remedy}."
-            raise InputError(msg)
-        return kinds[0]
+        if kinds[0] is not None:
+            return kinds[0]
+        general = "save its table as CSV, XLSX or Parquet, or its array as NPY"
+        remedy = _REMEDIES.get(Path(names[0]).suffix.lower(), general)
+        msg = f"“{shortened(names[0], LONGEST_NAME)}” is of no known kind; {remedy}."
+        raise InputError(msg)
+    if len(names) == 2 and together in ({"csv", "npy"}, {"npy", "parquet"}):
+        return "npy"
     if any(name.lower().endswith(ENDINGS) for name in names):
         return "images"
-    if set(kinds) in ({"idx"}, {"parquet"}):
+    if together in ({"idx"}, {"parquet"}):
         return str(kinds[0])
     scans, tables = kinds.count("nifti"), kinds.count("csv")
     masks = sum("mask" in name.lower() for name in names)
@@ -257,31 +286,7 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
         f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
-        "file and a table, Parquet files with the same columns, IDX files with their labels, or a "
+        "file and a table, Parquet files with the same columns, an IDX file and its labels, or a "
         "NIfTI recording, a file with “mask” in its name and a table of its events."
     )
     raise InputError(msg)
-
-
-def _checked_options(kind: str, reader: Reader[Any], options: dict[str, object]) -> Any:
-    names = reader.options._fields
-    unknown = sorted(set(options) - set(names))
-    if unknown:
-        title = _TITLES.get(kind, kind.upper())
-        msg = f"Reading {title} has the options {', '.join(names)}; got {', '.join(unknown)}."
-        raise InputError(msg)
-    return reader.options(**options)
-
-
-def _kind_by_content(name: str, file: File) -> str | None:
-    with file_stream(name, file) as stream:
-        start = stream.read(4)
-        if start[:2] == b"\x1f\x8b":
-            stream.seek(0)
-            try:
-                with gzip.open(stream) as inner:
-                    start = inner.read(4)
-            except (EOFError, OSError, zlib.error):
-                return None
-    is_idx = len(start) == 4 and start[:2] == b"\0\0" and start[2] in _IDX_TYPES
-    return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)

@@ -3,11 +3,11 @@
 import io
 import json
 import math
-import re
+import operator
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
-from appca.data.annotated import HIGHLY_VARIABLE, MOST_CATEGORIES
+from appca.data.annotated import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
@@ -32,25 +32,28 @@ from appca.data.files import (
     note,
     plain_file,
 )
-from appca.data.readers import hdf5
 from appca.data.readers.arrays import (
+    ArrayOptions,
     Beside,
+    Hdf5,
     Item,
+    Upload,
+    build,
     check_array,
-    check_rows,
     choose,
-    dense,
     native,
     of_type,
-    settled,
-    unique,
+    opened_hdf5,
+    read_items,
+    sparse_item,
+    values_of,
 )
-from appca.data.readers.intake import FileReport
 from appca.words import InputError, is_text, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # of matrices with the rows of X
-_OTHER = ("uns", "varm", "obsp", "varp", "raw")  # parts that describe no single row
+_OTHER = {"raw": "before filtering"}  # parts that are not read, beside those of no single row
+_OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
 
 
 class H5adOptions(NamedTuple):
@@ -64,78 +67,36 @@ class H5adOptions(NamedTuple):
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
 
 
-class Contents(NamedTuple):
-    """The arrays of annotated data of anndata 0.7 and newer, read when they are asked for."""
+class Contents:
+    """The parts of annotated data of anndata 0.7 and newer, in a file or a store."""
 
-    name: str
-    items: Mapping[str, Item]  # by path
-    attributes: Callable[[str], Mapping[str, Any]]  # of a group or array
-    limits: ReadLimits
-
-    def damaged(self) -> InputError:
-        """Return the sentence for a file that cannot be read."""
-        return InputError(
-            f"“{self.name}” is not a file of annotated data or is damaged; write it again."
-        )
-
-    def attribute(self, path: str, key: str) -> Any:
-        """Return an attribute of a group or array; None where there is none."""
-        try:
-            return self.attributes(path).get(key)
-        except Exception as error:  # libraries fail in as many ways as there are fields
-            raise self.damaged() from error
-
-    def load(self, path: str) -> np.ndarray:
-        """Read an array by its path."""
-        if path not in self.items:
-            raise self.damaged()
-        return self.items[path].load()
+    def __init__(self, tree: "Hdf5 | ZarrStore") -> None:
+        self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
 
     def matrices(self) -> dict[str, Item]:
-        """List what may be fitted: X, layers and representations, tables among them."""
+        """List what may be fitted: X, layers and representations; the report names tables."""
         matrices: dict[str, Item] = {}
-        n = len(self.column(self.index_path("obs")))
         for path, item in self.items.items():
             parts = path.split("/")
             place = "X" if parts[0] == "X" else "/".join(parts[:2])
-            if place in matrices or not (place == "X" or (parts[0] in _PLACES and len(parts) > 1)):
+            if place != "X" and (parts[0] not in _PLACES or len(parts) < 2):
                 continue
-            if path == place:
+            if path == place and len(item.shape) == 2:
                 matrices[place] = item
-            elif all(f"{place}/{part}" in self.items for part in _SPARSE):
+            elif f"{place}/indptr" in self.items:
                 matrices[place] = self._sparse(place)
-            elif parts[0] == "obsm":
-                columns = self._numbers(place, n)
-                load = partial(self._joined, list(columns.values()))
-                shape, dtype = (n, len(columns)), np.dtype(np.float64)
-                matrices[place] = Item(shape, dtype, load, list(columns))
-        return {path: item for path, item in matrices.items() if len(item.shape) == 2}
-
-    def _numbers(self, table: str, n: int) -> dict[str, str]:
-        paths = self.columns(table, n)
-        return {key: path for key, path in paths.items() if self.column(path).dtype.kind in "uif"}
-
-    def _joined(self, paths: list[str]) -> np.ndarray:
-        return np.column_stack([self.column(path) for path in paths]).astype(np.float64)
+            elif path != place:
+                self.upload.report["unused"][place] = "a table; store it as an array"
+        return matrices
 
     def _sparse(self, path: str) -> Item:
-        stated = self.attribute(path, "shape")
-        stated = self.attribute(path, "h5sparse_shape") if stated is None else stated
-        sides = np.ravel([] if stated is None else stated)
-        if sides.dtype.kind not in "ui" or sides.shape != (2,):
-            raise self.damaged()
-        shape = (int(sides[0]), int(sides[1]))
-        load = partial(self.filled, path, shape, None)
-        return Item(shape, self.items[f"{path}/data"].dtype, load)
-
-    def filled(self, path: str, shape: tuple[int, int], places: np.ndarray | None) -> np.ndarray:
-        """Read a sparse matrix, or some of its columns, with its zeros."""
-        from scipy import sparse
-
-        kind = str(self.attribute(path, "encoding-type") or self.attribute(path, "h5sparse_format"))
-        make = sparse.csc_matrix if "csc" in kind else sparse.csr_matrix
-        parts = tuple(self.load(f"{path}/{part}") for part in _SPARSE)
-        return dense(self.name, lambda: make(parts, shape=shape), places, self.limits)
+        about = self.attributes(path)
+        rows, columns = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
+        kind = str(about.get("encoding-type", about.get("h5sparse_format")))
+        parts = [self.items[f"{path}/{part}"] for part in _SPARSE]
+        shape, by_columns = (operator.index(rows), operator.index(columns)), "csc" in kind
+        item = sparse_item(lambda: [part.load() for part in parts], shape, by_columns=by_columns)
+        return item._replace(dtype=parts[0].dtype)
 
     def index_path(self, table: str) -> str:
         """Return the path of the names of rows of obs or var.
@@ -146,18 +107,18 @@ class Contents(NamedTuple):
             When there is none, as in files of anndata before 0.7.
         """
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
-        key = _text((self.attribute(table, "_index") if is_there else None) or "_index")
+        key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
         if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
             msg = (
-                f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
-                "it; read it with anndata and write it again."
+                f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
+                "newer wrote it; read it with anndata and write it again."
             )
             raise InputError(msg)
         return f"{table}/{key}"
 
     def names(self, table: str) -> list[str]:
         """Return the names of the rows of obs or var, made unique as in a data set."""
-        return unique(self.column(self.index_path(table)).astype(str).tolist())
+        return list(map(str, distinct_names(self.column(self.index_path(table)))))
 
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of a table that have one value for each of n rows: name to path."""
@@ -173,29 +134,22 @@ class Contents(NamedTuple):
 
     def column(self, path: str) -> np.ndarray:
         """Read a column: numbers, NaN where missing, or texts, empty where missing."""
-        categories = self.attribute(path, "categories") if path in self.items else None
-        if categories is not None:  # of anndata 0.7
-            listed = _text(categories)
-            listed = listed if listed in self.items else f"{path.rpartition('/')[0]}/{listed}"
-            return self._named(self.load(path), listed)
-        if f"{path}/codes" in self.items:
-            return self._named(self.load(f"{path}/codes"), f"{path}/categories")
-        if f"{path}/values" not in self.items:
-            return _plain(self.load(path))
-        values = self.load(f"{path}/values")
-        is_masked = f"{path}/mask" in self.items
-        mask = self.load(f"{path}/mask") if is_masked else np.zeros(len(values), bool)
-        if mask.shape != values.shape or mask.dtype != bool:
-            raise self.damaged()
-        is_number = values.dtype.kind in "uif"
-        gap, kept = (np.nan, values) if is_number else ("", values.astype(str))
-        return _plain(np.where(mask, gap, kept))
-
-    def _named(self, codes: np.ndarray, path: str) -> np.ndarray:
-        names = np.append(self.load(path).astype(str), "")
-        if codes.dtype.kind not in "ui" or (codes >= len(names) - 1).any():
-            raise self.damaged()
-        return names[np.where(codes < 0, len(names) - 1, codes.astype(np.int64))]
+        named = self.attributes(path).get("categories") if path in self.items else None
+        if named is not None or f"{path}/codes" in self.items:
+            codes = self.items[path if named is not None else f"{path}/codes"].load()
+            of = f"{path}/categories" if named is None else _text(named)
+            of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # of anndata 0.7
+            names = self.items[of].load().astype(str)
+            places = codes.astype(np.int64, casting="same_kind")
+            return np.append([""], names)[np.maximum(places, -1) + 1]  # a code beyond fails
+        values = self.items[path if path in self.items else f"{path}/values"].load()
+        if f"{path}/mask" in self.items:
+            mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
+            values = np.array(values, float if is_number else str)
+            values[mask.astype(bool, casting="no")] = np.nan if is_number else ""
+        if values.dtype.kind == "f":
+            return np.where(np.isfinite(values), values, np.nan)
+        return values if values.dtype.kind in "uibU" else values.astype(str)
 
 
 def read_h5ad(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -210,122 +164,92 @@ def read_h5ad(name: str, file: File, options: H5adOptions, limits: ReadLimits = 
 
 def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     """Read annotated data, however they are stored; see `read_h5ad`."""
-    report: FileReport = {"unused": {}}
-    name, limits = contents.name, contents.limits
-    matrices = contents.matrices()
-    wanted = choose(name, matrices, options.array, report, limits)
-    item = matrices[wanted]
-    n, d = item.shape
-    check_rows(wanted, (n, d), limits)
-    is_obsm = wanted.startswith("obsm/")
-    features = item.columns if is_obsm else contents.names("var")
-    if features is not None and len(features) != d:
-        raise contents.damaged()
-    places = None if is_obsm else _places(contents, options, d, report)
-    if f"{wanted}/indptr" in contents.items:
-        X = contents.filled(wanted, (n, d), places)
-    else:
-        check_array(wanted, item.shape, item.dtype, limits)
-        X = native(item.load())
-        X = X if places is None else np.ascontiguousarray(X[:, places])
-    report |= {"array": wanted, "dtype": str(item.dtype)}
-    for path in matrices.keys() - {wanted}:
-        report["unused"][path] = f"another matrix; array={path} reads it"
-    for part in _OTHER:
-        if any(path.startswith(f"{part}/") for path in contents.items):
-            report["unused"][part] = (
-                "not about single rows" if part != "raw" else "before filtering"
-            )
-    named = _rows_named(contents, options, n, report)
+    upload, unused = contents.upload, contents.upload.report["unused"]
+    with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
+        matrices = contents.matrices()
+        wanted = choose(upload, matrices, options.array)
+        item = matrices[wanted]
+        n, d = item.shape
+        if not item.is_sparse:
+            check_array(wanted, item.shape, item.dtype, upload.limits)
+        ids, labels = _rows_named(contents, options, n)
+        features, places = None, None
+        if not wanted.startswith("obsm/"):
+            features = contents.names("var")
+            places = _places(contents, options, d)
+        if len(ids) != n or (features is not None and len(features) != d):
+            msg = "names of another number"
+            raise ValueError(msg)
+        X = native(values_of(upload, item, places))
     if features is not None and places is not None:
         features = [features[j] for j in places.tolist()]
-    return settled(name, X, named, features, options.missing, report, limits)
+    upload.report.update(array=wanted, dtype=str(item.dtype))
+    others = [path for path in matrices if path != wanted]
+    unused |= {path: f"another matrix; array={path} reads it" for path in others}
+    there = {path.partition("/")[0] for path in contents.items}
+    unused |= {part: why for part, why in _OTHER.items() if part in there}
+    return build(upload, X, Beside(ids, labels, features), options.missing)
 
 
 @contextmanager
 def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open an .h5ad file."""
-    import h5py
-
-    with plain_file(name, file, limits) as stream, hdf5.opened_hdf5(name, stream) as root:
-        items = hdf5.items_inside(name, root, {}, limits, hdf5.described)
-
-        def attributes(path: str) -> dict[str, Any]:
-            stated = dict(root[path].attrs)
-            references = {key: value for key, value in stated.items() if key == "categories"}
-            for key, value in references.items():
-                if isinstance(value, h5py.Reference):
-                    stated[key] = root[value].name.strip("/")
-            return stated
-
-        yield Contents(name, items, attributes, limits)
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
+        yield Contents(tree)
 
 
-def _places(
-    contents: Contents, options: H5adOptions, d: int, report: FileReport
-) -> np.ndarray | None:
+def _places(contents: Contents, options: H5adOptions, d: int) -> np.ndarray | None:
     """Return the places of the variables that are read; None where all are."""
     columns = contents.columns("var", d)
     types = contents.column(columns["feature_types"]) if "feature_types" in columns else None
-    places = of_type(contents.name, types, options.feature_type, report)
-    marked = options.mask_var
+    name, marked = contents.upload.name, options.mask_var
+    places = of_type(contents.upload, types, options.feature_type)
     if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
         return places
     if marked not in columns:
-        error = unknown("column", marked, columns, f" in var of “{contents.name}”")
+        error = unknown("column", marked, columns, f" in var of “{name}”")
         raise error
     marks = contents.column(columns[marked])
-    is_marked = marks if marks.dtype == bool else marks == "True"
-    is_read = np.isin(np.arange(d), np.arange(d) if places is None else places)
-    places = np.flatnonzero(is_marked & is_read)
-    if len(places) < 2:
+    chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
+    chosen = chosen if places is None else np.intersect1d(chosen, places)
+    if len(chosen) < 2:
         msg = (
-            f"“{shortened(marked)}” in var of “{contents.name}” marks {len(places)} of {d:,} "
+            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
             "variables; at least 2 are needed, so read all by mask_var=null."
         )
         raise InputError(msg)
-    report["marked"] = {"column": marked, "of": d}
-    return places
+    contents.upload.report["marked"] = {"column": marked, "of": d}
+    return chosen
 
 
-def _rows_named(contents: Contents, options: H5adOptions, n: int, report: FileReport) -> Beside:
-    columns = contents.columns("obs", n)
+def _rows_named(
+    contents: Contents, options: H5adOptions, n: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    columns, report = contents.columns("obs", n), contents.upload.report
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in columns:
-            error = unknown("column", key, columns, f" in obs of “{contents.name}”")
+            error = unknown("column", key, columns, f" in obs of “{contents.upload.name}”")
             raise error
     path = contents.index_path("obs") if options.ids is None else columns[options.ids]
-    ids = contents.column(path)
-    if ids.shape != (n,):
-        raise contents.damaged()
+    ids = contents.column(path).astype(str)
     if options.labels is not None:
-        chosen = {key: contents.column(columns[key]) for key in options.labels}
-        return Beside(ids.astype(str), chosen)
-    stated = np.ravel(contents.attribute("obs", "column-order")).tolist()
+        return ids, {key: contents.column(columns[key]) for key in options.labels}
+    stated = np.ravel(contents.attributes("obs").get("column-order")).tolist()
     place = {_text(name): i for i, name in enumerate(stated)}
     order = sorted(columns, key=lambda key: place.get(key, len(place)))
     labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
-    numbers = [key for key, column in labels.items() if column.dtype.kind in "uif"]
-    words = [key for key in labels if key not in numbers]
-    many = {key for key in words if len(np.unique(labels[key])) > MOST_CATEGORIES}
-    reason = f"more than {MOST_CATEGORIES:,} classes"
-    report["unused"] |= {f"obs/{key}": reason for key in words if key in many}
-    kept = [key for key in words if key not in many] + numbers
-    report["obs"] = kept
-    return Beside(ids.astype(str), {key: labels[key] for key in kept})
+    numbers = {key: column for key, column in labels.items() if column.dtype.kind in "uif"}
+    words = {key: labels[key] for key in labels if key not in numbers}
+    for key in [key for key, column in words.items() if len(np.unique(column)) > MOST_CATEGORIES]:
+        report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
+        del words[key]
+    report["obs"] = [*words, *numbers]
+    return ids, words | numbers
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _plain(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "f":
-        return np.where(np.isfinite(values), values, np.nan)
-    return values if values.dtype.kind in "uibU" else values.astype(str)
-
-
-H5AD_READER = Reader(H5adOptions, read_h5ad)
 
 
 # Zarr stores of versions 2 and 3, without the library
@@ -333,49 +257,135 @@ H5AD_READER = Reader(H5adOptions, read_h5ad)
 _DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
 _BLOSC = {1: "lz4_raw", 3: "zlib", 4: "zstd"}  # codecs inside, by number
 _MOST_SPLITS, _LEAST_SPLIT = 16, 128
+_NO_STORE = "is not a Zarr store, or is damaged; save it again"
 
 
 class ZarrArray(NamedTuple):
     """An array of a store."""
 
-    title: str  # for sentences
     shape: tuple[int, ...]
     dtype: np.dtype  # object for texts of any length
     chunks: tuple[int, ...]
     fill: Any
-    codecs: list[tuple[str, dict[str, Any]]]  # in the order in which chunks are unpacked
+    codecs: list[str]  # in the order in which chunks are unpacked
     order: str  # "C" or "F"
-    chunk: Callable[[tuple[int, ...]], bytes | None]  # packed, by its place; None is all fill
+    prefix: str  # of the names of chunks
+    separator: str  # of their places
 
-    def read(self) -> np.ndarray:
-        """Return all of its values."""
-        made = np.full(self.shape, self.fill, self.dtype)
-        sides = [-(-side // chunk) for side, chunk in zip(self.shape, self.chunks, strict=True)]
-        for place in np.ndindex(*sides):
-            packed = self.chunk(place)
-            if packed is not None:
-                within = tuple(
-                    slice(j * chunk, min((j + 1) * chunk, side))
-                    for j, chunk, side in zip(place, self.chunks, self.shape, strict=True)
+    @classmethod
+    def described(cls, folder: str, about: dict[str, Any]) -> "ZarrArray":
+        """Return an array of version 2 or 3, by what the store says of it."""
+        prefix = f"{folder}/" if folder else ""
+        if about["zarr_format"] == 2:
+            kind, chunks = about["dtype"], about["chunks"]
+            packing = [about["compressor"], *reversed(about["filters"] or [])]
+            codecs = [codec["id"] for codec in packing if codec]
+            separator = about.get("dimension_separator", ".")
+        else:
+            kind, chunks = about["data_type"], about["chunk_grid"]["configuration"]["chunk_shape"]
+            steps = {step["name"]: step.get("configuration", {}) for step in about["codecs"]}
+            codecs = [step for step in reversed(steps) if step != "bytes"]
+            encoding = about["chunk_key_encoding"]
+            is_old = encoding["name"] == "v2"
+            separator = encoding.get("configuration", {}).get("separator", "." if is_old else "/")
+            prefix += "" if is_old else f"c{separator}"
+            if isinstance(kind, dict):
+                kind = f"<U{kind['configuration']['length_bytes'] // 4}"
+            elif kind == "string":
+                kind = "|O"
+            elif steps.get("bytes", {}).get("endian") == "big":
+                kind = np.dtype(kind).newbyteorder(">")
+        dtype, fill = np.dtype(kind), about.get("fill_value")
+        fill = ("" if dtype.kind in "OU" else 0) if fill is None else fill
+        shape, chunks = (tuple(map(operator.index, sides)) for sides in (about["shape"], chunks))
+        if len(shape) != len(chunks) or min([*shape, *chunks, 1]) < 0 or 0 in chunks:
+            msg = "sides that cannot be"
+            raise ValueError(msg)
+        return cls(shape, dtype, chunks, fill, codecs, about.get("order", "C"), prefix, separator)
+
+
+class ZarrStore:
+    """The arrays and attributes of a store in a zip, by path; "" is the root."""
+
+    def __init__(self, upload: Upload, archive: zipfile.ZipFile) -> None:
+        self.upload, self._archive = upload, archive
+        self._names, self._attributes = set(archive.namelist()), dict[str, Any]()
+        self.items: dict[str, Item] = {}
+        root = root_of(archive.namelist())
+        with upload.or_damaged(_NO_STORE):
+            for path in archive.namelist():
+                folder, _, last = path.rpartition("/")
+                if last not in _DESCRIPTIONS:
+                    continue
+                place, about = folder.removeprefix(root).strip("/"), json.loads(self._read(path))
+                beside = f"{folder}/.zattrs".lstrip("/")
+                beside = self._read(beside) if last[0] == "." and beside in self._names else "{}"
+                self._attributes[place] = about.get("attributes", json.loads(beside))
+                if last == ".zarray" or about.get("node_type") == "array":
+                    array = ZarrArray.described(folder, about)
+                    dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
+                    if dtype.kind in "buifU":
+                        self.items[place] = Item(
+                            array.shape, dtype, partial(self._load, place, array)
+                        )
+            if not self._attributes:
+                msg = "no description"
+                raise ValueError(msg)
+
+    def attributes(self, path: str) -> Mapping[str, Any]:
+        """Return the attributes of a group or array."""
+        attributes: Mapping[str, Any] = self._attributes.get(path, {})
+        return attributes
+
+    def _read(self, path: str) -> bytes:
+        return content(self.upload.name, self._archive, self._archive.getinfo(path))
+
+    def _load(self, place: str, array: ZarrArray) -> np.ndarray:
+        """Read an array; texts become those of NumPy."""
+        name, limits = self.upload.name, self.upload.limits
+        title = f"“{place or name}” in “{name}”"
+        shape, chunks, size = array.shape, array.chunks, max(1, array.dtype.itemsize)
+        with self.upload.or_damaged(_NO_STORE):
+            most = max(math.prod(shape), math.prod(chunks)) * size
+            if most <= limits.n_bytes:
+                values = np.full(shape, array.fill, array.dtype)
+                for at in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks, strict=True))):
+                    path = array.prefix + (array.separator.join(map(str, at)) or "0")
+                    if path in self._names:  # else all is fill
+                        ends = zip(at, chunks, shape, strict=True)
+                        place_of = tuple(slice(j * c, min((j + 1) * c, n)) for j, c, n in ends)
+                        part = tuple(slice(each.stop - each.start) for each in place_of)
+                        values[place_of] = self._unpacked(title, self._read(path), array)[part]
+                if array.dtype.hasobject:
+                    longest = max(map(len, map(str, values.ravel().tolist())), default=1)
+                    most = 4 * values.size * longest
+            if most > limits.n_bytes:
+                msg = (
+                    f"{title} has {most / 1e6:,.0f} MB, or chunks of as many, more than "
+                    f"{limits.most}; keep fewer rows or columns, and write the store again."
                 )
-                part = tuple(slice(each.stop - each.start) for each in within)
-                made[within] = self._unpacked(packed)[part]
-        return made
+                raise InputError(msg)
+            values = values.astype(str) if array.dtype.hasobject else values
+            if not is_text(values):
+                msg = f"{title} contains invalid Unicode; save it again."
+                raise InputError(msg)
+            return values
 
-    def _unpacked(self, data: bytes) -> np.ndarray:
-        size = math.prod(self.chunks) * max(1, self.dtype.itemsize)
-        most = size if self.dtype != object else LIMITS.n_bytes
-        for codec, how in self.codecs:
+    def _unpacked(self, title: str, data: bytes, array: ZarrArray) -> np.ndarray:
+        """Return the values of a chunk."""
+        size = math.prod(array.chunks) * max(1, array.dtype.itemsize)
+        most = self.upload.limits.n_bytes if array.dtype.hasobject else size
+        for codec in array.codecs:
             if codec == "vlen-utf8":
-                return _strings(data).reshape(self.chunks)
-            data = _decoded(self.title, codec, how, data, most)
-        values = np.frombuffer(data[:size], self.dtype)
-        if self.order == "F":
-            return values.reshape(self.chunks[::-1]).transpose()
-        return values.reshape(self.chunks)
+                return _strings(data).reshape(array.chunks)
+            data = _decoded(title, codec, data, most)
+        values = np.frombuffer(data[:size], array.dtype)
+        if array.order == "F":
+            return values.reshape(array.chunks[::-1]).T
+        return values.reshape(array.chunks)
 
 
-def _decoded(title: str, codec: str, how: Mapping[str, Any], data: bytes, most: int) -> bytes:
+def _decoded(title: str, codec: str, data: bytes, most: int) -> bytes:
     if codec in ("zlib", "gzip"):
         return zlib.decompressobj(47 if codec == "gzip" else 15).decompress(data, most)
     if codec == "crc32c":
@@ -414,7 +424,7 @@ def _from_blosc(data: bytes, most: int) -> bytes:
             (packed,) = struct.unpack_from("<I", data, at)
             piece, at = data[at + 4 : at + 4 + packed], at + 4 + packed  # noqa: PLW2901
             whole = packed == length // n
-            block += piece if whole else _decoded("", _BLOSC[flags >> 5], {}, piece, length // n)
+            block += piece if whole else _decoded("", _BLOSC[flags >> 5], piece, length // n)
         made += _unshuffled(bytes(block), width, flags)
     return bytes(made)
 
@@ -440,148 +450,11 @@ def _strings(data: bytes) -> np.ndarray:
     return np.array(texts, object)
 
 
-class ZarrStore:
-    """The arrays and attributes of a store in a folder or a zip, by path; "" is the root."""
-
-    def __init__(
-        self, name: str, names: list[str], read: Callable[[str], bytes | None], limits: ReadLimits
-    ) -> None:
-        self.name, self.limits = name, limits
-        self._read = read
-        self.root = root_of(names)
-        self.arrays: dict[str, ZarrArray] = {}
-        self._attributes: dict[str, Any] = {}
-        for path in names:
-            folder, _, last = path.rpartition("/")
-            if last not in _DESCRIPTIONS:
-                continue
-            place = folder.removeprefix(self.root).strip("/")
-            try:
-                about = self._json(path)
-                extra = self._json(f"{folder}/.zattrs".lstrip("/")) if last[0] == "." else {}
-                self._attributes[place] = about.get("attributes", extra)
-                if last == ".zarray" or about.get("node_type") == "array":
-                    self.arrays[place] = self._array(place, folder, about)
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise self.damaged() from error
-        if not self._attributes:
-            raise self.damaged()
-
-    def attributes(self, path: str) -> Mapping[str, Any]:
-        """Return the attributes of a group or array."""
-        attributes: Mapping[str, Any] = self._attributes.get(path, {})
-        return attributes
-
-    def damaged(self) -> InputError:
-        """Return the sentence for a store that cannot be read."""
-        return InputError(f"“{self.name}” is not a Zarr store, or is damaged; save it again.")
-
-    def _json(self, path: str) -> dict[str, Any]:
-        text = self._read(path)
-        about = {} if text is None else json.loads(text)
-        if not isinstance(about, dict):
-            raise self.damaged()
-        return about
-
-    def _array(self, place: str, folder: str, about: dict[str, Any]) -> ZarrArray:
-        is_old = about["zarr_format"] == 2
-        order = about.get("order", "C")
-        if is_old:
-            kind = about["dtype"]
-            packing = [about["compressor"], *reversed(about["filters"] or [])]
-            codecs = [(codec["id"], codec) for codec in packing if codec]
-            chunks, key = about["chunks"], about.get("dimension_separator", ".")
-        else:
-            kind = about["data_type"]
-            steps = [(step["name"], step.get("configuration", {})) for step in about["codecs"]]
-            endian = next((how.get("endian") for step, how in steps if step == "bytes"), None)
-            codecs = [step for step in reversed(steps) if step[0] != "bytes"]
-            chunks = about["chunk_grid"]["configuration"]["chunk_shape"]
-            encoding = about["chunk_key_encoding"]
-            default = "." if encoding["name"] == "v2" else "/"
-            key = encoding.get("configuration", {}).get("separator", default)
-            if isinstance(kind, dict):
-                kind = f"<U{kind['configuration']['length_bytes'] // 4}"
-            elif kind == "string":
-                kind = "|O"
-            kind = np.dtype(kind).newbyteorder(">") if endian == "big" else kind
-        prefix = f"{folder}/" if folder else ""
-        first = "" if is_old or about["chunk_key_encoding"]["name"] == "v2" else f"c{key}"
-        read = self._read
-        dtype = np.dtype(object if kind == "|O" else kind)
-        fill = about.get("fill_value")
-        shape = tuple(int(side) for side in about["shape"])
-        if len(shape) != len(chunks) or min([*shape, *chunks, 1]) < 0 or 0 in chunks:
-            raise self.damaged()
-        return ZarrArray(
-            f"“{place or self.name}” in “{self.name}”",
-            shape,
-            dtype,
-            tuple(int(side) for side in chunks),
-            ("" if dtype.kind in "OU" else 0) if fill is None else fill,
-            codecs,
-            order,
-            lambda at: read(prefix + first + (key.join(map(str, at)) or "0")),
-        )
-
-    def items(self) -> dict[str, Item]:
-        """List the arrays of numbers and texts."""
-        items = {}
-        for path, array in self.arrays.items():
-            dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
-            if dtype.kind in "buifU":
-                items[path] = Item(array.shape, dtype, partial(self._load, array))
-        return items
-
-    def _load(self, array: ZarrArray) -> np.ndarray:
-        """Read an array whose sides were checked; texts become those of NumPy."""
-        most = max(math.prod(array.shape), math.prod(array.chunks)) * max(1, array.dtype.itemsize)
-        if most > self.limits.n_bytes:
-            msg = (
-                f"{array.title} has {most / 1e6:,.0f} MB, or chunks of as many, more than "
-                f"{self.limits.most}; keep fewer rows or columns, and write the store again."
-            )
-            raise InputError(msg)
-        try:
-            values = array.read()
-            if values.dtype == object:
-                texts = [str(text) for text in values.ravel().tolist()]
-                if len(texts) * max(map(len, texts), default=1) > self.limits.n_bytes // 8:
-                    msg = f"{array.title} holds texts that are too long; write shorter ones."
-                    raise InputError(msg)
-                values = np.array(texts, str).reshape(values.shape)
-        except (InputError, MemoryError):
-            raise
-        except Exception as error:  # of lengths and places, each of which may be wrong
-            raise self.damaged() from error
-        if not is_text(values):
-            msg = f"{array.title} contains invalid Unicode; save it again."
-            raise InputError(msg)
-        return values
-
-
 @contextmanager
 def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[ZarrStore]:
-    """Open a store in a zip or a folder."""
-    if isinstance(file, (str, Path)) and Path(file).is_dir():
-        folder = Path(file)
-
-        def from_folder(path: str) -> bytes | None:
-            place = folder / path
-            return place.read_bytes() if place.is_file() else None
-
-        paths = (path for path in folder.rglob("*") if path.name in _DESCRIPTIONS)
-        names = [path.relative_to(folder).as_posix() for path in paths]
-        yield ZarrStore(name, names, from_folder, limits)
-        return
+    """Open a store in a zip."""
     with file_stream(name, file, limits) as stream:
-        archive, _ = members(name, stream, limits)
-        by_name = {item.filename: item for item in archive.infolist()}
-
-        def from_zip(path: str) -> bytes | None:
-            return content(name, archive, by_name[path]) if path in by_name else None
-
-        yield ZarrStore(name, list(by_name), from_zip, limits)
+        yield ZarrStore(Upload(name, limits), members(name, stream, limits)[0])
 
 
 def root_of(names: list[str]) -> str:
@@ -592,27 +465,20 @@ def root_of(names: list[str]) -> str:
 
 def annotated_in(store: ZarrStore) -> Contents:
     """Return the annotated data in a store."""
-    items = store.items()
-    if not any(path.startswith("obs/") for path in items):
-        msg = f"“{store.name}” holds neither AnnData nor a single array; give one array's store."
+    if not any(path.startswith("obs/") for path in store.items):
+        name = store.upload.name
+        msg = f"“{name}” holds neither AnnData nor a single array; give one array's store."
         raise InputError(msg)
-    return Contents(store.name, items, store.attributes, store.limits)
+    return Contents(store)
 
 
 def read_zarr(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read annotated data as from .h5ad, or the rows of an array."""
     with opened_zarr(name, file, limits) as store:
-        if set(store.arrays) != {""}:
+        if set(store.items) != {""}:
             return read_contents(annotated_in(store), options)
-        item = store.items().get("")
-        if item is None or item.dtype.kind == "U":
-            msg = f"“{name}” must hold numbers, but holds {store.arrays[''].dtype}; convert it."
-            raise InputError(msg)
-        check_rows(name, item.shape, limits)
-        check_array(name, item.shape, item.dtype, limits)
-        X = native(item.load())
-    report: FileReport = {"dtype": str(item.dtype)}
-    return settled(name, X, Beside(), None, options.missing, report, limits)
+        only = ArrayOptions(missing=options.missing)
+        return read_items(store.upload, {"array": store.items[""]}, only)
 
 
 def packed(store: Path) -> BinaryIO:
@@ -625,11 +491,11 @@ def packed(store: Path) -> BinaryIO:
     return cast("BinaryIO", kept)
 
 
-ZARR_READER = Reader(H5adOptions, read_zarr)
-
 MARKETS = (".mtx", ".mtx.gz")
-_ROWS, _COLUMNS = ("barcodes", "rows", "cells", "docs"), ("features", "genes", "cols", "terms")
-_LEAST_ENTRY = {"coordinate": 4, "array": 2}  # bytes of a line: "1 1\n" of a pattern, "0\n"
+_SIDES = {
+    "rows": ("barcodes", "rows", "cells", "docs"),
+    "columns": ("features", "genes", "cols", "terms"),
+}
 
 
 class MtxOptions(NamedTuple):
@@ -651,23 +517,29 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
 
     Barcodes or documents are rows; features, genes or terms are columns.
     """
+    from scipy.io import mminfo, mmread
+    from scipy.sparse import coo_matrix
+
     files = _with_neighbours(files)
     name, file = next(named for named in files if named[0].lower().endswith(MARKETS))
     title = shortened(name, LONGEST_NAME)
     text = file_bytes(title, file, limits)
-    _check_sizes(title, text, limits)
-    tables = {
-        side_of(other): _table(file_bytes(shortened(other), data, limits))
-        for other, data in files
-        if other != name
-    }
-    from scipy.io import mmread
-    from scipy.sparse import coo_matrix
-
-    try:
+    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
+    for other, data in files:
+        if other != name:
+            lines = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
+            cells = [line.split("\t") for line in lines.splitlines() if line.strip()]
+            tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
+    upload = Upload(title, limits)
+    with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
+        rows, columns, entries, *_ = mminfo(io.BytesIO(text))
+        if entries > len(text) or max(rows, columns) * 8 > limits.n_bytes:
+            msg = (
+                f"“{title}” states {rows:,} x {columns:,} numbers, more than {limits.most} can "
+                "hold or its text has; save it again."
+            )
+            raise InputError(msg)
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
-    except Exception as error:  # the parser fails in as many ways as there are lines
-        raise _damaged_market(title) from error
     for side, lines in tables.items():
         if len(lines) - 1 in matrix.shape and len(lines) not in matrix.shape:
             tables[side] = lines[1:]  # the first is a heading
@@ -676,27 +548,27 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     if turn is None:
         turn = any(
             sizes.get(side) == matrix.shape[1 - axis] != matrix.shape[axis]
-            for axis, side in enumerate(("rows", "columns"))
+            for axis, side in enumerate(_SIDES)
         ) or (len(set(matrix.shape)) == 1 and "rows" in tables)
     matrix = matrix.T if turn else matrix
-    for axis, (side, what) in enumerate((("rows", "names"), ("columns", "names"))):
-        if sizes.get(side, matrix.shape[axis]) != matrix.shape[axis]:
+    for n, side in zip(matrix.shape, _SIDES, strict=True):
+        if sizes.get(side, n) != n:
             msg = (
-                f"“{title}” has {matrix.shape[axis]:,} {side}, but {sizes[side]:,} {what} of "
-                f"{side} are beside it; give the files that belong together."
+                f"“{title}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside it; "
+                "give the files that belong together."
             )
             raise InputError(msg)
-    report: FileReport = {"unused": {}, "turned": turn}
-    note(report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
+    upload.report["turned"] = turn
+    note(upload.report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
-    places = of_type(title, types, options.feature_type, report)
-    X = dense(title, matrix.tocsr, places, limits)
-    names = [line[1] if len(line) > 1 else line[0] for line in table]
-    kept = names if places is None else [names[j] for j in places.tolist()]
+    places = of_type(upload, types, options.feature_type)
+    item = Item(matrix.shape, matrix.dtype, matrix.tocsr, is_sparse=True)
+    X = values_of(upload, item, places)
+    names = [line[min(1, len(line) - 1)] for line in table]
+    names = names if places is None else [names[j] for j in places.tolist()]
     ids = np.array([line[0] for line in tables["rows"]]) if "rows" in tables else None
-    features = unique(kept) if kept else None
-    return settled(title, X, Beside(ids), features, options.missing, report, limits)
+    return build(upload, X, Beside(ids, {}, names or None), options.missing)
 
 
 def _with_neighbours(files: Files) -> Files:
@@ -718,42 +590,14 @@ def side_of(name: str) -> str:
     """Return "rows" or "columns" for a table of their names, else nothing."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
-    if ending in ("tsv", "txt", "csv"):
-        words = stem
-    elif ending in (*_ROWS, *_COLUMNS):
-        words = ending
-    else:
-        return ""
-    sides = {"rows": _ROWS, "columns": _COLUMNS}
-    return next((side for side in sides if any(word in words for word in sides[side])), "")
+    words = stem if ending in ("tsv", "txt", "csv") else ending
+    exact = words == ending
+    for side, titles in _SIDES.items():
+        if any(title == words if exact else title in words for title in titles):
+            return side
+    return ""
 
 
-def _table(text: bytes) -> list[list[str]]:
-    """Return the cells of each line; of features the second is the symbol, the third the type."""
-    lines = text.decode("utf-8-sig", "replace").splitlines()
-    return [[cell.strip() for cell in line.split("\t")] for line in lines if line.strip()]
-
-
-def _check_sizes(name: str, text: bytes, limits: ReadLimits) -> None:
-    """Refuse what the first lines claim, where there is not text enough for it."""
-    start = text[: 1 << 16].decode("latin-1")
-    banner = re.match(r"%%MatrixMarket\s+matrix\s+(coordinate|array)\s", start, re.I)
-    sizes = re.search(r"^[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t]*\r?$", start, re.M)
-    if banner is None or sizes is None:
-        raise _damaged_market(name)
-    rows, columns, form = int(sizes[1]), int(sizes[2]), banner[1].lower()
-    is_listed = form == "coordinate"
-    symmetric = 1 if re.match(r".*\bgeneral\b", start, re.I) else 2
-    entries = int(sizes[3] or 0) if is_listed else rows * columns // symmetric
-    if (is_listed and sizes[3] is None) or entries * _LEAST_ENTRY[form] > len(text):
-        raise _damaged_market(name)
-    if max(rows, columns) * 8 > limits.n_bytes:
-        msg = f"“{name}” states {rows:,} x {columns:,} numbers, more than {limits.most} can hold."
-        raise InputError(msg)
-
-
-def _damaged_market(name: str) -> InputError:
-    return InputError(f"“{name}” is not a Matrix Market file or is damaged; save it again.")
-
-
+H5AD_READER = Reader(H5adOptions, read_h5ad)
+ZARR_READER = Reader(H5adOptions, read_zarr)
 MTX_READER = Reader(MtxOptions, None, read_market)

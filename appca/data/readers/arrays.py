@@ -1,4 +1,4 @@
-"""Arrays: NPY, NPZ, IDX and ARFF files, and what readers of several arrays share."""
+"""Arrays: NPY, NPZ, IDX, ARFF, HDF5 and MATLAB files, and what their readers share."""
 
 import csv
 import io
@@ -6,9 +6,9 @@ import math
 import re
 import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.data.annotated import distinct_names
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
 from appca.data.files import (
     LIMITS,
@@ -33,7 +34,6 @@ from appca.data.files import (
     plain_file,
     unpacked,
 )
-from appca.data.readers import parquet, tables
 from appca.data.readers.intake import (
     FileReport,
     left_to_the_model,
@@ -41,9 +41,9 @@ from appca.data.readers.intake import (
     row_ids,
     settle_missing,
 )
-from appca.data.readers.roles import FEW, is_label_name, names_beside
+from appca.data.readers.roles import FEW, is_label_name
 from appca.storage.packed import npy_header
-from appca.words import InputError, counted, is_text, listed, shortened, unknown
+from appca.words import InputError, counted, is_text, shortened, unknown
 
 _MOST_LISTED = 6
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
@@ -51,8 +51,9 @@ _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
 _LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
+_NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
-_MOST_HEADER = 1 << 16  # bytes of an NPY header
+GENES = "Gene Expression"  # the feature type that is read unless another is chosen
 
 
 class Item(NamedTuple):
@@ -60,9 +61,8 @@ class Item(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    load: Callable[[], np.ndarray]
-    columns: Sequence[str] | None = None  # names of its columns, if the file has them
-    rows: np.ndarray | None = None  # names of its rows
+    load: Callable[[], Any]  # an array, or a sparse matrix of SciPy
+    is_sparse: bool = False
 
 
 class ArrayOptions(NamedTuple):
@@ -77,30 +77,45 @@ class ArrayOptions(NamedTuple):
     feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
+
+    name: str
+    limits: ReadLimits
+    report: FileReport = field(default_factory=lambda: {"unused": {}})
+
+    @contextmanager
+    def or_damaged(self, why: str) -> Iterator[None]:
+        """Refuse the file in one sentence, however a library fails over it."""
+        try:
+            yield
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # they fail in as many ways as there are fields in a file
+            msg = f"“{self.name}” {why}."
+            raise InputError(msg) from error
+
+
 class Beside(NamedTuple):
-    """Names and labels of rows."""
+    """Names and labels of rows, and names of columns, which need not differ."""
 
     ids: np.ndarray | None = None
     labels: Mapping[str, np.ndarray] = MappingProxyType({})
+    features: Sequence[str] | None = None
 
 
-def read_items(
-    name: str,
-    items: Mapping[str, Item],
-    options: ArrayOptions,
-    report: FileReport,
-    limits: ReadLimits,
-) -> Dataset:
+def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
     """Read one array as rows, and vectors with one entry a row as ids and labels.
 
     ``report["unused"]`` names the arrays that were not used, each with the reason.
     """
-    wanted = choose(name, items, options.array, report, limits)
+    report, unused = upload.report, upload.report["unused"]
+    wanted = choose(upload, items, options.array)
     item = items[wanted]
     turned = item.shape[-1:] + item.shape[:-1] if options.transpose else item.shape
-    check_array(shortened(wanted), turned, item.dtype, limits)
-    values = item.load()
-    unused = report.setdefault("unused", {})
+    check_array(shortened(wanted), turned, item.dtype, upload.limits)
+    values = values_of(upload, item)
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
             values = np.where(items[key].load(), np.nan, values)
@@ -108,32 +123,26 @@ def read_items(
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(name, wanted, len(values), items, options, report)
+    named = _rows_named(upload, items, wanted, options, len(values))
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
-            is_matrix = _is_matrix(other, 1)
             choice = f"another matrix; array={key} reads it"
-            unused[key] = choice if is_matrix else f"{_sides(other.shape)}, no matrix of numbers"
-    if item.columns is not None and not options.transpose:
-        return settled(name, values, named, unique(item.columns), options.missing, report, limits)
-    return build(name, values, named, options.missing, options.image_shape, report, limits)
+            is_matrix = _is_matrix(other, 1)
+            unused[key] = choice if is_matrix else f"{sides_of(other.shape)}, no matrix of numbers"
+    return build(upload, values, named, options.missing, options.image_shape)
 
 
-def choose(
-    name: str,
-    items: Mapping[str, Item],
-    wanted: str | None,
-    report: FileReport,
-    limits: ReadLimits = LIMITS,
-) -> str:
+def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
     """Return the name of the array that holds the rows.
 
     It is the one `wanted` by a person, else that named X, or the only one it can be; one with fewer
     rows than usual is taken only where no other can be. The report receives ``arrays``: those it
     can be, with their sizes in words.
     """
-    possible = _matrices(items, LIMITS.least_rows) or _matrices(items, limits.least_rows)
-    report["arrays"] = {key: _sides(item.shape) for key, item in possible.items()}
+    name, report, possible = upload.name, upload.report, dict[str, Item]()
+    for least in (LIMITS.least_rows, upload.limits.least_rows):
+        possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
+    report["arrays"] = {key: sides_of(item.shape) for key, item in possible.items()}
     if wanted is not None:
         if wanted not in items:
             there = f"choose of {_listed(items) or 'none'}"
@@ -143,46 +152,48 @@ def choose(
         return wanted
     if "X" in possible or len(possible) == 1:
         return "X" if "X" in possible else next(iter(possible))
-    if not possible:
-        unused = report.get("unused", {})
-        arrays = [_listed(items)] if items else []
-        arrays += [
-            f"“{shortened(key)}” ({why})" for key, why in list(unused.items())[:_MOST_LISTED]
-        ]
-        only = f", only {', '.join(arrays)}" if arrays else ""
-        msg = (
-            f"“{name}” holds no matrix of numbers{only}; save one with a row for each object and "
-            "at least 2 columns."
-        )
+    if possible:
+        report["option"] = f"array={next(iter(possible))}"  # that would do
+        msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
         raise InputError(msg, report)
-    report["option"] = f"array={next(iter(possible))}"  # that would do
-    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    unused = list(report.get("unused", {}).items())[:_MOST_LISTED]
+    arrays = [_listed(items)] if items else []
+    arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
+    msg = (
+        f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
+        "one with a row for each object and at least 2 columns."
+    )
     raise InputError(msg, report)
 
 
-def check_array(name: str, shape: tuple[int, ...], dtype: np.dtype, limits: ReadLimits) -> None:
+def check_array(
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    limits: ReadLimits,
+    remedy: str = "take fewer rows or smaller images",
+) -> None:
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
-    if any(isinstance(side, bool) or side < 0 for side in shape):
-        msg = f"“{name}” declares the shape {shape}; sides are whole numbers; save it again."
-        raise InputError(msg)
+    least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
         kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
         kind = "complex numbers" if dtype.kind == "c" else kind
-        msg = f"“{name}” holds {kind}, not plain numbers; save it as an array of float or uint8."
-        raise InputError(msg)
-    colours = len(shape) == 4 and shape[3] in (1, 3)
-    if len(shape) not in (2, 3) and not colours:
-        msg = (
-            f"“{name}” has shape {shape}; give a matrix (rows, columns), grey images (n, height, "
-            "width) or colour images (n, height, width, 3)."
+        why = f"holds {kind}, not plain numbers; save it as an array of float or uint8"
+    elif any(isinstance(side, bool) or side < 0 for side in shape):
+        why = f"declares the shape {shape}; sides are whole numbers; save it again"
+    elif len(shape) not in (2, 3) and not (len(shape) == 4 and shape[3] in (1, 3)):
+        why = (
+            f"has shape {shape}; give a matrix (rows, columns), grey images (n, height, width) or "
+            "colour images (n, height, width, 3)"
         )
-        raise InputError(msg)
-    if shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
-        least = counted(limits.least_rows, "row")
-        msg = f"“{name}” has shape {shape}; at least {least} and 2 values in each are needed."
-        raise InputError(msg)
-    itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
-    check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits)
+    elif shape[0] < limits.least_rows or math.prod(shape[1:]) < 2:
+        why = f"has shape {shape}; at least {least} and 2 values in each are needed"
+    else:
+        itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
+        check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
+        return
+    msg = f"“{name}” {why}."
+    raise InputError(msg)
 
 
 def native(values: np.ndarray) -> np.ndarray:
@@ -198,92 +209,78 @@ def kept_type(dtype: np.dtype) -> np.dtype:
     return kept if kept in DTYPES else np.dtype(np.float64)
 
 
+def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> np.ndarray:
+    """Return an array, or some of its columns; a sparse matrix with its zeros.
+
+    Raises InputError when the parts of a sparse matrix do not fit together, or it is larger with
+    its zeros than allowed.
+    """
+    if not item.is_sparse:
+        values: np.ndarray = item.load()
+        return values if columns is None else values[:, columns]
+    why = "holds a sparse matrix whose values, indices and shape do not fit together"
+    with upload.or_damaged(f"{why}; write it again"):
+        matrix = item.load()
+        matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+        matrix.check_format(full_check=True)  # else compiled code reads beyond an array
+    stored = matrix.data
+    exact = stored.dtype.kind in "bui" and np.abs(stored).max(initial=0) < _EXACT_IN_FLOAT32
+    dtype = np.dtype(np.float32) if exact else kept_type(stored.dtype)
+    dtype = np.dtype(np.float64) if dtype.kind in "bui" else dtype
+    shape = (matrix.shape[0], matrix.shape[1] if columns is None else len(columns))
+    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
+    kind = stored.dtype if stored.dtype.kind == "c" else dtype
+    check_array(upload.name, shape, kind, upload.limits, remedy)
+    part = matrix.astype(dtype)
+    return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
+
+
 def _rows_named(
-    name: str,
-    wanted: str,
-    n_rows: int,
-    items: Mapping[str, Item],
-    options: ArrayOptions,
-    report: FileReport,
+    upload: Upload, items: Mapping[str, Item], wanted: str, options: ArrayOptions, n_rows: int
 ) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
     texts, few whole numbers, or numbers under a name such as class or target. Texts that all
-    differ name the rows. Raises InputError when what is called ids or labels has not one entry for
-    each row of any array.
+    differ name the rows.
     """
-    others = {key: item for key, item in items.items() if key != wanted and _is_vector(item)}
-    one_each = {key: item for key, item in others.items() if math.prod(item.shape) == n_rows}
-    written = _written_names(items)
-    rows = f"the {counted(n_rows, 'row')} of “{shortened(wanted)}”"
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in items:
-            msg = (
-                f"There is no array “{shortened(key)}” in “{name}”; choose of "
-                f"{_listed(items) or 'none'}."
-            )
-            raise InputError(msg)
-        if key not in one_each:
-            raise _other_length(name, key, items[key], rows)
-    unused = report["unused"]
-    for key in others.keys() - one_each.keys():
-        if _must_fit(key, others[key], n_rows, items, key in written):
-            raise _other_length(name, key, others[key], rows)
-        if key != _LABEL_NAMES:
-            length = math.prod(others[key].shape)
-            unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
-    ids, key_of_ids = items[wanted].rows, options.ids
-    able = [key for key in sorted(one_each) if _title(key) in _ID_NAMES]
-    able = [key for key in able if one_each[key].dtype.kind in "USiu"]
-    key_of_ids = key_of_ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
-    if key_of_ids is not None:
-        ids = _column(one_each[key_of_ids]).astype(str)
-        if options.ids is None and len(np.unique(ids)) < n_rows:
-            ids, key_of_ids = None, None
-    keys = options.labels or [key for key in one_each if key != key_of_ids]
-    keys = [key for key in written if key in one_each] if written else keys
-    labels = {}
-    for key in keys:
-        column = _column(one_each[key])
-        use = "label" if written or options.labels else _use_of(key, column)
-        if use == "names" and ids is None:
-            ids = column
-        elif use == "label":
-            labels[written.get(key, key)] = column
+    unused, columns = upload.report["unused"], dict[str, np.ndarray]()
+    for key, item in items.items():
+        if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
+            continue
+        if (length := math.prod(item.shape)) == n_rows:
+            columns[key] = _column(item)
         else:
-            what = "texts" if column.dtype.kind == "U" else "numbers"
-            unused[key] = f"{what}, of which many differ"
+            unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
+    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
+        if key not in columns:
+            place = f" with an entry for each of {counted(n_rows, 'row')} in “{upload.name}”"
+            error = unknown("array", key, columns, place)
+            raise error
+    able = [key for key in (*_ID_NAMES, *sorted(columns)) if _title(key) in _ID_NAMES]
+    able = [key for key in able if key in columns and items[key].dtype.kind in "USiu"]
+    able = [key for key in able if len(np.unique(columns[key])) == n_rows]
+    key_of_ids = options.ids or next(iter(able), None)
+    ids = None if key_of_ids is None else columns[key_of_ids].astype(str)
+    written = {}
+    if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
+        titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
+        written = {f"label_{i}": str(title) for i, title in enumerate(titles)}
+    chosen = [key for key in options.labels or written or columns if key in columns]
+    labels = {}
+    for key in [key for key in chosen if key != key_of_ids]:
+        column, n_distinct = columns[key], len(np.unique(columns[key]))
+        has_texts = column.dtype.kind == "U"
+        few_values = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
+        are_names = has_texts and n_distinct > max(_FEW_NAMES, n_rows / 2)
+        is_label = not are_names and (few_values or is_label_name(_title(key)))
+        if is_label or written or options.labels:
+            labels[written.get(key, key)] = column
+        elif are_names and n_distinct == n_rows and ids is None:
+            ids = column
+        else:
+            unused[key] = f"{'texts' if has_texts else 'numbers'}, of which many differ"
     return Beside(ids, labels)
-
-
-def _use_of(key: str, column: np.ndarray) -> str:
-    """Return whether a vector is a "label" or "names" of rows, or "" where it is neither."""
-    n_distinct, n_rows = len(np.unique(column)), len(column)
-    if column.dtype.kind == "U" and n_distinct > max(_FEW_NAMES, n_rows / 2):
-        return "names" if n_distinct == n_rows else ""
-    few = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
-    return "label" if few or is_label_name(_title(key)) else ""
-
-
-def _must_fit(
-    key: str, item: Item, n_rows: int, items: Mapping[str, Item], is_written: bool
-) -> bool:
-    """Whether ids or labels of another length than the rows say that the file is wrong."""
-    length, title = math.prod(item.shape), _title(key)
-    is_named = is_written or title in _ID_NAMES or is_label_name(title)
-    matrices = _matrices(items, 1).values()
-    if not is_named or any(length in (other.shape[0], other.shape[-1]) for other in matrices):
-        return False
-    names_classes = item.dtype.kind in "US" and length < n_rows and title not in _ID_NAMES
-    return not (names_classes and not is_written and len(np.unique(_column(item))) == length)
-
-
-def _other_length(name: str, key: str, item: Item, rows: str) -> InputError:
-    return InputError(
-        f"“{shortened(key)}” in “{name}” has {_sides(item.shape)} entries for {rows}; save one for "
-        "each row, or leave it out of the file."
-    )
 
 
 def _title(key: str) -> str:
@@ -296,22 +293,10 @@ def _is_vector(item: Item) -> bool:
     return bool(item.shape) and math.prod(item.shape) == max(item.shape) > 0 and plain
 
 
-def _matrices(items: Mapping[str, Item], least_rows: int) -> dict[str, Item]:
-    return {key: item for key, item in items.items() if _is_matrix(item, least_rows)}
-
-
 def _is_matrix(item: Item, least_rows: int) -> bool:
     plain = item.dtype.kind in "buifc" and not item.dtype.hasobject
     large = len(item.shape) >= 2 and item.shape[0] >= least_rows and math.prod(item.shape[1:]) >= 2
     return plain and large
-
-
-def _written_names(items: Mapping[str, Item]) -> dict[str, str]:
-    """Return the names of label_0, label_1 ... in a file that this project has written."""
-    item = items.get(_LABEL_NAMES)
-    if item is None or item.dtype.kind != "U":
-        return {}
-    return {f"label_{i}": str(name) for i, name in enumerate(np.ravel(item.load()))}
 
 
 def _column(item: Item) -> np.ndarray:
@@ -324,49 +309,39 @@ def _column(item: Item) -> np.ndarray:
     return values
 
 
-def _sides(shape: tuple[int, ...]) -> str:
+def sides_of(shape: tuple[int, ...]) -> str:
+    """Return the sides of an array in words."""
     return " x ".join(f"{side:,}" for side in shape) or "one value"
 
 
 def _listed(items: Mapping[str, Item]) -> str:
-    shown = [f"“{shortened(key)}” ({_sides(item.shape)})" for key, item in items.items()]
+    shown = [f"“{shortened(key)}” ({sides_of(item.shape)})" for key, item in items.items()]
     more = len(shown) - _MOST_LISTED
     return ", ".join(shown[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def build(
-    name: str,
+    upload: Upload,
     array: np.ndarray,
     named: Beside,
     missing: str,
-    image_shape: Sequence[int] | None,
-    report: FileReport,
-    limits: ReadLimits = LIMITS,
+    image_shape: Sequence[int] | None = None,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
+    name, limits, report = upload.name, upload.limits, upload.report
     sides = tuple(image_shape) if image_shape else None
     if sides is None and array.ndim > 2:
         sides = array.shape[1:3] if array.ndim == 3 or array.shape[3] == 1 else array.shape[1:]
     X = array.reshape(len(array), -1)
     report.setdefault("dtype", str(array.dtype))
-    report["image_shape"] = sides
-    return settled(name, X, named, None, missing, report, limits)
-
-
-def settled(
-    name: str,
-    X: np.ndarray,
-    named: Beside,
-    names: Sequence[str] | None,
-    missing: str,
-    report: FileReport,
-    limits: ReadLimits,
-) -> Dataset:
-    """Make a data set of a matrix (N, D) whose features may have unique names."""
-    sides = report.setdefault("image_shape", None)
-    names = None if names is None or len(names) > limits.columns else tuple(names)
-    features: Sequence[str] = names or NumberedNames("column", X.shape[1])
-    empty = _without_numbers(X) if sides is None and limits.least_rows > 1 else np.zeros(0, int)
+    names = None
+    if named.features is not None and len(named.features) <= limits.columns:
+        names = tuple(map(str, distinct_names(named.features)))
+    title = "column" if sides is None else "pixel"
+    features: Sequence[str] = names or NumberedNames(title, X.shape[1])
+    empty = np.zeros(0, int)
+    if sides is None and limits.least_rows > 1 and X.dtype.kind == "f" and np.isnan(X.min()):
+        empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
         left_out = few([features[j] for j in empty[:6].tolist()], len(empty))
         note(report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}")
@@ -374,12 +349,11 @@ def settled(
         features = [features[j] for j in keep.tolist()]
         names = tuple(features) if len(features) <= limits.columns else None
         X = X[:, keep]
-    report.setdefault("dtype", str(X.dtype))
-    report |= {"rows": len(X), "columns": X.shape[1]}
+    report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
-    ids = row_ids(rows) if named.ids is None else np.array(unique(named.ids.tolist()))[rows]
+    ids = row_ids(rows) if named.ids is None else distinct_names(named.ids).astype(str)[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
@@ -393,32 +367,7 @@ def settled(
     )
 
 
-def _without_numbers(X: np.ndarray) -> np.ndarray:
-    """Return the numbers of the columns of X (N, D) of which every cell is missing."""
-    if X.dtype.kind != "f" or not X.size or not np.isnan(X.min()):
-        return np.zeros(0, int)
-    return np.flatnonzero(np.isnan(X).all(axis=0))
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Return the names; a second one of the same name gets “-1”, as in anndata."""
-    taken, again = set(names), dict[str, int]()
-    seen: dict[str, None] = {}
-    for name in names:
-        new = name
-        while new in seen or (new != name and new in taken):
-            again[name] = again.get(name, 0) + 1
-            new = f"{name}-{again[name]}"
-        seen[new] = None
-    return list(seen)
-
-
-GENES = "Gene Expression"  # the feature type that is read unless another is chosen
-
-
-def of_type(
-    name: str, types: np.ndarray | None, wanted: str | None, report: FileReport
-) -> np.ndarray | None:
+def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
     """Return the places of the features of the wanted type; None where all are read.
 
     `types` (D,) are those of the file, such as Gene Expression and Antibody Capture, if it states
@@ -426,7 +375,7 @@ def of_type(
     """
     kinds, counts = np.unique([] if types is None else types, return_counts=True)
     if wanted not in (None, "all", *kinds.tolist()):
-        error = unknown("feature type", wanted, kinds.tolist(), f" in “{name}”")
+        error = unknown("feature type", wanted, kinds.tolist(), f" in “{upload.name}”")
         raise error
     if types is None or len(kinds) < 2:
         return None
@@ -436,127 +385,38 @@ def of_type(
         for kind, n in zip(kinds.tolist(), counts.tolist(), strict=True)
     ]
     example = next(kind for kind in ("all", *kinds.tolist()) if kind != chosen)
-    note(report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
+    note(upload.report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
-def dense(
-    name: str, make: Callable[[], Any], columns: np.ndarray | None, limits: ReadLimits
-) -> np.ndarray:
-    """Return a sparse matrix of SciPy as an array (N, D) with its zeros, or some of its columns.
-
-    `make` makes the matrix of a file's parts. Raises InputError when the parts do not fit together,
-    or the result is larger than allowed.
-    """
-    try:
-        matrix = make()
-        matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-        matrix.check_format(full_check=True)  # else compiled code reads beyond an array
-    except (ValueError, TypeError, IndexError, OverflowError, RuntimeWarning) as error:
-        msg = (
-            f"The sparse matrix in “{name}” is damaged: its values, indices and shape do not fit "
-            "together; write the file again."
-        )
-        raise InputError(msg) from error
-    check_rows(name, matrix.shape, limits)
-    data = matrix.data
-    if data.dtype.kind == "c":
-        msg = f"“{name}” holds complex numbers; save their real parts."
-        raise InputError(msg)
-    exact = data.dtype.kind in "bui" and np.abs(data).max(initial=0) < _EXACT_IN_FLOAT32
-    dtype = np.dtype(np.float32) if exact else kept_type(data.dtype)
-    dtype = np.dtype(np.float64) if dtype.kind != "f" else dtype
-    d = matrix.shape[1] if columns is None else len(columns)
-    remedy = "keep fewer rows or columns, such as highly variable genes, and save the file again"
-    check_matrix(name, matrix.shape[0], d, dtype.itemsize, limits, remedy)
-    part = matrix.astype(dtype)
-    return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
-
-
-def check_rows(name: str, shape: tuple[int, ...], limits: ReadLimits) -> None:
-    """Refuse a matrix with too few rows or columns to be data."""
-    if len(shape) != 2 or shape[0] < limits.least_rows or shape[1] < 2:
-        msg = (
-            f"“{shortened(name)}” has {_sides(shape)} numbers; a matrix of at least "
-            f"{limits.least_rows} rows and 2 columns is needed."
-        )
-        raise InputError(msg)
-
-
 class NpyOptions(NamedTuple):
-    """How to read an array, or IDX files."""
+    """How to read a single array: an NPY, ARFF or IDX file."""
 
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
-def read_npy_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3), and a table beside it.
+def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3).
 
     uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
-    float32, other numbers float64. The columns of the table name and label the rows.
+    float32, other numbers float64.
     """
-    is_array = [name.lower().endswith(".npy") for name, _ in files]
-    name, file = files[is_array.index(True) if len(files) > 1 else 0]
-    title = shortened(name, LONGEST_NAME)
-    with plain_file(title, file, limits) as stream:
-        values = _mapped(title, stream, limits)
-    dataset = build(title, values, Beside(), options.missing, options.image_shape, {}, limits)
-    if len(files) == 1:
-        return dataset
-    table, packed = files[is_array.index(False)]
-    if dataset.provenance["report"].get("dropped"):
-        msg = (
-            f"“{title}” has rows with missing values, which were left out, and "
-            f"“{shortened(table)}” says nothing of which; keep them (missing=model)."
-        )
-        raise InputError(msg)
-    named = _named_by(shortened(table, LONGEST_NAME), packed, dataset.n_rows, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
-    ids = dataset.ids if named.ids is None else named.ids
-    return replace(dataset, ids=ids, labels=dict(named.labels))
-
-
-def _named_by(name: str, file: File, n_rows: int, limits: ReadLimits) -> Beside:
-    """Return ids and labels of rows from a table beside an array; see `names_beside`."""
-    is_parquet = name.lower().endswith((".parquet", ".pq"))
-    table = (parquet if is_parquet else tables).table_beside(name, file, n_rows, limits)
-    if len(table.frame) != n_rows:
-        msg = (
-            f"“{shortened(name)}” has {counted(len(table.frame), 'line')} for the "
-            f"{counted(n_rows, 'row')} of the array; give a table with one line for each row."
-        )
-        raise InputError(msg)
-    return Beside(*names_beside(table, limits))
-
-
-def _header(name: str, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read shape, whether the first index runs fastest, and type; nothing of that size is made."""
-    start = stream.tell()
-    piece = io.BytesIO(stream.read(_MOST_HEADER))  # its length is a field, which may say anything
-    try:
-        shape, fortran, dtype = npy_header(piece)
-    except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
-        msg = f"“{name}” is not an NPY file; save it with numpy.save."
-        raise InputError(msg) from error
-    stream.seek(start + piece.tell())
-    return shape, fortran, dtype
-
-
-def _mapped(name: str, stream: BinaryIO, limits: ReadLimits) -> np.ndarray:
-    """Map numbers of an NPY file on the disk into memory, where they stay if their type may."""
-    shape, fortran, dtype = _header(name, stream)
-    start = stream.tell()
-    present = stream.seek(0, io.SEEK_END) - start
-    expected = math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and present < expected:
-        msg = (
-            f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} are "
-            "present; copy or save it again."
-        )
-        raise InputError(msg)
-    check_array(name, shape, dtype, limits)
-    return native(np.memmap(stream, dtype, "r", start, shape, "F" if fortran else "C"))
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
+        shape, by_columns, dtype = npy_header(stream)
+        start = stream.tell()
+        present = stream.seek(0, io.SEEK_END) - start
+        expected = math.prod(shape) * dtype.itemsize
+        if not dtype.hasobject and present < expected:
+            msg = (
+                f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} "
+                "are present; copy or save it again."
+            )
+            raise InputError(msg)
+        check_array(name, shape, dtype, limits)
+        X = native(np.memmap(stream, dtype, "r", start, shape, "F" if by_columns else "C"))
+    return build(upload, X, Beside(), options.missing, options.image_shape)
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -565,7 +425,8 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
     Types are as from NPY. A sparse matrix of SciPy is filled with its zeros. What ``python -m appca
     data --out x.npz`` writes comes back as it was.
     """
-    report: FileReport = {"unused": {}}
+    upload, items = Upload(name, limits), dict[str, Item]()
+    unused = upload.report["unused"]
     with file_stream(name, file, limits) as stream:
         archive, members_in = members(name, stream, limits)
         inside = {item.filename.removesuffix(".npy"): item for item in members_in}
@@ -573,72 +434,55 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             from scipy import sparse
 
             stream.seek(0)
-            X = dense(name, lambda: sparse.load_npz(stream), None, limits)
-            return build(name, X, Beside(), options.missing, None, report, limits)
-        items = {}
+            item = Item((), np.dtype(float), partial(sparse.load_npz, stream), is_sparse=True)
+            return build(upload, values_of(upload, item), Beside(), options.missing)
         for key, member in inside.items():
-            label = shortened(member.filename)
             if not member.filename.endswith(".npy"):
-                report["unused"][key] = "not an NPY file"
+                unused[key] = "not an NPY file"
                 continue
-            start = next(unpacked(name, archive, member), b"")  # a megabyte
-            shape, _, dtype = _header(label, io.BytesIO(start))
+            start = io.BytesIO(next(unpacked(name, archive, member), b""))  # a megabyte
+            inner = Upload(shortened(member.filename), limits)
+            with inner.or_damaged(_NO_NPY):
+                shape, _, dtype = npy_header(start)
             if dtype.hasobject and key != options.array:
-                report["unused"][key] = "Python objects; save it with dtype float or str"
+                unused[key] = "Python objects; save it with dtype float or str"
                 continue
-            items[key] = Item(shape, dtype, partial(_from_npz, name, archive, member))
-        return read_items(name, items, options, report, limits)
+            items[key] = Item(shape, dtype, partial(_from_npz, inner, archive, member))
+        return read_items(upload, items, options)
 
 
-def _from_npz(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-    label = shortened(member.filename)
-    try:
-        with archive.open(member) as stream:
-            values = np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
-        msg = f"“{label}” in “{name}” is truncated or damaged; save it again."
-        raise InputError(msg) from error
-    if not is_text(values):
-        msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
-        raise InputError(msg)
-    return np.asarray(values)
+def _from_npz(inner: Upload, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with inner.or_damaged("is truncated or damaged; save it again"), archive.open(member) as stream:
+        values = np.lib.format.read_array(stream, allow_pickle=False)
+        if not is_text(values):
+            msg = f"“{inner.name}” contains invalid Unicode; save it again."
+            raise InputError(msg)
+        return np.asarray(values)
 
 
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images and, from files with one number for each, their labels.
+    """Read images and, from a file with one number for each, their labels.
 
-    Several files of images are put one below the other, and the label ``file`` says which. Images
-    and labels find each other by what their names share; one of each always does. Bytes stay bytes,
-    and those of a single file of images stay on the disk.
+    Bytes stay bytes, and stay on the disk.
     """
-    parts = [(name, _idx(name, file, limits)) for name, file in files]
-    rows = [(name, values) for name, values in parts if values.ndim > 1]
-    columns = [(name, values) for name, values in parts if values.ndim == 1]
-    if not rows:
-        msg = f"“{parts[0][0]}” holds labels alone; give the file of images with it."
+    arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
+    *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
+    if images.ndim == 1:
+        msg = f"“{name}” holds labels alone; give the file of images with it."
         raise InputError(msg)
-    first, images = rows[0]
-    for name, values in rows:
-        if values.shape[1:] != images.shape[1:]:
-            msg = (
-                f"“{name}” has images of {_sides(values.shape[1:])}, “{first}” of "
-                f"{_sides(images.shape[1:])}; read them one after the other."
-            )
-            raise InputError(msg)
-    sizes = [len(values) for _, values in rows]
-    check_matrix(first, sum(sizes), math.prod(images.shape[1:]), images.itemsize, limits)
-    labels = {"class": _idx_labels(rows, columns)} if columns else {}
-    if len(rows) > 1:
-        labels["file"] = np.repeat([name.split(".", maxsplit=1)[0] for name, _ in rows], sizes)
-        images = np.concatenate([values for _, values in rows])
+    if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
+        sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
+        msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
+        raise InputError(msg)
+    labels = {}
+    for _, values in columns:
+        labels["class"] = values.astype(values.dtype.newbyteorder("="))
     X = native(images)
-    dataset = build(
-        first, X, Beside(None, labels), options.missing, options.image_shape, {}, limits
-    )
+    named = Beside(None, labels)
+    dataset = build(Upload(name, limits), X, named, options.missing, options.image_shape)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -667,46 +511,11 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
         return np.memmap(stream, dtype, "r", begin, shape)
 
 
-def _idx_labels(
-    rows: list[tuple[str, np.ndarray]], columns: list[tuple[str, np.ndarray]]
-) -> np.ndarray:
-    """Return the labels of all images, each file's own beside it."""
-    if len(columns) != len(rows):
-        msg = (
-            f"There are {counted(len(rows), 'file')} of images and {len(columns)} of labels; give "
-            "each its own, or none."
-        )
-        raise InputError(msg)
-    ordered = columns
-    if len(rows) > 1:
-        by_name = {_ROLE.sub("", name.lower()): (name, values) for name, values in columns}
-        shared = [_ROLE.sub("", name.lower()) for name, _ in rows]
-        if set(shared) != by_name.keys() or len(by_name) < len(columns):
-            names = listed([name for name, _ in columns])
-            msg = f"The names do not say which images {names} belong to; give one pair at a time."
-            raise InputError(msg)
-        ordered = [by_name[key] for key in shared]
-    for (name, images), (label, values) in zip(rows, ordered, strict=True):
-        if len(images) != len(values):
-            msg = (
-                f"“{label}” holds {len(values):,} labels and “{name}” {len(images):,} images; give "
-                "files that belong together."
-            )
-            raise InputError(msg)
-    return np.concatenate([values.astype(values.dtype.newbyteorder("=")) for _, values in ordered])
-
-
-class ArffOptions(NamedTuple):
-    """How to read an ARFF file."""
-
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with gaps
-
-
 _ATTRIBUTE = re.compile(r"""^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""", re.I | re.M)
 _MOST_CLASSES = 1000
 
 
-def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits = LIMITS) -> Dataset:
+def read_arff(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a file of Weka: numeric attributes are features, others labels; ? is a gap.
 
     The reader of SciPy takes neither quoted values nor texts.
@@ -719,27 +528,342 @@ def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits = 
     cells = csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
     try:
         columns = dict(zip(kinds, zip(*cells, strict=True), strict=True))
+        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
+        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
+        X = np.array(values, np.float64).reshape(len(numbers), -1).T
         if not columns:
             msg = "no attributes"
             raise ValueError(msg)
-        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
-        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
-        X = np.array(values, np.float64).T
     except (ValueError, csv.Error) as error:
         sparse = lines and lines[0].lstrip().startswith("{")
         why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
         msg = f"“{name}” is {why}; write it again, or as CSV."
         raise InputError(msg) from error
-    check_rows(name, (len(lines), len(numbers)), limits)
-    texts = {key: np.array(column) for key, column in columns.items() if key not in numbers}
-    labels = {key: np.where(column == "?", "", column) for key, column in texts.items()}
-    many = [key for key, column in labels.items() if len(np.unique(column)) > _MOST_CLASSES]
-    report: FileReport = {"unused": dict.fromkeys(many, "texts, of which many differ")}
-    kept = {key: column for key, column in labels.items() if key not in many}
-    return settled(name, X, Beside(None, kept), numbers, options.missing, report, limits)
+    check_array(name, X.shape, X.dtype, limits)
+    upload, labels = Upload(name, limits), {}
+    for key in [key for key in kinds if key not in numbers]:
+        column = np.array([cell if cell != "?" else "" for cell in columns[key]])
+        if len(np.unique(column)) > _MOST_CLASSES:
+            upload.report["unused"][key] = "texts, of which many differ"
+        else:
+            labels[key] = column
+    return build(upload, X, Beside(None, labels, numbers), options.missing, options.image_shape)
 
 
-NPY_READER = Reader(NpyOptions, None, read_npy_files)
+# HDF5, among them netCDF and counts of 10x Genomics, and MATLAB
+
+_MOST_OBJECTS = 10_000
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
+_NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
+_DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
+_PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
+_OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
+_DAMAGED = "is not an HDF5 file or is damaged; write it again"
+_HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
+_HEADER_OF_7_3 = 512
+_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by classes of MATLAB
+_NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
+_MIXED = "a cell array of different things; save one matrix, or one word a cell"
+_OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
+
+
+class Hdf5:
+    """The arrays of an open HDF5 file, by their paths. No link is followed.
+
+    ``report["unused"]`` receives the paths of those that cannot be read, each with the reason.
+    """
+
+    def __init__(self, upload: Upload, root: Any, *, matlab: bool) -> None:
+        import h5py
+
+        self.upload, self.root, self.items = upload, root, dict[str, Item]()
+        self.unused: dict[str, str] = upload.report["unused"]
+        describe = self._of_matlab if matlab else self._described
+
+        def visit(path: str, node: Any) -> None:
+            if len(self.items) + len(self.unused) > _MOST_OBJECTS:
+                msg = f"“{upload.name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
+                raise InputError(msg)
+            plain = path.encode("utf-8", "replace").decode()
+            item = describe(plain, node)
+            if isinstance(item, Item):
+                self.items[plain] = item
+            elif item:
+                self.unused[plain] = item
+
+        def visit_link(path: str, link: Any) -> None:
+            if not isinstance(link, h5py.HardLink):
+                self.unused[path.encode("utf-8", "replace").decode()] = "a link"
+
+        with upload.or_damaged(_DAMAGED):
+            root.visititems(visit)
+            root.visititems_links(visit_link)
+
+    def attributes(self, path: str) -> dict[str, Any]:
+        """Return the attributes of a group or array; a reference is the path that it leads to."""
+        import h5py
+
+        stated = dict(self.root[path].attrs)
+        for key, value in stated.items():
+            if isinstance(value, h5py.Reference) and value:
+                stated[key] = self.root[value].name.strip("/")
+        return stated
+
+    def _described(self, path: str, node: Any) -> Item | str:
+        """Return the array of an object, or say why it is none; "" for what nobody misses."""
+        import h5py
+
+        if not isinstance(node, h5py.Dataset) or node.attrs.get("NAME", b"")[:52] == _DIMENSION:
+            return ""
+        plan = node.id.get_create_plist()
+        used = [plan.get_filter(j)[0] for j in range(plan.get_nfilters())]
+        odd = [code for code in used if code not in _FILTERS]
+        if node.shape is None or not node.size:
+            return "empty"
+        if plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+            return "its numbers lie in other files"
+        if odd:
+            return f"packed by filter {odd[0]}; write it with gzip"
+        try:
+            dtype = np.dtype(node.dtype)
+        except TypeError:  # a type that NumPy does not have
+            dtype = np.dtype(object)
+        if h5py.check_string_dtype(dtype) is not None:
+            dtype = np.dtype(("U", max(1, 0 if dtype.hasobject else dtype.itemsize)))
+        elif dtype.hasobject or dtype.kind not in "buifc":
+            columns = f"a table of {len(dtype.names or ())} columns; save them as one matrix"
+            return columns if dtype.names else "no numbers or texts"
+        elif dtype.kind in "iuf" and _PACKED & set(node.attrs) and dtype != np.float32:
+            dtype = np.dtype(np.float64)
+        return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
+
+    def _load(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
+        """Read numbers or texts, whose sizes may still be refused."""
+        size, texts = node.size * dtype.itemsize, np.empty(0, object)
+        name, limits = self.upload.name, self.upload.limits
+        with self.upload.or_damaged(_DAMAGED):
+            if dtype.kind == "U" and size <= limits.n_bytes:
+                texts = np.array(node.asstr("utf-8", "replace")[()], object)
+                size = 4 * texts.size * max(map(len, texts.ravel().tolist()))
+            if size > limits.n_bytes:
+                msg = (
+                    f"“{shortened(path)}” in “{name}” has {size / 1e6:,.0f} MB, more than "
+                    f"{limits.most}; keep fewer rows or columns, and write the file again."
+                )
+                raise InputError(msg)
+            return texts.astype(str) if dtype.kind == "U" else self._unpacked(path, node, dtype)
+
+    def _unpacked(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
+        """Apply the attributes by which netCDF packs numbers and marks those that are missing."""
+        stored = np.asarray(node[()])
+        said = {key: np.ravel(node.attrs[key]) for key in _PACKED & set(node.attrs)}
+        said = {key: values for key, values in said.items() if values.dtype.kind in "iuf"}
+        fills = [*said.get("_FillValue", ()), *said.get("missing_value", ())]
+        if stored.dtype.kind == "f" and "_NCProperties" in self.root.attrs:
+            fills.append(stored.dtype.type(_NETCDF_FILL))
+        gaps = np.isin(stored, np.array(fills, stored.dtype)) if fills else np.zeros(1, bool)
+        if not said and not gaps.any():
+            return stored
+        factor, offset = said.get("scale_factor"), said.get("add_offset")
+        values = stored.astype(dtype if factor is None and offset is None else np.float64)
+        told = []
+        if gaps.any():
+            told.append(f"{np.count_nonzero(gaps):,} cells with the fill value are missing")
+        if factor is not None:
+            values *= factor[0]
+            told.append(f"multiplied by scale_factor {factor[0]:g}")
+        if offset is not None:
+            values += offset[0]
+            told.append(f"add_offset {offset[0]:g} added")
+        if told:
+            note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
+        if gaps.any():
+            values[gaps] = np.nan
+        return values
+
+    def _of_matlab(self, path: str, node: Any) -> Item | str:
+        """Describe a variable of version 7.3, in which the sides of every matrix are reversed."""
+        import h5py
+
+        kind = node.attrs.get("MATLAB_class", b"")
+        kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
+        variable: Item | str = _OBJECT
+        if path.startswith("#") or not kind:
+            variable = ""
+        elif "MATLAB_sparse" in node.attrs:
+            variable = "empty"
+            if {"data", "ir", "jc"} <= set(node):
+                shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
+                parts = [node[part][()] for part in ("data", "ir", "jc")]
+                variable = sparse_item(lambda: parts, shape, by_columns=True)
+        elif not isinstance(node, h5py.Dataset):
+            variable = "" if kind == "struct" else _OBJECT
+        elif node.attrs.get("MATLAB_empty", 0):
+            variable = "empty"
+        elif kind == "cell":
+            variable = _of_cells([_cell(node.file[cell]) for cell in np.ravel(node[()])])
+        elif kind == "char":
+            lines = ["".join(map(chr, line)) for line in np.atleast_2d(node[()].T)]
+            variable = _stored(np.array([line.rstrip(" \0") for line in lines]))
+        elif kind in _NUMBERS and isinstance(item := self._described(path, node), Item):
+            variable = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
+        return variable
+
+
+def sparse_item(
+    parts: Callable[[], Any], shape: tuple[int, int], *, by_columns: bool = False
+) -> Item:
+    """Return a sparse matrix by its values, indices and bounds."""
+
+    def load() -> Any:
+        from scipy import sparse
+
+        make = sparse.csc_matrix if by_columns else sparse.csr_matrix
+        return make(tuple(parts()), shape=shape)
+
+    return Item(shape, np.dtype(np.float64), load, is_sparse=True)
+
+
+@contextmanager
+def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> Iterator[Hdf5]:
+    """Open a file for reading."""
+    import h5py
+
+    with upload.or_damaged(_DAMAGED):
+        root = h5py.File(stream, "r")
+    with root:
+        yield Hdf5(upload, root, matlab=matlab)
+
+
+def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read one array as rows, and those with one entry per row as ids and labels.
+
+    Types are as from NPY. Counts of 10x Genomics become rows of cells. Attributes by which netCDF
+    packs numbers are applied. Links, virtual data sets and numbers in other files are not followed.
+    """
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
+        items, unused = tree.items, tree.unused
+        groups = {path.rpartition("/")[0] for path in (*items, *unused)} - {""}
+        able = [group for group in groups if {f"{group}/{part}" for part in _OF_10X} <= {*items}]
+        if options.array is None and len(able) == 1:
+            return _counts_of_10x(tree, f"{able[0]}/", options)
+        for group in [group for group in groups if "pandas_type" in tree.root[group].attrs]:
+            for path in [path for path in (*items, *unused) if path.startswith(f"{group}/")]:
+                (items if path in items else unused).pop(path)
+            unused[group] = "a table of pandas; write it by frame.to_parquet('x.parquet')"
+        return read_items(upload, items, options)
+
+
+def _counts_of_10x(tree: Hdf5, group: str, options: ArrayOptions) -> Dataset:
+    """Read counts of genes in cells, which are the rows, as Cell Ranger 2 and newer write."""
+    items, upload = tree.items, tree.upload
+    *parts, shape, barcodes = (items[group + part].load() for part in _OF_10X)
+    genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
+
+    def of_features(*paths: str) -> np.ndarray | None:
+        stored = [items[group + path].load() for path in paths if group + path in items]
+        return stored[0] if stored and len(stored[0]) == genes else None
+
+    names, types = of_features("features/name", "gene_names"), of_features("features/feature_type")
+    places = of_type(upload, types, options.feature_type)
+    X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
+    others = [path for path in items if not path.startswith(group)]
+    upload.report["unused"] |= dict.fromkeys(others, "not part of the counts")
+    names = names if names is None or places is None else names[places]
+    ids = barcodes.astype(str) if len(barcodes) == cells else None
+    features = None if names is None else names.astype(str).tolist()
+    return build(upload, X, Beside(ids, {}, features), options.missing)
+
+
+def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read one variable as rows, and vectors or cells of text with one entry per row as labels.
+
+    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
+    """
+    from scipy.io import loadmat, whosmat
+
+    upload, items = Upload(name, limits), dict[str, Item]()
+    with plain_file(name, file, limits) as stream:
+        start = stream.read(_HEADER_OF_7_3 + len(_HDF5))
+        stream.seek(0)
+        if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):
+            with opened_hdf5(upload, stream, matlab=True) as tree:
+                return read_items(upload, tree.items, options)
+        with upload.or_damaged("is damaged or no MAT file; save it again in MATLAB with '-v7'"):
+            kinds = {key: kind for key, _, kind in whosmat(stream)}
+            stream.seek(0)
+            for key, value in loadmat(stream, spmatrix=False).items():
+                dtype = _NUMBERS.get(kinds.get(key, ""))  # whole ones are written in fewer bytes
+                if not key.startswith("__"):
+                    is_real = dtype is not None and value.dtype.kind in "biuf"
+                    stored = value.astype(dtype) if is_real else value
+                    _take(key, stored, items, upload.report["unused"])
+    return read_items(upload, items, options)
+
+
+def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) -> None:
+    """List a variable of versions up to 7, or the fields of a struct."""
+    from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
+
+    variable: Item | str
+    if hasattr(value, "tocsr"):
+        variable = Item(value.shape, np.dtype(np.float64), lambda: value, is_sparse=True)
+    elif isinstance(value, MatlabFunction | MatlabObject | MatlabOpaque):
+        variable = _OBJECT
+    elif value.dtype.names and value.size == 1:
+        for field in value.dtype.names:
+            _take(f"{key}/{field}", value[field].item(), items, unused)
+        return
+    elif value.dtype.names:
+        variable = "several structs; save their fields as matrices"
+    elif value.dtype.hasobject:
+        cells = np.ravel(value).tolist()
+        for i, cell in enumerate(cells):
+            if isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and cell.size == 1:
+                cells[i] = cell[0]
+        variable = _of_cells(cells)
+    else:
+        values = np.char.rstrip(value, " \0") if value.dtype.kind == "U" else value
+        variable = _stored(values) if value.size else "empty"
+    if isinstance(variable, Item):
+        items[key] = variable
+    else:
+        unused[key] = variable
+
+
+def _stored(values: np.ndarray) -> Item:
+    return Item(values.shape, values.dtype, lambda: values)
+
+
+def _cell(node: Any) -> Any:
+    """Return what a cell of version 7.3 holds."""
+    if not hasattr(node, "shape"):
+        return None
+    if node.attrs.get("MATLAB_empty", 0):
+        return ""
+    values = node[()]
+    is_text = node.attrs.get("MATLAB_class") == b"char"
+    return "".join(map(chr, np.ravel(values))) if is_text else values
+
+
+def _of_cells(cells: list[Any]) -> Item | str:
+    """Return the texts or numbers of a cell array, one in each cell."""
+    sizes = [getattr(cell, "size", 1) for cell in cells]
+    is_text = [isinstance(cell, str) for cell in cells]
+    if not cells:
+        return "empty"
+    if all(text or not size for text, size in zip(is_text, sizes, strict=True)):
+        return _stored(np.array([cell if isinstance(cell, str) else "" for cell in cells]))
+    if set(sizes) != {1} or any(is_text):
+        return _MIXED
+    values = np.array([np.ravel(cell)[0] for cell in cells])
+    return _stored(values) if values.dtype.kind in "Ubuif" else _MIXED
+
+
+NPY_READER = Reader(NpyOptions, read_npy)
 NPZ_READER = Reader(ArrayOptions, read_npz)
 IDX_READER = Reader(NpyOptions, None, read_idx_files)
-ARFF_READER = Reader(ArffOptions, read_arff)
+ARFF_READER = Reader(NpyOptions, read_arff)
+HDF5_READER = Reader(ArrayOptions, read_hdf5)
+MAT_READER = Reader(ArrayOptions, read_mat)

@@ -6,12 +6,13 @@ one that failed or has grown is replaced. Of files larger than allowed it reads 
 """
 
 import atexit
+import csv
 import importlib
-import os
+import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
@@ -19,13 +20,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from appca.data.brain import regions_of
 from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
     MACHINE_MEMORY,
+    File,
     Files,
     ReadLimits,
     chunks_of,
+    file_bytes,
     file_stream,
 )
 from appca.data.readers import kind_of, read_many
@@ -34,12 +38,11 @@ from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, ser
 from appca.storage.files import forget
 from appca.words import InputError, counted, naming_extra, refusing, shortened
 
-COMMAND = (sys.executable, "-m", "appca.data.readers.process")
 MEMORY = int(0.6 * MACHINE_MEMORY)  # bytes for an upload
 SECONDS = 300.0
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
-_READ, _SAMPLE = (f"appca.data.readers.process:{name}" for name in ("read_into", "sample_into"))
+_HERE = "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
 _LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
 Result = TypeVar("Result")
@@ -52,7 +55,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
     when the process takes more memory or time than the files may, or ends.
     """
-    return work_apart(_READ, _opened, files, limits=limits, **options)
+    return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
 
 def work_apart(
@@ -71,7 +74,7 @@ def work_apart(
     gets with the folder. Files with `in_place` are paths, which are not copied. Fails as
     `read_apart`.
     """
-    title = _title(files)
+    title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     remedy = "free some space on the disk of temporary files"
     with ExitStack() as ends:
         with refusing(f"{title} could not be copied for reading", remedy):
@@ -94,16 +97,27 @@ def work_apart(
             "limits": limits._replace(scratch=str(place))._asdict(),
             "place": str(place),
             "memory": MEMORY,
-            "seconds": SECONDS,
         }
-        facts = _ask(request, title)
+        with _PROCESSES.lent() as process:
+            try:
+                facts, usable = process.read(request)
+            except Ended:
+                facts, usable = {"lacking": True}, False
+            if not usable:
+                process.end(PATIENCE)
+        if not usable:
+            warm()
+        if "lacking" in facts:
+            why = f"cannot be read in {MEMORY / 1e6:,.0f} MB, the most that this machine gives to "
+            why += "a file, or is damaged"
+            why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
+            msg = (
+                f"{title} {why}; give fewer rows or columns, or another kind of file, such as NPY."
+            )
+            raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
         return receive(place, facts)
-
-
-def _title(files: Files) -> str:
-    return f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
 
 
 def warm() -> None:
@@ -118,13 +132,19 @@ class ReadingProcess(Child):
     def __init__(self) -> None:
         # memory is counted as it is asked for, so none is asked for in advance
         variables = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
+        command = (sys.executable, "-m", _HERE)
         # Ctrl-C in the terminal is for the server
-        super().__init__(COMMAND, variables, stderr=subprocess.DEVNULL, start_new_session=True)
+        super().__init__(command, variables, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Let it do what is asked for, within its seconds. Raises Ended."""
-        timer = Timer(request["seconds"], self._end_late)
+        """Let it do what is asked for, within the seconds allowed. Raises Ended."""
+
+        def end() -> None:
+            self.late = True
+            self.kill()
+
+        timer = Timer(SECONDS, end)
         timer.daemon = True
         timer.start()
         try:
@@ -132,41 +152,9 @@ class ReadingProcess(Child):
         finally:
             timer.cancel()
 
-    def _end_late(self) -> None:
-        self.late = True
-        self.kill()
-
 
 _PROCESSES = Pool(ReadingProcess, _AT_ONCE, kept=1)
 atexit.register(_PROCESSES.end)
-
-
-def _ask(request: dict[str, Any], title: str) -> Any:
-    """Return what a process says of files; refuse those over which it has ended."""
-    with _PROCESSES.lent() as process:
-        try:
-            facts, usable = process.read(request)
-        except Ended:
-            facts, usable = None, False
-        code = 0 if usable else process.end(PATIENCE)
-    if not usable:
-        warm()
-    if facts is not None:
-        return facts
-    if process.late or (os.name == "posix" and code in (-9, -24)):  # -24: its seconds of computing
-        msg = (
-            f"{title} took longer than {request['seconds']:,.0f} s to read; give fewer rows or "
-            "columns, or another kind of file, such as NPY."
-        )
-        raise InputError(msg)
-    raise InputError(_too_much(title, request["memory"]))
-
-
-def _too_much(title: str, memory: int) -> str:
-    return (
-        f"{title} cannot be read in {memory / 1e6:,.0f} MB, the most that this machine gives to a "
-        "file, or is damaged; give fewer rows or columns, or another kind of file, such as NPY."
-    )
 
 
 def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
@@ -189,50 +177,36 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
         key: tuple(value) if isinstance(value, list) else value
         for key, value in request["options"].items()
     }
-    usable = True
-    with _bounded(request["memory"], request["seconds"]):
+    with _bounded(request["memory"]):
         try:
             module, _, name = request["task"].partition(":")
             task = getattr(importlib.import_module(module), name)
             limits = ReadLimits(**request["limits"])
             answer = task(files, Path(request["place"]), limits, **options)
         except (InputError, MemoryError) as error:
-            usable = not _for_lack_of_memory(error)
-            sentence = str(error) if usable else _too_much(_title(files), request["memory"])
-            answer = {"sentence": sentence, "report": getattr(error, "report", None)}
-    return answer, usable and _status("VmHWM") < _LARGEST
+            answer = {"sentence": str(error), "report": getattr(error, "report", None)}
+            cause, seen = error, set[int]()
+            while cause is not None and id(cause) not in seen:  # it may have been raised again
+                answer = {"lacking": True} if isinstance(cause, MemoryError) else answer
+                seen.add(id(cause))
+                cause = cause.__cause__ or cause.__context__
+    return answer, "lacking" not in answer and _status("VmHWM") < _LARGEST
 
 
 @contextmanager
-def _bounded(memory: int, seconds: float) -> Iterator[None]:
-    """Bound memory and seconds of computing, counted from what is in use, where the system can."""
+def _bounded(memory: int) -> Iterator[None]:
+    """Bound memory, counted from what is in use, where the system can."""
     in_use = _status("VmData")
-    _limit("RLIMIT_DATA", in_use + memory if in_use else None)
-    _limit("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 1)
-    try:
-        yield
-    finally:
-        _limit("RLIMIT_DATA", None)
-        _limit("RLIMIT_CPU", None)
-
-
-def _limit(name: str, most: int | None) -> None:
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
-        kind = getattr(resource, name)
-        hard = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (hard if most is None else most, hard))
-
-
-def _for_lack_of_memory(error: BaseException | None) -> bool:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:  # a cause may have been raised again
-        if isinstance(error, MemoryError):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (in_use + memory if in_use else hard, hard))
+    try:
+        yield
+    finally:
+        with suppress(ImportError, AttributeError, ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
 def _status(field: str) -> int:
@@ -276,7 +250,8 @@ def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) ->
         )
         raise InputError(msg)
     place = [(name, str(Path(str(path)).absolute()))]
-    return work_apart(_SAMPLE, _opened, place, limits=limits, in_place=True, kind=kind, **options)
+    task = f"{_HERE}:sample_into"
+    return work_apart(task, _opened, place, limits=limits, in_place=True, kind=kind, **options)
 
 
 @naming_extra()
@@ -354,11 +329,69 @@ def _rows_of_parquet(path: Path, target: Path, most: int) -> tuple[int, np.ndarr
     return n, rows
 
 
-def _load_libraries() -> None:
-    """Import what is slow to import while nobody waits for it."""
-    for name in _LIBRARIES:
-        importlib.import_module(name)
+# Sets of features
+
+Sets = dict[str, list[str]]  # names of features by the name of their set
 
 
-if __name__ == "__main__":
-    serve(_outcome, _load_libraries, niceness=5)  # pages go first
+def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
+    """Read sets as `read_sets`, in the other process.
+
+    `scratch` is a folder for a copy of the file; `space` has the grid and affine of a recording.
+    """
+    limits = ReadLimits(scratch=scratch)
+    options = {key: space[key] for key in ("grid", "affine") if key in space}
+    task = f"{_HERE}:sets_into"
+    return work_apart(
+        task, lambda _, facts: facts["sets"], [(name, file)], limits=limits, **options
+    )
+
+
+def sets_into(files: Files, _place: Path, limits: ReadLimits, **space: Any) -> dict[str, Any]:
+    """Read the sets of a file, as `read_into` a data set."""
+    return {"sets": read_sets(*files[0], limits, **space)}
+
+
+def read_sets(
+    name: str,
+    file: File,
+    limits: ReadLimits = LIMITS,
+    *,
+    grid: tuple[int, ...] = (),
+    affine: Any = (),
+) -> Sets:
+    """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas.
+
+    The first line of a CSV file is its heading; each other line has a feature and its set. Features
+    of an atlas are called "voxel-x-y-z". An atlas must have the `grid` and the `affine` (4, 4) of a
+    recording, unless they are empty. Raises InputError for another grid, affine or form of file.
+    """
+    sets: Sets = {}
+    kind = name.lower().removesuffix(".gz")
+    if kind.endswith(".nii"):
+        regions = regions_of(name, file, limits, grid=tuple(grid), affine=affine)
+        for place in np.argwhere(regions > 0).tolist():
+            region = f"region {regions[tuple(place)]}"
+            sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))
+        return sets
+    text = file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
+    if kind.endswith(".gmt"):
+        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+        return {first: [feature for feature in rest[1:] if feature] for first, *rest in lines}
+    try:
+        table = [line for line in csv.reader(io.StringIO(text)) if line]
+    except csv.Error:  # such as a field of more than 131,072 letters
+        table = [[]]
+    if not all(len(line) == 2 for line in table):
+        msg = (
+            f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
+            "CSV."
+        )
+        raise InputError(msg)
+    for feature, of in table[1:]:
+        sets.setdefault(of, []).append(feature)
+    return sets
+
+
+if __name__ == "__main__":  # pages go first, and nobody waits for what is slow to import
+    serve(_outcome, lambda: [importlib.import_module(name) for name in _LIBRARIES], niceness=5)

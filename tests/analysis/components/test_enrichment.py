@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, ttest_ind
 
 from appca import AdaptivePPCA, enrichment
-from appca.data.readers.feature_sets import read_sets, read_sets_apart
+from appca.data.readers.process import read_sets, read_sets_apart
 from appca.words import InputError
 
 D = 120

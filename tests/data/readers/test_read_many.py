@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.data.files import ENDINGS, ReadLimits, checksum, plain_file
-from appca.data.readers import SUFFIXES, kind_of, read, read_many
+from appca.data.files import ReadLimits, checksum, plain_file
+from appca.data.readers import read, read_many
 from appca.words import InputError
 
 
@@ -57,13 +57,6 @@ def test_a_disk_without_room_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="could not be copied for reading"):
         plain_file("x", io.BytesIO(b"1"), ReadLimits(scratch=tmp_path / "file"))
-
-
-def test_every_suffix_has_a_reader_and_several_of_a_kind_are_known():
-    assert set(ENDINGS) < set(SUFFIXES)
-    assert {kind_of(f"name{suffix.upper()}") for suffix in ENDINGS} == {"images"}
-    assert kind_of("name.doc") is None
-    assert kind_of("name", io.BytesIO(b"PAR1")) == "parquet"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

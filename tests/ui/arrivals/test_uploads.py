@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.data.file_makers import encoded, idx, noise
+from tests.data.file_makers import idx, noise
 from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
 
 
@@ -167,16 +167,6 @@ def test_digits_and_their_labels_come_as_two_files(start):
     assert "4 × 4 pixels" in html(go(app, "data/this"))
 
 
-def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
-    files = [(f"s{i % 2}_v{i}.png", encoded(noise(i, 4, 4))) for i in range(8)]
-    app = go(give(start("data/open"), *files), "data/this")
-    field(app, "Pattern of the names").set_value("{side}_v{n}").run()
-    app.button(key="upload_use").click().run()
-    assert "side" in html(go(healthy(app), "data/this"))
-    field(app, "Pattern of the names").set_value("{side}-{n}").run()
-    assert "does not fit the file name" in sentences(app)[0]
-
-
 def test_columns_of_numbers_and_words_are_left_out_and_said(start):
     rows = "\n".join(f"{i % 4},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
     app = give(start("data/open"), ("t.csv", f"a,b,c\n{rows}\n".encode()))
@@ -203,27 +193,6 @@ def test_many_columns_are_searched_and_given_a_role_at_once(start):
     choose(app, "role_of_all", "Use 11 columns as", "Ignored")
     app.button(key="upload_use").click().run()
     assert "5 rows × 689" in html(healthy(app))
-
-
-BAD = [
-    [("a.csv", b"1,2\n3,4\n"), ("b.csv", b"1,2\n3,4\n")],
-    [("a.doc", b"words")],
-    [("a.mat", b"words")],
-    [("a.parquet", b"words")],
-    [("a.npz", b"words")],
-    [("a.idx", b"words")],
-    [("a.png", b"words"), ("b.png", b"words")],
-]
-
-
-def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
-    app = start("data/open")
-    for files in BAD:
-        give(go(app, "data/open"), *files)
-        assert not app.exception
-        assert len(sentences(app)) == 1
-        assert sentences(app)[0].endswith(".")
-    healthy(give(go(app, "data/open"), ("t.csv", b"a,b\n1,2\n3,4\n5,4\n")))
 
 
 def test_annotated_data_let_choose_values_variables_and_labels(start):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from appca.analysis.components import popularity_by_class
-from appca.data.readers import feature_sets as feature_sets_file
+from appca.data.readers import process
 from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.run import RunConfig
@@ -129,7 +129,7 @@ def test_technical_columns_are_marked_and_drawn_before_features():
 
 
 def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
-    monkeypatch.setattr(feature_sets_file, "read_sets", None)  # another process reads the file
+    monkeypatch.setattr(process, "read_sets", None)  # another process reads the file
     breast = load("breast_cancer")
     data = services.datasets().put(breast)
     app = healthy(start("components/meaning", data=data))
