@@ -73,7 +73,7 @@ def test_the_likelihood_is_that_of_dense_normal_densities_and_never_falls(noise,
         share * multivariate_normal(mean, A.T @ A + np.diag(model.noise_variance_)).pdf(X)
         for share, mean, A in zip(model.weights_, model.means_, model.loadings_, strict=True)
     )
-    np.testing.assert_allclose(model.score_samples(X), np.log(dense), rtol=1e-8)
+    np.testing.assert_allclose(model.score_samples(X), np.log(dense), rtol=1e-6)
     assert (np.diff(model.log_likelihoods_) >= -1e-8).all()
 
 
