@@ -330,8 +330,8 @@ class KSubspaces(_Clusterwise):
             while step < self.max_iter and (before is None or (pieces != before).any()):
                 step += 1
                 for k in np.unique(pieces[w > 0]):
-                    means[k], _, own = weighted_axes(Y, w * (pieces == k), L)
-                    axes[k] = own.T
+                    means[k], _, V_k = weighted_axes(Y, w * (pieces == k), L)
+                    axes[k] = V_k.T
                 suits = _nearness(Y, means, axes)[0]
                 before, pieces = pieces, suits.argmax(axis=1)
             error = -float(w @ suits.max(axis=1) / w.sum())

@@ -1,8 +1,16 @@
-"""Shared parts of experiments: a fitted aPPCA, its subspaces as panels beside PCA, images."""
+"""Shared parts of experiments: pieces of work on processes, aPPCA and its subspaces, images.
 
-from collections.abc import Callable, Mapping
+A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Further
+processes are ``python -m appca.studies.fitting``; a parent that is told to stop kills them at once,
+in the middle of a fit if need be.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,15 +19,93 @@ from appca.analysis.subspaces import Subspace, principal_scores, ranked, title
 from appca.data.dataset import Dataset
 from appca.data.folders import folder_of_files
 from appca.data.sources import are_here, load
-from appca.studies.study import Claim, Options, Report, Row, checked
+from appca.processes import Child, Ended, Pool, Tell, environment, serve
+from appca.studies.claims import Claim, checked
+from appca.studies.study import Options, Report, Row
 from appca.words import InputError, percent
 
 if TYPE_CHECKING:
     from appca.models.loop import Callback, Progress
     from appca.plots.studies import Scatter
 
+Spec = dict[str, Any]  # a piece of work, as in JSON
+COMMAND = (sys.executable, "-m", "appca.studies.fitting")
+WAIT = 0.1  # seconds between two looks at whether to stop
 CLEARLY = 0.01  # accuracy
-PCA_AXES = ("principal component 1", "principal component 2")
+
+
+def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
+    """Do all pieces, in this process if `processes` is 1, and return their results in order.
+
+    `report` gets (stage, share of all); an exception from it ends everything. Raises InputError
+    when a piece refuses, or a process dies.
+    """
+    n = len(specs)
+    if min(processes, n) < 2:
+
+        def tick(done: int) -> Report:
+            return lambda stage, share: report(stage, (done + share) / n)
+
+        return [_function(piece)(spec, tick(done)) for done, spec in enumerate(specs)]
+    news, shares = ["starting"], [0.0] * n
+    pool = Pool(lambda: Child(COMMAND, environment(1)), min(processes, n))
+
+    def do(place: int) -> Any:
+        def hear(told: tuple[str, float]) -> None:
+            news[0], shares[place] = told
+
+        with pool.lent() as member:
+            try:
+                answer = member.ask({"piece": piece, "spec": specs[place]}, hear)
+            except Ended:
+                msg = "A process of the experiment ended before it was done; start it again."
+                raise InputError(msg) from None
+        if "refusal" in answer:
+            raise InputError(answer["refusal"])
+        shares[place] = 1.0
+        return answer["result"]
+
+    with ThreadPoolExecutor(min(processes, n)) as threads:
+        try:
+            pieces = [threads.submit(do, place) for place in range(n)]
+            pending = set(pieces)
+            while pending:
+                done, pending = wait(pending, WAIT, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()  # raises what a piece raised
+                report(news[0], sum(shares) / n)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            pool.end()
+    return [future.result() for future in pieces]
+
+
+def _function(piece: str) -> Callable[[Spec, Report], Any]:
+    module, _, name = piece.partition(":")
+    function: Callable[[Spec, Report], Any] = getattr(import_module(module), name)
+    return function
+
+
+def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
+    try:
+        return {"result": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
+    except ValueError as error:
+        return {"refusal": " ".join(str(error).split())}
+
+
+def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
+    """Report every iteration of a fit, between two shares; an exception ends the fit.
+
+    Iterations of trial fits count as none, or the bar would begin again with each.
+    """
+
+    def callback(progress: "Progress") -> None:
+        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
+        share *= not progress.stage.startswith("screening")
+        report(stage, start + (end - start) * share)
+
+    report(stage, start)
+    return callback
 
 
 class PanelFit(NamedTuple):
@@ -44,33 +130,11 @@ def fit(
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
 
-    model = AdaptivePPCA(
-        n_components=options["n_components"],
-        n_active=options["n_active"],
-        random_state=options["seed"],
-        callback=reporting("fitting aPPCA", report, start, end),
-    ).fit(Y)
+    callback = reporting("fitting aPPCA", report, start, end)
+    sizes = options["n_components"], options["n_active"]
+    model = AdaptivePPCA(*sizes, random_state=options["seed"], callback=callback).fit(Y)
     described = model.describe(Y)
     return PanelFit(described.scores, described.active, np.asarray(model.components_))
-
-
-def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every iteration of a fit, between two shares; an exception ends the fit."""
-
-    def callback(progress: "Progress") -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report(stage, start + (end - start) * share)
-
-    report(stage, start)
-    return callback
-
-
-def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Names of the classes, numbers as numbers, and each row's place among them."""
-    texts = np.asarray(column).astype(str)
-    names = sorted(set(texts.tolist()), key=lambda text: (len(text), text))
-    place = {name: code for code, name in enumerate(names)}
-    return names, np.array([place[text] for text in texts.tolist()])
 
 
 def subspace_panels(
@@ -87,20 +151,29 @@ def subspace_panels(
     from appca.plots.studies import Scatter
 
     panels = []
-    for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        first, last = subspace.components[0], subspace.components[-1]
-        scores, rows = arrays["scores"][subspace.rows], subspace.rows
-        name, drawn = named(title(subspace.components), len(rows)), codes[rows]
-        axes = f"component {first + 1}", f"component {last + 1}"
-        panel = Scatter(name, scores[:, first], scores[:, last], drawn, *axes)
+    for components, rows in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
+        ends = components[0], components[-1]
+        points = [arrays["scores"][rows, k] for k in ends]
+        axes = [f"component {k + 1}" for k in ends]
+        panel = Scatter(named(title(components), len(rows)), *points, codes[rows], *axes)
         panels.append(panel._replace(images=None if images is None else images[rows]))
     return panels
 
 
+def pca_panel(
+    name: str, pca: np.ndarray, codes: np.ndarray, images: np.ndarray | None = None
+) -> "Scatter":
+    """Draw all rows by two principal components `pca` (N, 2)."""
+    from appca.plots.studies import Scatter
+
+    axes = "principal component 1", "principal component 2"
+    return Scatter(f"PCA, all {name}", pca[:, 0], pca[:, 1], codes, *axes, images=images)
+
+
 def crowded_panels(
     Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
-) -> tuple[list[Row], dict[str, np.ndarray]]:
-    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; and the arrays.
+) -> tuple[list[Row], dict[str, np.ndarray], Claim]:
+    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; arrays; the claim.
 
     `how` are settings of `crowding`; the arrays are those that figures of the panels are made of.
     """
@@ -120,7 +193,8 @@ def crowded_panels(
         for panel in sorted(crowdings, key=lambda panel: panel.components)
     ]
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
-    return rows, arrays | {"pca": principal, "codes": codes, "names": np.array(names)}
+    arrays |= {"pca": principal, "codes": codes, "names": np.array(names)}
+    return rows, arrays, crowding_claim(rows)
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
@@ -160,6 +234,8 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    if source == "mnist":
-        return load(source, data_folder=folder, n=10_000)
-    return load(source, data_folder=folder)
+    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))
+
+
+if __name__ == "__main__":
+    serve(_answer)

@@ -14,15 +14,15 @@ from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.readers import read
 from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, share
-from appca.words import InputError, fixed, percent
+from appca.studies.claims import Claim, checked, share
+from appca.studies.fitting import Spec, work
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
+from appca.words import InputError, fixed, percent, unknown
 
 LEAST_FOLDS = 2
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
 LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
 RAW, PCA = "raw", "pca"
-NEVER = math.inf  # components
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
     RAW: "Raw values",
@@ -62,11 +62,8 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     elif path.is_file():
         dataset = read(path.name, path)
     else:
-        msg = (
-            f"“{source}” is neither a file nor a built-in data set; the built-in ones are "
-            f"{', '.join(SOURCES)}."
-        )
-        raise InputError(msg)
+        error = unknown("file or built-in data set", source, SOURCES)
+        raise error
     return classified(dataset, n_rows, column)
 
 
@@ -76,18 +73,15 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
         msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
         raise InputError(msg)
     if column and column not in dataset.labels:
-        msg = (
-            f"“{dataset.name}” has no column of labels called “{column}”; choose among "
-            f"{', '.join(dataset.labels)}."
-        )
-        raise InputError(msg)
+        error = unknown("column of labels", column, dataset.labels, f" in “{dataset.name}”")
+        raise error
     names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
-    has_class = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
-    X, codes = dataset.X[has_class][:n_rows], codes[has_class][:n_rows]
-    present, y = np.unique(codes, return_inverse=True)
+    rows = np.flatnonzero(np.array(names)[codes] != MISSING)[:n_rows]
+    present, y = np.unique(codes[rows], return_inverse=True)
     if len(present) < 2:
         msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
         raise InputError(msg)
+    X = dataset.X[rows]
     return Labelled(dataset.name, X, y, tuple(names[code] for code in present), suggest(dataset))
 
 
@@ -99,7 +93,7 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
-    if n_folds < LEAST_FOLDS or counts.min() < n_folds:
+    if not LEAST_FOLDS <= n_folds <= counts.min():
         msg = (
             f"folds must lie between {LEAST_FOLDS} and the {counts.min():,} rows of the rarest "
             f"class, “{data.names[int(counts.argmin())]}”; got {n_folds}."
@@ -108,21 +102,12 @@ def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
 
 
-class LabelledFold(NamedTuple):
-    """One division of the rows, preprocessed as its training rows ask for."""
-
-    X: np.ndarray  # (n, D) float32, to learn from
-    y: np.ndarray
-    X_test: np.ndarray  # (m, D)
-    y_test: np.ndarray
-
-
-def fold(data: Labelled, n_folds: int, seed: int, number: int) -> LabelledFold:
-    """Return one of the folds."""
+def fold(data: Labelled, n_folds: int, seed: int, number: int) -> tuple[np.ndarray, ...]:
+    """Return X (n, D) and y to learn from, and to test, preprocessed as the former ask for."""
     train, test = folds(data, n_folds, seed)[number]
     fitted = data.preprocessing.fit(data.X[train])
     X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
-    return LabelledFold(X, data.y[train], X_test, data.y[test])
+    return X, data.y[train], X_test, data.y[test]
 
 
 class Scores(NamedTuple):
@@ -205,13 +190,12 @@ def predict_each(
     return answer
 
 
-def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Classify by every method on every fold, and sum up."""
-    return classify(options["data"], options, report, processes)
+def run(options: Options, report: Report, processes: int = 1, source: str = "") -> Outcome:
+    """Classify by every method on every fold, and sum up.
 
-
-def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Classify the rows of a source as `labelled` opens it, whatever the options call it."""
+    `source` is what `labelled` opens instead of the data that the options name.
+    """
+    source = source or options["data"]
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
@@ -223,16 +207,13 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     if n_done < 2:
         msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
         raise InputError(msg)
-    seen: set[int] = set()
-    shared: list[Options] = []  # each K, largest first, and the sizes of PCA to compare, each once
-    for K in sorted(set(options["components"]), reverse=True):
-        sizes = [size for size in (K, K - 1) if size not in seen]
-        seen.update(sizes)
-        shared.append({"K": K, "pca": sizes, "raw": not shared})
+    wanted = sorted(set(options["components"]), reverse=True)  # the long ones first
+    # PCA of K and of K - 1, each size once
+    pca = {K: [K, K - 1] if K + 1 not in wanted else [K - 1] for K in wanted}
     specs = [
-        {"source": source, "options": options, "fold": number, **sizes}
+        {"source": source, "options": options, "fold": number, "K": K, "pca": pca[K]}
         for number in range(n_done)
-        for sizes in shared
+        for K in wanted
     ]
     parts = work("appca.studies.whitening:cell", specs, report, processes)
     rows = [row for part in parts for row in part]
@@ -246,7 +227,7 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 
-def cell(spec: Spec, tick: Tick) -> list[Row]:
+def cell(spec: Spec, tick: Report) -> list[Row]:
     """One fold and K: the accuracy of all methods.
 
     As in the paper L = K - 1, in three ways; then half of 2 K active, and its pattern of zeros.
@@ -256,46 +237,45 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.threads import single_threaded_blas
 
-    options, K = spec["options"], spec["K"]
+    options, K, seed = spec["options"], spec["K"], spec["options"]["seed"]
     stage = f"fold {spec['fold'] + 1}, K = {K}"
     tick(stage, 0.0)
     data = labelled(spec["source"], options["n_rows"], options["label"])
-    part = fold(data, options["folds"], options["seed"], spec["fold"])
+    X, y, X_test, y_test = fold(data, options["folds"], seed, spec["fold"])
     rows: list[Row] = []
 
     def note(method: str, K: int | None, L: int | None, inputs: int, answer: np.ndarray) -> None:
         row = {"method": method, "title": TITLES[method], "K": K, "L": L, "inputs": inputs}
-        right = float((answer == part.y_test).mean())
-        rows.append(row | {"fold": spec["fold"], "accuracy": right})
+        rows.append(row | {"fold": spec["fold"], "accuracy": float((answer == y_test).mean())})
 
     def score(
-        method: str, K: int | None, L: int | None, X: np.ndarray, X_test: np.ndarray
+        method: str, K: int | None, L: int | None, H: np.ndarray, H_test: np.ndarray
     ) -> np.ndarray:
         """Train on inputs (n, d), note the accuracy on (m, d), return the predictions."""
-        predicted = predict(X, part.y, X_test, options)
-        note(method, K, L, X.shape[1], predicted)
+        predicted = predict(H, y, H_test, options)
+        note(method, K, L, H.shape[1], predicted)
         return predicted
 
     def pca(size: int) -> tuple[np.ndarray, np.ndarray]:
-        model = PrincipalComponents(size, whiten=True, random_state=options["seed"])
-        return model.fit_transform(part.X), model.transform(part.X_test)
+        model = PrincipalComponents(size, whiten=True, random_state=seed)
+        return model.fit_transform(X), model.transform(X_test)
 
     def appca(K: int, L: int) -> list[Scores]:
-        model = AdaptivePPCA(K, L, whiten=True, random_state=options["seed"]).fit(part.X)
-        return [Scores(model.transform(X), model.allocate(X)) for X in (part.X, part.X_test)]
+        model = AdaptivePPCA(K, L, whiten=True, random_state=seed).fit(X)
+        return [Scores(model.transform(part), model.allocate(part)) for part in (X, X_test)]
 
     with single_threaded_blas():  # the same numbers whatever runs beside
-        if spec["raw"]:
-            score(RAW, None, None, part.X, part.X_test)
+        if max(options["components"]) == K:
+            score(RAW, None, None, X, X_test)
         for size in spec["pca"]:
             score(PCA, size, size, *pca(size))
             tick(stage, 0.2)
         train, test = appca(K, K - 1)
         joint = score("appca", K, K - 1, train.H, test.H)
         score("within", K, K - 1, *whitened_within(train, test))
-        note("each", K, K - 1, K - 1, predict_each(train, part.y, test, joint, options))
+        note("each", K, K - 1, K - 1, predict_each(train, y, test, joint, options))
         tick(stage, 0.6)
-        if min(len(part.X) - 1, part.X.shape[1]) >= 2 * K:
+        if min(len(X) - 1, X.shape[1]) >= 2 * K:
             train, test = appca(2 * K, K)
             score("half", 2 * K, K, train.H, test.H)
             patterns = [scores.Z.astype(np.float32) for scores in (train, test)]
@@ -347,35 +327,32 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
     The first claim compares the least K that comes within `NEAR` of the raw values.
     """
-
-    def of(method: str) -> list[Row]:
-        rows = (row for row in table if row["method"] == method)
-        return sorted(rows, key=lambda row: row["L"] or 0)
-
-    def mostly(tests: Sequence[bool]) -> Sequence[bool]:
-        return [True] if sum(tests) > len(tests) / 2 else tests
-
-    (raw,), appca, each, half = (of(method) for method in (RAW, "appca", "each", "half"))
-    sizes, near = [row["K"] for row in appca], []
-    for rows in (appca, [row for row in of(PCA) if row["K"] in sizes]):
-        reached = (row["K"] for row in rows if row["accuracy"] >= raw["accuracy"] - NEAR)
-        near.append(min(reached, default=NEVER))
-    ours, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
+    of: dict[str, list[Row]] = {method: [] for method in TITLES}
+    for row in sorted(table, key=lambda row: row["L"] or 0):
+        of[row["method"]].append(row)
+    appca, each, half, level = of["appca"], of["each"], of["half"], of[RAW][0]["accuracy"] - NEAR
+    sizes, near = {row["K"] for row in appca}, []
+    for rows in (appca, of[PCA]):
+        good = [row["K"] for row in rows if row["K"] in sizes and row["accuracy"] >= level]
+        near.append(min(good, default=math.inf))
+    ours, other = (f"above {max(sizes)}" if size == math.inf else f"= {size}" for size in near)
     better = [
-        single["gain_at_k"] - joint["gain_at_k"] > single["gain_at_k_error"]
-        for single, joint in zip(each, appca, strict=True)
+        several["gain_at_k"] - joint["gain_at_k"] > several["gain_at_k_error"]
+        for several, joint in zip(each, appca, strict=True)
     ]
-    as_good = sum(
-        pattern["accuracy"] >= single["accuracy"]
-        for pattern, single in zip(of("pattern"), half, strict=True)
-    )
+    pairs = zip(of["pattern"], half, strict=True)
+    as_good = sum(pattern["accuracy"] >= row["accuracy"] for pattern, row in pairs)
     equal = [row["gain_at_k"] > row["gain_at_k_error"] for row in appca]
     active = [row["gain_at_l"] > row["gain_at_l_error"] for row in half]
+
+    def mostly(tests: list[bool]) -> list[bool]:
+        return [True] if sum(tests) > len(tests) / 2 else tests
+
     return [
         checked(
             "aPPCA needs fewer components than PCA for the same accuracy",
             f"within {100 * NEAR:.0f} points of the raw values at K {ours}, PCA at K {other}",
-            [near[0] < near[1]] if min(near) < NEVER else [],
+            [near[0] < near[1]] if min(near) < math.inf else [],
         ),
         checked(
             "At equal K, aPPCA with L = K − 1 does better than PCA",
@@ -415,25 +392,21 @@ def figures(outcome: Outcome) -> Figures:
     return {"accuracy": accuracy_curves(outcome.tables["whitening"])}
 
 
-_SIZES: Options = {"data": "mnist", "components": [3, 5, 10, 20], "folds": 10, "label": ""}
-_SIZES |= {"hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
-
 STUDY = Study(
-    name="whitening",
-    title="Whitening before a classifier",
-    paper=(
-        "The paper trains a perceptron with one hidden layer on 9,000 MNIST digits and tests it on "
-        "1,000, ten times: on the pixels, on PCA's scores and on aPPCA's with L = K - 1. It states "
-        "that aPPCA needs fewer components than PCA for the same accuracy, and that one classifier "
-        "for each subspace does better still. Its figure gives no numbers."
-    ),
+    "whitening",
+    "Figure 11",
+    "Whitening before a classifier",
+    "The paper trains a perceptron with one hidden layer on 9,000 MNIST digits and tests it on "
+    "1,000, ten times: on the pixels, on PCA's scores and on aPPCA's with L = K - 1. It states "
+    "that aPPCA needs fewer components than PCA for the same accuracy, and that one classifier "
+    "for each subspace does better still. Its figure gives no numbers.",
     revision=1,
-    sizes={
-        "quick": {**_SIZES, "data": "digits", "folds": 5, "folds_done": 3, "epochs": 100},
-        "default": {**_SIZES, "folds_done": 4},
-        "full": {**_SIZES, "components": [2, 3, 5, 7, 10, 15, 20, 30, 50], "folds_done": 10},
-    },
-    takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
+    **sized(
+        (40.0, 400.0, 3600.0),
+        {"data": ("digits", "mnist", "mnist"), "label": "", "n_rows": 10_000, "seed": 0}
+        | {"components": ([3, 5, 10, 20], [3, 5, 10, 20], [2, 3, 5, 7, 10, 15, 20, 30, 50])}
+        | {"folds": (5, 10, 10), "folds_done": (3, 4, 10), "epochs": (100, 40, 40), "hidden": 64},
+    ),
     run=run,
     columns=(
         *("title", "K", "L", "accuracy", "accuracy_sd"),

@@ -7,8 +7,8 @@ import pytest
 from appca.analysis.rows import Mixture
 from appca.data.sources import DESIGNS
 from appca.studies import brain, coil20, digits, speed, synthetic, table1, whitening
+from appca.studies.claims import Claim, checked, headings, span, verdict
 from appca.studies.fitting import crowding_claim
-from appca.studies.study import Claim, checked, headings, span, verdict
 
 LETTERS = {"yes": "y", "partly": "p", "no": "n", "not tested": "t"}
 

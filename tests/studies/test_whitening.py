@@ -99,12 +99,12 @@ def test_no_row_is_tested_that_was_learnt_from_and_scales_come_from_training_row
     tested = np.concatenate([test for _, test in divisions])
     assert sorted(tested) == list(range(len(data.y)))
     assert all(not set(train) & set(test) for train, test in divisions)
-    own = fold(data, 4, 0, 1)
-    np.testing.assert_allclose(own.X.mean(axis=0), 0.0, atol=1e-5)
-    np.testing.assert_allclose(own.X.std(axis=0), 1.0, rtol=1e-4)
+    X, _, X_test, _ = fold(data, 4, 0, 1)
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(X.std(axis=0), 1.0, rtol=1e-4)
     train, test = divisions[1]
     expected = (data.X[test] - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
-    np.testing.assert_allclose(own.X_test, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(X_test, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_rows_without_a_class_are_left_out():
@@ -166,7 +166,7 @@ def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"data": "nowhere.csv"}, "is neither a file nor a built-in data set"),
+        ({"data": "nowhere.csv"}, "There is no file or built-in data set “nowhere.csv”"),
         ({"components": [1]}, "components must lie between 2 and 64"),
         ({"components": [65]}, "components must lie between 2 and 64"),
         ({"folds": 1}, "folds must lie between 2 and"),
