@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -64,7 +65,16 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
 
     V, T = recording.series.shape
     n_fitted, seed = int(TRAINED * V), options["seed"]
-    pairs = _pairs(options, min(T - 4, n_fitted - 1))
+    most, sizes = min(T - 4, n_fitted - 1), (options["components"], options["active"])
+    if len(sizes[0]) != len(sizes[1]):
+        msg = "components and active must be lists of equal length, a K and an L for each fit; got "
+        msg += f"{len(sizes[0])} and {len(sizes[1])}."
+        raise InputError(msg)
+    pairs = list(zip(*sizes, strict=True))
+    for K, L in pairs:
+        if not 1 <= L < K <= most:
+            msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
+            raise InputError(msg)
     recording = recording._replace(events=parsed(options["events"]) or recording.events)
     report("reference map", 0.01)
     stimulus = _stimulus(recording)
@@ -90,16 +100,11 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
         }
         rows += [{"data": data, **judged.row} for judged in compared.values()]
         shown = shown or compared
-    facts = {
-        "recording": recording.name,
-        "voxels": V,
-        "volumes": T,
-        "seconds_a_volume": recording.repetition,
-        "events": len(recording.events),
-        "active_voxels": int(stimulus.map.active.sum()) if stimulus else None,
-        "t_threshold": stimulus.map.threshold if stimulus else None,
-        "voxels_of_the_fit": n_fitted,
-    }
+    facts: Row = {"recording": recording.name, "voxels": V, "volumes": T}
+    facts |= {"seconds_a_volume": recording.repetition, "events": len(recording.events)}
+    facts |= {"active_voxels": int(stimulus.map.active.sum()) if stimulus else None}
+    facts |= {"t_threshold": stimulus.map.threshold if stimulus else None}
+    facts |= {"voxels_of_the_fit": n_fitted}
     best = max(rows[:3], key=lambda row: float(row["heldout"]))
     text = (
         f"{recording.name}, {V:,} voxels over {T} volumes without cubic drift; voxels that no "
@@ -108,22 +113,6 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     )
     tables = {"fmri": rows, "recording": [facts]}
     return Outcome(tables, _maps(recording, stimulus, shown), claims(rows, facts), text)
-
-
-def _pairs(options: Options, most: int) -> list[tuple[int, int]]:
-    """Pairs (K, L), K at most `most`."""
-    components, active = options["components"], options["active"]
-    if len(components) != len(active):
-        msg = (
-            f"components and active must be lists of equal length, a K and an L for each fit; got "
-            f"{len(components)} and {len(active)}."
-        )
-        raise InputError(msg)
-    for K, L in zip(components, active, strict=True):
-        if not 1 <= L < K <= most:
-            msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
-            raise InputError(msg)
-    return list(zip(components, active, strict=True))
 
 
 def _stimulus(recording: Recording) -> Stimulus | None:
@@ -167,17 +156,11 @@ def _judged(
     overlap = dict.fromkeys(brain.MapOverlap._fields)
     if stimulus is not None and with_map:
         overlap = brain.place(values, stimulus.map.active)._asdict()
-    row = {
-        "model": type(model).__name__.replace("Adaptive", "a"),
-        "K": len(courses),
-        "L": model.n_active_,
-        "rmse": float(errors.mean()),
-        "rmse_sd": float(errors.std()),
-        "heldout": float(described.log_likelihood[parts[1]].mean()),
-        **followed,
-        **overlap,
-        "seconds": round(seconds, 2),
-    }
+    name, sizes = type(model).__name__.replace("Adaptive", "a"), (len(courses), model.n_active_)
+    row: Row = {"model": name, "K": sizes[0], "L": sizes[1]}
+    row |= {"rmse": float(errors.mean()), "rmse_sd": float(errors.std())}
+    row |= {"heldout": float(described.log_likelihood[parts[1]].mean())}
+    row |= followed | overlap | {"seconds": round(seconds, 2)}
     course = (sign * courses[k]).astype(np.float32)
     return StimulusComponent(row, values, course, errors.astype(np.float32))
 
@@ -254,26 +237,21 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Draw the maps as slices, the time courses and the errors."""
-    from appca.plots.studies import brain_courses, brain_errors, brain_maps
-
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": brain_maps(maps, titles),
-        "courses": brain_courses(maps, titles),
-        "errors": brain_errors(maps, titles),
+        "maps": plots.brain_maps(maps, titles),
+        "courses": plots.brain_courses(maps, titles),
+        "errors": plots.brain_errors(maps, titles),
     }
 
 
 STUDY = Study(
     "fmri",
-    "Figures 12 and 13",
-    "Separation of a brain recording",
+    "Figures 12 and 13: Separation of a brain recording",
     "On 215,302 voxels and 989 volumes with continuous visual stimuli the paper compares aPPCA "
     "with K = 500, L = 200 to PPCA with 200 components: RMSE over voxels 14.1 (sd 3.0) "
     "against 16.5 (sd 4.8), and the component of the stimulus is better localised.",
-    revision=1,
     **sized(
         (5.0, 150.0, 500.0),
         {"recording": (MADE_UP, SHARED, SHARED), "events": "", "seed": 0}
@@ -282,5 +260,5 @@ STUDY = Study(
     private=("signal",),
     run=run,
     columns=("data", "model", "K", "L", "rmse", "rmse_sd", "heldout", "r", "p", "dice", "on"),
-    figures=figures,
+    draw=_figures,
 )

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -15,14 +16,7 @@ from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.studies.claims import Claim, checked, share
-from appca.studies.fitting import (
-    PanelFit,
-    crowded_panels,
-    fit,
-    images_of,
-    pca_panel,
-    subspace_panels,
-)
+from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, panels
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import fixed
 
@@ -95,30 +89,26 @@ def object_names(outcome: Outcome) -> list[str]:
     return [f"object {name}" for name in outcome.arrays["names"].tolist()]
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Each subspace, and PCA; with images where the person has them."""
-    from appca.plots.studies import scatters
-
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, codes, names = outcome.arrays, outcome.arrays["codes"], object_names(outcome)
     images = images_of("coil20", np.arange(len(codes)))
-    panels = subspace_panels(arrays, codes, lambda name, n: f"{name}, {n} images", images)
-    whole = pca_panel("images", arrays["pca"], codes, images)
+    named = "{}, {} images".format
+    *subspaces, pca = panels(plots, arrays, codes, named, "images", images)
     return {
-        "subspaces": scatters(panels, names, columns=2, size=4),
-        "pca": scatters([whole], names, columns=1),
+        "subspaces": plots.scatters(subspaces, names, columns=2, size=4),
+        "pca": plots.scatters([pca], names, columns=1),
     }
 
 
 STUDY = Study(
     "coil20",
-    "Figure 8",
-    "COIL-20 in two dimensions",
+    "Figure 8: COIL-20 in two dimensions",
     "The paper shows COIL-20 by PCA and, K = 4 and L = 2, in the subspaces of aPPCA, and says "
     "that these reduce the crowding of PCA and that objects low on component 2 are narrow.",
     revision=2,
     **sized((3.0,) * 3, {"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}),
     run=run,
-    figures=figures,
+    draw=_figures,
 )
 
 
@@ -128,21 +118,17 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report, 0.05, 0.2)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
     config = EmbeddingConfig(dataset.digest, Preprocessing(divide=255.0).to_dict(), **how)
-
-    def tick(stage: str, share: float) -> None:
-        report(f"UMAP: {stage}", 0.2 + 0.7 * share)
-
     with tempfile.TemporaryDirectory() as folder:
-        layout = embed(dataset, config, EmbeddingStore(Path(folder)), report=tick).coordinates
+        store = EmbeddingStore(Path(folder))
+        layout = embed(
+            dataset, config, store, report=lambda stage, share: report(stage, 0.2 + 0.7 * share)
+        ).coordinates
     principal = principal_scores(Y, 3)[0]
-    neighbours = {
-        "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
-        "umap": nearest_in(layout, codes, names),
-        "pca": nearest_in(principal, codes, names),
-        "pixels": nearest_in(Y, codes, names),
-    }
+    appca = nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names)
+    pictures = {"umap": layout, "pca": principal, "pixels": Y}
+    neighbours = {key: nearest_in(picture, codes, names) for key, picture in pictures.items()}
     rows: list[Row] = [{"object": name} for name in names]
-    for key, nearest in neighbours.items():
+    for key, nearest in ({"appca": appca} | neighbours).items():
         for row, neighbour in zip(rows, nearest, strict=True):
             row |= {key: neighbour.other, f"{key}_share": neighbour.share}
     subspace, titles = supports(fitted.active)
@@ -161,7 +147,7 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
     """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
-        sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
+        sum(r[key] == r["pixels"] for r in rows) for key in ("appca", "umap", "pca")
     )
     return [
         checked(
@@ -179,39 +165,31 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
     ]
 
 
-def umap_figures(outcome: Outcome) -> Figures:
-    """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
-    from appca.plots.studies import SYMBOLS, Scatter, scatters
-
+def _umap_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, names = outcome.arrays, object_names(outcome)
     subspaces = enumerate(arrays["subspaces"].tolist())
-    markers = ", ".join(f"{SYMBOLS[n % len(SYMBOLS)]} {name}" for n, name in subspaces)
+    markers = ", ".join(f"{plots.SYMBOLS[n % len(plots.SYMBOLS)]} {name}" for n, name in subspaces)
     x, y = arrays["umap"].T
-    whole = Scatter("Coloured by object", x, y, arrays["codes"], "UMAP 1", "UMAP 2")
-    by_appca = whole._replace(
-        title=f"Coloured by the aPPCA projection: {markers}",
-        symbols=arrays["subspace"],
-        rgb=arrays["appca_rgb"],
-    )
+    whole = plots.Scatter("Coloured by object", x, y, arrays["codes"], "UMAP 1", "UMAP 2")
+    by_appca = whole._replace(symbols=arrays["subspace"], rgb=arrays["appca_rgb"])
+    by_appca = by_appca._replace(title=f"Coloured by the aPPCA projection: {markers}")
     by_pca = whole._replace(title="Coloured by three principal components", rgb=arrays["pca_rgb"])
     return {
-        "appca": scatters([by_appca], names, columns=1, size=7),
-        "others": scatters([whole, by_pca], names, columns=2),
+        "appca": plots.scatters([by_appca], names, columns=1, size=7),
+        "others": plots.scatters([whole, by_pca], names, columns=2),
     }
 
 
 UMAP = Study(
     "umap",
-    "Figure 9",
-    "UMAP coloured by the aPPCA projection",
+    "Figure 9: UMAP coloured by the aPPCA projection",
     "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
     "marker a subspace, and says that this shows likeness of different objects that UMAP "
     "leaves out.",
-    revision=1,
     **sized((30.0,) * 3, {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}),
     run=run_umap,
     columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
-    figures=umap_figures,
+    draw=_umap_figures,
 )
 
 
@@ -260,24 +238,20 @@ def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
     return made
 
 
-def similar_figures(outcome: Outcome) -> Figures:
-    """How many objects each group mixes; images of the most even ones where the person has them."""
-    from appca.plots.studies import mixed_bars, sheets
-
+def _similar_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     rows, named = outcome.tables["groups"], {}
     for number, place in enumerate(outcome.arrays["shown"]):
         row, images = rows[place], images_of("coil20", outcome.arrays[f"rows_{number:02d}"])
         if images is not None:
             where = f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images"
             named[f"{where}: {row['joined']}"] = images
-    pictures = {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
-    return pictures | {"mixtures": mixed_bars(rows)}
+    pictures = {"groups": plots.sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
+    return pictures | {"mixtures": plots.mixed_bars(rows)}
 
 
 SIMILAR = Study(
     "similar",
-    "Figure 10",
-    "Different objects that look alike",
+    "Figure 10: Different objects that look alike",
     "The paper groups the aPPCA projections of COIL-20 by k-means inside the subspaces and "
     "shows different objects that fall together, such as the lucky cat and a bottle, or the "
     "duck and a wooden part.",
@@ -285,5 +259,5 @@ SIMILAR = Study(
     **sized((4.0,) * 3, {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}),
     run=run_similar,
     columns=("subspace", "rows", "objects", "effective_objects", "spread", "joined"),
-    figures=similar_figures,
+    draw=_similar_figures,
 )

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import combinations_with_replacement
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,7 @@ from appca.data.dataset import categories
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.studies.claims import Claim, checked, share, span
-from appca.studies.fitting import (
-    PanelFit,
-    crowded_panels,
-    fit,
-    images_of,
-    pca_panel,
-    reporting,
-    subspace_panels,
-)
+from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, panels, reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, minus, naming_extra
 
@@ -182,33 +175,18 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
+    """Train, fit, and compare the crowding of every subspace with PCA's."""
     digits, fitted = fitted_digits(options, report)
     report("comparing neighbours", 0.95)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
     rows, arrays, claim = crowded_panels(digits.Y, fitted, digits.codes, digits.names, **how)
-    tables = {"panels": rows, "classes": class_shares(digits, fitted)}
-    return Outcome(tables | {"effects": effects(digits, fitted)}, arrays, [claim])
+    return Outcome({"panels": rows}, arrays, [claim])
 
 
-def class_shares(digits: Digits, fitted: PanelFit) -> list[Row]:
-    """Share of each digit among the rows of each subspace and among all, a line a digit."""
-    groups = {title(part.components): digits.codes[part.rows] for part in fitted.subspaces}
-    groups = {"all": digits.codes} | groups
-    return [
-        {"digit": name} | {group: float(np.mean(codes == n)) for group, codes in groups.items()}
-        for n, name in enumerate(digits.names)
-    ]
-
-
-def figures(outcome: Outcome) -> Figures:
-    """Three subspaces and PCA, coloured by digit."""
-    from appca.plots.studies import scatters
-
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, codes = outcome.arrays, outcome.arrays["codes"]
-    panels = subspace_panels(arrays, codes, lambda name, n: f"Subspace {name}, {n:,} digits")
-    panels.append(pca_panel("digits", arrays["pca"], codes))
-    return {"digits": scatters(panels, arrays["names"].tolist(), columns=2, size=3)}
+    drawn = panels(plots, arrays, codes, "Subspace {}, {:,} digits".format, "digits")
+    return {"digits": plots.scatters(drawn, arrays["names"].tolist(), columns=2, size=3)}
 
 
 SIZES = sized(
@@ -218,15 +196,13 @@ SIZES = sized(
 )
 STUDY = Study(
     "digits",
-    "Figure 6",
-    "Digits behind an autoencoder",
+    "Figure 6: Digits behind an autoencoder",
     "The paper reduces 10,000 MNIST digits to 10 dimensions by a variational autoencoder, and "
     "shows the three subspaces of aPPCA, K = 3 and L = 2, beside PCA: many of the digits are "
     "more separate there.",
-    revision=1,
     **SIZES,
     run=run,
-    figures=figures,
+    draw=_figures,
 )
 
 
@@ -315,8 +291,7 @@ def sharing_claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float
     return made
 
 
-def sharing_figures(outcome: Outcome) -> Figures:
-    """Circles between the digits, and how popular each factor is."""
+def _sharing_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     from appca.plots.components import circles, popularity_bars
 
     arrays = outcome.arrays
@@ -330,19 +305,17 @@ def sharing_figures(outcome: Outcome) -> Figures:
 
 SHARING = Study(
     "sharing",
-    "Figure 5",
-    "Factors that digits share",
+    "Figure 5: Factors that digits share",
     "The paper fits aFA to 500 each of the digits 1, 3, 5, 7 and 9, and reads from a grid that "
     "a digit shares most factors with its own kind, and that 1 and 7, and 5 and 9, share much. "
     "K is 100; it does not say L.",
-    revision=1,
     **sized(
         (10.0, 20.0, 20.0),
         {"dimensions": 350, "n_components": 100, "n_active": 50, "seed": 0}
         | {"per_class": (100, 500, 500)},
     ),
     run=run_sharing,
-    figures=sharing_figures,
+    draw=_sharing_figures,
 )
 
 
@@ -385,10 +358,7 @@ def stroke_claims(rows: list[Row]) -> list[Claim]:
     return made
 
 
-def stroke_figures(outcome: Outcome) -> Figures:
-    """Members of each subspace drawn at random, if the person has them; the measures' spread."""
-    from appca.plots.studies import boxes, sheets
-
+def _stroke_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, drawn = outcome.arrays, {}
     subspaces = list(enumerate(arrays["subspaces"].tolist()))
     names = dict.fromkeys(str(row["measure"]) for row in outcome.tables["strokes"])
@@ -399,18 +369,17 @@ def stroke_figures(outcome: Outcome) -> Figures:
         measure: {subspace: arrays[f"values_{n}_{place}"] for n, subspace in subspaces}
         for place, measure in enumerate(names)
     }
-    pictures = {"members": sheets(drawn, COLUMNS, 1.5)} if drawn else {}
-    return pictures | {"spread": boxes(spread)}
+    pictures = {"members": plots.sheets(drawn, COLUMNS, 1.5)} if drawn else {}
+    return pictures | {"spread": plots.boxes(spread)}
 
 
 STROKES = Study(
     "strokes",
-    "Figure 7",
-    "Thickness and slant of the digits in each subspace",
+    "Figure 7: Thickness and slant of the digits in each subspace",
     "The paper shows digits drawn at random from each subspace, and says that most in one are "
     "thicker and most in another slanted. It gives no numbers.",
     revision=2,
     **SIZES,
     run=run_strokes,
-    figures=stroke_figures,
+    draw=_stroke_figures,
 )

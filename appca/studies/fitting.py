@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import lru_cache
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ WAIT = 0.1  # seconds between two looks at whether to stop
 CLEARLY = 0.01  # accuracy
 
 
-def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
-    """Do all pieces, in this process if `processes` is 1, and return their results in order.
+def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Row]:
+    """Do all pieces, in this process if `processes` is 1, and return their rows in order.
 
     `report` gets (stage, share of all); an exception from it ends everything. Raises InputError
     when a piece refuses, or a process dies.
@@ -46,7 +47,8 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
         def tick(done: int) -> Report:
             return lambda stage, share: report(stage, (done + share) / n)
 
-        return [_function(piece)(spec, tick(done)) for done, spec in enumerate(specs)]
+        function = _function(piece)
+        return [row for n_done, spec in enumerate(specs) for row in function(spec, tick(n_done))]
     news, shares = ["starting"], [0.0] * n
     pool = Pool(lambda: Child(COMMAND, environment(1)), min(processes, n))
 
@@ -63,7 +65,7 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
         if "refusal" in answer:
             raise InputError(answer["refusal"])
         shares[place] = 1.0
-        return answer["result"]
+        return answer["rows"]
 
     with ThreadPoolExecutor(min(processes, n)) as threads:
         try:
@@ -77,31 +79,28 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             pool.end()
-    return [future.result() for future in pieces]
+    return [row for future in pieces for row in future.result()]
 
 
-def _function(piece: str) -> Callable[[Spec, Report], Any]:
+def _function(piece: str) -> Callable[[Spec, Report], list[Row]]:
     module, _, name = piece.partition(":")
-    function: Callable[[Spec, Report], Any] = getattr(import_module(module), name)
+    function: Callable[[Spec, Report], list[Row]] = getattr(import_module(module), name)
     return function
 
 
 def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
     try:
-        return {"result": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
+        return {"rows": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
     except ValueError as error:
         return {"refusal": " ".join(str(error).split())}
 
 
 def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every iteration of a fit, between two shares; an exception ends the fit.
-
-    Iterations of trial fits count as none, or the bar would begin again with each.
-    """
+    """Report every iteration of a fit, between two shares; an exception ends the fit."""
 
     def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        share *= not progress.stage.startswith("screening")
+        share *= not progress.stage.startswith("screening")  # or the bar begins again with each
         report(stage, start + (end - start) * share)
 
     report(stage, start)
@@ -137,37 +136,30 @@ def fit(
     return PanelFit(described.scores, described.active, np.asarray(model.components_))
 
 
-def subspace_panels(
+def panels(
+    plots: ModuleType,
     arrays: Mapping[str, np.ndarray],
     codes: np.ndarray,
     named: Callable[[str, int], str],
+    whole: str,
     images: np.ndarray | None = None,
 ) -> "list[Scatter]":
-    """Draw each subspace by its first and last component, with images (N, h, w) if there are any.
+    """Draw each subspace by its first and last component, and all rows, called `whole`, by PCA.
 
     `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
-    and active (N, K); `codes` (N,) are the classes.
+    and active (N, K) and pca (N, 2); `codes` (N,) are the classes, images (N, h, w) are drawn.
     """
-    from appca.plots.studies import Scatter
-
-    panels = []
-    for components, rows in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        ends = components[0], components[-1]
-        points = [arrays["scores"][rows, k] for k in ends]
-        axes = [f"component {k + 1}" for k in ends]
-        panel = Scatter(named(title(components), len(rows)), *points, codes[rows], *axes)
-        panels.append(panel._replace(images=None if images is None else images[rows]))
-    return panels
-
-
-def pca_panel(
-    name: str, pca: np.ndarray, codes: np.ndarray, images: np.ndarray | None = None
-) -> "Scatter":
-    """Draw all rows by two principal components `pca` (N, 2)."""
-    from appca.plots.studies import Scatter
-
-    axes = "principal component 1", "principal component 2"
-    return Scatter(f"PCA, all {name}", pca[:, 0], pca[:, 1], codes, *axes, images=images)
+    fitted, drawn = PanelFit(arrays["scores"], arrays["active"], np.empty(0)), []
+    contents = [
+        (named(title(used), len(rows)), rows, "component", fitted.scores, (used[0], used[-1]))
+        for used, rows in fitted.subspaces
+    ]
+    every = np.arange(len(codes)), "principal component", arrays["pca"], (0, 1)
+    for name, rows, axis, scores, ends in [*contents, (f"PCA, all {whole}", *every)]:
+        points, axes = [scores[rows, k] for k in ends], [f"{axis} {k + 1}" for k in ends]
+        pictures = None if images is None else images[rows]
+        drawn.append(plots.Scatter(name, *points, codes[rows], *axes, images=pictures))
+    return drawn
 
 
 def crowded_panels(
@@ -179,19 +171,13 @@ def crowded_panels(
     """
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
-    members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
-    rows: list[Row] = [
-        {
-            "subspace": title(panel.components),
-            "rows": panel.n_rows,
-            "classes": len(np.unique(codes[members[panel.components]])),
-            "panel_accuracy": panel.panel.value,
-            "panel_error": panel.panel.error,
-            "pca_same_rows": panel.same_rows.value,
-            "pca_all_rows": panel.all_rows.value,
-        }
-        for panel in sorted(crowdings, key=lambda panel: panel.components)
-    ]
+    members, rows = dict(fitted.subspaces), []
+    for panel in sorted(crowdings, key=lambda panel: panel.components):
+        row: Row = {"subspace": title(panel.components), "rows": panel.n_rows}
+        row |= {"classes": len(np.unique(codes[members[panel.components]]))}
+        row |= {"panel_accuracy": panel.panel.value, "panel_error": panel.panel.error}
+        row |= {"pca_same_rows": panel.same_rows.value, "pca_all_rows": panel.all_rows.value}
+        rows.append(row)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     arrays |= {"pca": principal, "codes": codes, "names": np.array(names)}
     return rows, arrays, crowding_claim(rows)

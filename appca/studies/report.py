@@ -32,9 +32,7 @@ holds.
 writes this page from the results that come with the package, and a test fails when the two differ:
 no number here is written by hand. `python -m appca paper NAME --ship` computes a result again, and
 without NAME all of them; the app's page Paper shows the figures. Sizes are “quick” for a first
-look, “default”, and “full” with more data sets and draws. Comparisons of time (`speed`) also depend
-on the machine and on what else it was doing. “Took” is the time of the stored result on two cores;
-`--quick` takes a fraction of it.
+look, “default”, and “full” with more data sets and draws. “Took” is the time on two cores.
 """
 
 
@@ -58,11 +56,9 @@ def paper(
 ) -> None:
     """Compute experiments one after the other, all of them if none is named.
 
-    `changes` are options that differ from those of the size. `store` keeps the results, for the app
-    to show; the folder `out` receives CSV, HTML and pictures. `say` gets the lines of the printed
-    answer, `report` (stage, share done).
-
-    Raises InputError for an unknown name or option, before anything is computed.
+    `changes` are options that differ from those of the size. `store` keeps the results; the folder
+    `out` receives CSV and HTML. `say` gets the printed answer, `report` (stage, share done). Raises
+    InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
     planned = [
@@ -100,10 +96,7 @@ def paper(
 
 
 def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
-    """Write tables as CSV and figures as standalone HTML; return the files.
-
-    Raises InputError when the folder cannot be made or written to.
-    """
+    """Write tables as CSV and figures as standalone HTML; InputError when the disk refuses."""
     contents = [(name, "csv", csv_text(rows)) for name, rows in outcome.tables.items()]
     for name, figure in study.figures(outcome).items():
         contents.append((name, "html", figure_page(figure, study.title)))
@@ -177,10 +170,7 @@ def page(results: Sequence[ReportEntry]) -> str:
 
 
 def write_document(file: Path, say: Callable[[str], None]) -> None:
-    """Write the shipped results as a page in Markdown, and say so.
-
-    Raises InputError when the disk refuses.
-    """
+    """Write the shipped results as a page in Markdown; InputError when the disk refuses."""
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)

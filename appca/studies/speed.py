@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import Spec, work
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
+from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
@@ -76,16 +77,12 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
             f"to search for; got {options['n_active']}."
         )
         raise InputError(msg)
-    specs = [
-        {"way": way, "data_set": number, "options": options}
-        for number in range(options["seeds"])
-        for way in WAYS
-    ]
-    rows = [row for part in work("appca.studies.speed:ladder", specs, report, 1) for row in part]
+    pairs = product(range(options["seeds"]), WAYS)
+    specs = [{"way": way, "data_set": number, "options": options} for number, way in pairs]
+    rows = work("appca.studies.speed:ladder", specs, report, 1)
     table = [
         _pair(rows, em, gibbs, measure)
-        for em in WAYS
-        for gibbs in WAYS
+        for em, gibbs in product(WAYS, WAYS)
         if WAYS[em].is_em and not WAYS[gibbs].is_em and WAYS[em].model == WAYS[gibbs].model
         for measure in MEASURES
     ]
@@ -117,8 +114,7 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndarray]:
     """Draw rows (N, D), and fresh rows of the same model, that use L of K directions.
 
-    Every subset is equally frequent in the mean. aPPCA's directions are orthonormal with scores of
-    variance 4; aFA's are Gaussian.
+    aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
     """
     rng = np.random.default_rng([number, options["seed"]])
     N, D = 2 * options["n_rows"], options["n_features"]
@@ -211,17 +207,9 @@ def times(
     return ours[places[0]]["seconds"], other[places[1]]["seconds"], places[1] >= 0
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Draw error and likelihood against time."""
-    from appca.plots.studies import speed_courses
-
-    return {"courses": speed_courses(outcome.tables["ladder"])}
-
-
 STUDY = Study(
     "speed",
-    "Section 4",
-    "EM against Gibbs sampling",
+    "Section 4: EM against Gibbs sampling",
     "The paper states that its EM algorithms for aPPCA and aFA converge orders of magnitude "
     "faster than Gibbs sampling, to a reasonable point estimate. It gives no times.",
     revision=2,
@@ -232,5 +220,5 @@ STUDY = Study(
         | {"passes": (64, 128, 512), "sweeps": (128, 256, 1024)},
     ),
     run=run,
-    figures=figures,
+    draw=lambda plots, outcome: {"courses": plots.speed_courses(outcome.tables["ladder"])},
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,21 +33,26 @@ class Study(NamedTuple):
     """An experiment of the paper."""
 
     name: str
-    place: str  # in the paper: "Figure 1"
-    title: str
+    heading: str  # place in the paper and title: "Figure 1: Three planes in space"
     paper: str  # its claims
-    revision: int  # counts the changes after which older results are outdated
     sizes: Mapping[str, Options]  # "quick", "default", "full" -> all options with their values
     takes: Mapping[str, float]  # seconds of each size, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
-    figures: Callable[[Outcome], Figures]
+    draw: Callable[[ModuleType, Outcome], Figures]  # `appca.plots.studies`, result
+    revision: int = 1  # counts the changes after which older results are outdated
     columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
     private: tuple[str, ...] = ()  # arrays that hold the data themselves, never shipped
 
     @property
-    def heading(self) -> str:
-        """The title behind the place in the paper."""
-        return f"{self.place}: {self.title}"
+    def title(self) -> str:
+        """The heading without the place in the paper."""
+        return self.heading.partition(": ")[2]
+
+    def figures(self, outcome: Outcome) -> Figures:
+        """Draw a result."""
+        from appca.plots import studies as plots
+
+        return self.draw(plots, outcome)
 
     def options(self, size: str = "default", **changes: object) -> Options:
         """Return the options of a size, some of them changed.

@@ -1,23 +1,22 @@
 """Synthetic data: figure 1, points near three planes; figure 3, designs of Z; the laboratory."""
 
+from types import ModuleType
+
 import numpy as np
 
 from appca.analysis.subspaces import principal_scores, title
 from appca.data.dataset import Dataset, categories
 from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthetic, load
 from appca.studies.claims import Claim, checked, share
-from appca.studies.fitting import PanelFit, fit, pca_panel, subspace_panels
+from appca.studies.fitting import PanelFit, fit, panels
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
-from appca.words import InputError, percent, unknown
+from appca.words import InputError, percent
 
 RECOVERED, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
 def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, and compare the subspaces with the planes the points were drawn from.
-
-    Subspaces are paired with planes by their common rows.
-    """
+    """Fit, and pair subspaces with the planes of the points by their common rows."""
     from scipy.linalg import subspace_angles
     from scipy.optimize import linear_sum_assignment
 
@@ -69,30 +68,25 @@ def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
     ]
 
 
-def plane_figures(outcome: Outcome) -> Figures:
-    """Points in space, and the four projections."""
-    from appca.plots.studies import scatters, space
-
+def _plane_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, codes = outcome.arrays, outcome.arrays["plane"]
     names = [f"plane {name}" for name in arrays["names"].tolist()]
-    panels = subspace_panels(arrays, codes, lambda name, _n: f"aPPCA, subspace {name}")
-    panels.append(pca_panel("points", arrays["pca"], codes))
+    drawn = panels(plots, arrays, codes, "aPPCA, subspace {}".format, "points")
     return {
-        "projections": scatters(panels, names, columns=2, size=4),
-        "space": space(arrays["X"], codes, names, arrays["components"]),
+        "projections": plots.scatters(drawn, names, columns=2, size=4),
+        "space": plots.space(arrays["X"], codes, names, arrays["components"]),
     }
 
 
 PLANES = Study(
     "planes",
-    "Figure 1",
-    "Three planes in space",
+    "Figure 1: Three planes in space",
     "The paper shows synthetic points near three planes, each spanned by two of three "
     "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one.",
     revision=2,
     **sized((1.5,) * 3, {"n_components": 3, "n_active": 2, "seed": 0}),
     run=run_planes,
-    figures=plane_figures,
+    draw=_plane_figures,
 )
 
 
@@ -103,7 +97,6 @@ def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome
     """Draw one matrix of each design."""
     arrays = {}
     for place, design in enumerate(DESIGNS):
-        report(f"drawing the design {design}", place / len(DESIGNS))
         rng = np.random.default_rng([options["seed"], place])
         sizes = options["n_rows"], options["n_components"], options["n_active"]
         arrays[design] = draw_indicators(rng, design, *sizes)
@@ -114,14 +107,9 @@ def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome
 def described(design: str, Z: np.ndarray) -> Row:
     """How full a matrix of indicators is, by row and by factor."""
     row, factor = Z.sum(axis=1), Z.mean(axis=0)
-    return {
-        "design": design,
-        "per_row": float(row.mean()),
-        "per_row_sd": float(row.std()),
-        "least_popular": float(factor.min()),
-        "most_popular": float(factor.max()),
-        "different_sets": len(np.unique(Z, axis=0)),
-    }
+    facts: Row = {"design": design, "per_row": float(row.mean()), "per_row_sd": float(row.std())}
+    facts |= {"least_popular": float(factor.min()), "most_popular": float(factor.max())}
+    return facts | {"different_sets": len(np.unique(Z, axis=0))}
 
 
 def design_claims(rows: list[Row]) -> list[Claim]:
@@ -142,22 +130,15 @@ def design_claims(rows: list[Row]) -> list[Claim]:
     return [checked(claim, measured, tests, number=(share(tests), "as they are called"))]
 
 
-def design_figures(outcome: Outcome) -> Figures:
-    """All matrices side by side."""
-    from appca.plots.studies import indicators
-
-    return {"designs": indicators({name.capitalize(): Z for name, Z in outcome.arrays.items()})}
-
-
 Z_PRIORS = Study(
     "z-priors",
-    "Figure 3",
-    "The five designs of Z",
+    "Figure 3: The five designs of Z",
     "A figure of the paper shows the five indicator matrices: black cells are ones.",
-    revision=1,
     **sized((0.1,) * 3, {"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}),
     run=run_designs,
-    figures=design_figures,
+    draw=lambda plots, outcome: {
+        "designs": plots.indicators({name.capitalize(): Z for name, Z in outcome.arrays.items()})
+    },
 )
 
 
@@ -174,23 +155,13 @@ LIMITS = {
 
 
 def drawn(design: str, choices: Options) -> Synthetic:
-    """Draw data of one of `appca.data.sources.DESIGNS`.
+    """Draw data of a design in `appca.data.sources.DESIGNS` with choices inside `LIMITS`.
 
-    The choices are n_rows, n_features, n_components, n_active, noise_sd and seed. Raises InputError
-    for an unknown design or choices outside of `LIMITS`, in one sentence.
+    Raises InputError for more than `MOST_VALUES` values, or when L exceeds K.
     """
-    if design not in DESIGNS:
-        error = unknown("design", design, DESIGNS)
-        raise error
-    for name, (least, most) in LIMITS.items():
-        if not least <= choices[name] <= most:
-            msg = f"{name} must lie between {least:,} and {most:,}; got {choices[name]}."
-            raise InputError(msg)
     if choices["n_rows"] * choices["n_features"] > MOST_VALUES:
-        msg = (
-            f"Rows times features must be at most {MOST_VALUES:,}; got {choices['n_rows']:,} x "
-            f"{choices['n_features']:,}, so ask for fewer."
-        )
+        shape = f"{choices['n_rows']:,} x {choices['n_features']:,}"
+        msg = f"Rows times features must be at most {MOST_VALUES:,}; got {shape}, so ask for fewer."
         raise InputError(msg)
     sizes = {name: value for name, value in choices.items() if name != "seed"}
     rng = np.random.default_rng([choices["seed"], DESIGNS.index(design)])
@@ -205,19 +176,12 @@ def dataset_of(design: str, choices: Options) -> Dataset:
     """
     truth = drawn(design, choices)
     sets = np.array([",".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in truth.Z])
-    labels = {"true set": sets} if len(np.unique(sets)) <= MOST_LABELLED else {}
+    Z = ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)]
     return Dataset(
         name=f"Synthetic, {design}, K = {choices['n_components']}, seed {choices['seed']}",
         X=truth.Y,
         ids=np.array([f"row-{n + 1}" for n in range(len(truth.Y))]),
-        labels=labels,
-        provenance={
-            "source": "synthetic",
-            "comparable": True,
-            "options": {"design": design, **choices},
-            "truth": {
-                "W": truth.W.tolist(),
-                "Z": ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)],
-            },
-        },
+        labels={"true set": sets} if len(np.unique(sets)) <= MOST_LABELLED else {},
+        provenance={"source": "synthetic", "comparable": True}
+        | {"options": {"design": design, **choices}, "truth": {"W": truth.W.tolist(), "Z": Z}},
     )

@@ -11,7 +11,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import zip_longest
+from itertools import product, zip_longest
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -204,9 +205,8 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
 
     Those are (K, D) and (N, K). Returns the mean and the least |cos| over the factors that at least
     `LEAST_SHARE` of the rows use, and the share of all indicators that are right. A true factor
-    that no row uses cannot be recovered and is left out of the matching; one that has no partner
-    counts with |cos| 0 and as unused by every row. Estimated factors without a partner count as
-    mistakes wherever a row uses them.
+    that no row uses is left out of the matching; one without a partner counts with |cos| 0 and as
+    unused. Estimated factors without a partner count as mistakes wherever a row uses them.
     """
     from appca.models.draws import match
 
@@ -241,24 +241,13 @@ MEASURES = {
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit everything, on `processes` processes, and sum up."""
-    designs, methods = list(options["designs"]), list(ROWS)
-    for design in designs:
+    for design in options["designs"]:
         if design not in DESIGNS:
             error = unknown("design", design, DESIGNS)
             raise error
-    specs = [
-        {"design": design, "K": K, "seed": seed, "options": options}
-        for K in sorted(options["components"], reverse=True)  # the long ones first
-        for seed in range(options["seeds"])
-        for design in designs
-    ]
-    parts = work("appca.studies.table1:cell", specs, report, processes)
-
-    def place(row: Row) -> tuple[int, ...]:
-        in_order = designs.index(row["design"]), row["K"], methods.index(row["method"])
-        return (*in_order, row["seed"])
-
-    rows = sorted((row for part in parts for row in part), key=place)
+    cells = product(options["designs"], sorted(options["components"]), range(options["seeds"]))
+    specs = [{"design": d, "K": K, "seed": seed, "options": options} for d, K, seed in cells]
+    rows = work("appca.studies.table1:cell", specs, report, processes)
     table = summary(rows)
     text = (
         f"Means over {counted(options['seeds'], 'data set')} of {options['n_rows']:,} rows and "
@@ -289,7 +278,7 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
     _warm()
     with single_threaded_blas():  # the same numbers whatever runs beside
         truth, fresh, Z_of_law, task = draw(spec)
-        rows = references(spec, truth, fresh, Z_of_law)
+        rows = []
         for key, model, seconds in fits(METHODS, task, stage, tick):
             H = model.transform(task.Y)
             if hasattr(model, "estimate_score_samples"):
@@ -302,19 +291,13 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
             row = _row(spec, key, L, truth.Y, H @ model.components_ + model.mean_, Z)
             row |= recovery(truth.W.T, truth.Z, model.components_, Z) | _heldout(heldout)
             rows.append(row | {"seconds": round(seconds, 3)})
-    return rows
-
-
-def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, Z_of_law: np.ndarray) -> list[Row]:
-    """Measure the attainable: the noise, and oracles that know the truth or most of it."""
-    best, on_fresh = (oracle(Y, truth, spec["design"], Z_of_law) for Y in (truth.Y, fresh))
-    rows = [_row(spec, "noise", None, truth.Y, (truth.X * truth.Z) @ truth.W.T)]
-    for key, Z in (("oracle_z", truth.Z), ("oracle_s", best.Z)):
-        R = posterior_mean(truth.Y, truth.W, Z, truth.noise_sd) @ truth.W.T
-        right = {"cosine": 1.0, "cosine_least": 1.0, "z_right": float((Z == truth.Z).mean())}
-        rows.append(_row(spec, key, None, truth.Y, R, Z) | right)
-    rows[-1] |= _heldout(on_fresh)
-    return rows
+        best, on_fresh = (oracle(Y, truth, spec["design"], Z_of_law) for Y in (truth.Y, fresh))
+        for key, Z in (("oracle_z", truth.Z), ("oracle_s", best.Z)):
+            R = posterior_mean(truth.Y, truth.W, Z, truth.noise_sd) @ truth.W.T
+            right = {"cosine": 1.0, "cosine_least": 1.0, "z_right": float((Z == truth.Z).mean())}
+            rows.append(_row(spec, key, None, truth.Y, R, Z) | right)
+        rows[-1] |= _heldout(on_fresh)
+        return [*rows, _row(spec, "noise", None, truth.Y, (truth.X * truth.Z) @ truth.W.T)]
 
 
 def _row(
@@ -343,18 +326,17 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         groups.setdefault((row["design"], row["K"], row["method"]), []).append(row)
     table = []
     for (design, K, key), group in groups.items():
-        values = {name: [r[name] for r in group if r[name] is not None] for name in group[0]}
-        mean = {
-            name: float(np.mean(values[name])) if values[name] else None
-            for name in ("L", *MEASURES, "heldout_error")
-        }
+        mean, spread = {}, {}
+        for name in ("L", *MEASURES, "heldout_error"):
+            values = [row[name] for row in group if row[name] is not None]
+            mean[name] = float(np.mean(values)) if values else None
+            spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else None
         method = ROWS[key]
         row = {"design": design, "K": K, "method": key, "title": method.title, "L": mean["L"]}
         row |= {"seeds": len(group), "paper_mae": printed(design, K).get(method.paper)}
         row["paper_mae_read_as"] = printed(design, K, corrected=True).get(method.paper)
         for name in MEASURES:
-            spread = float(np.std(values[name], ddof=1)) if len(values[name]) > 1 else None
-            row |= {name: mean[name], f"{name}_sd": spread}
+            row |= {name: mean[name], f"{name}_sd": spread[name]}
         row |= {"heldout_error": mean["heldout_error"], "heldout_how": group[0]["heldout_how"]}
         table.append(row | {"note": method.note})
     return table
@@ -372,6 +354,7 @@ SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row o
 BY_EM = ("afa", "afa_most", "afa_paper")
 NEAR = 1.2  # times the oracle's squared error still counts as reaching it
 ALIKE = 2.0  # times the printed error, or a part of it, is the same measure
+UNPRINTED = "the paper has no numbers for these K"
 MORE = 1.05  # times the factors of the data are more than there are
 
 Cells = dict[tuple[str, int], dict[str, Row]]  # by design and K, the rows by method
@@ -458,7 +441,7 @@ def _lowest(cells: Cells) -> Claim:
     claim = "aFA by EM has the lowest error of the five methods"
     numbers = {place: printed(*place, corrected=True) for place in cells if place in COLUMNS}
     if not numbers:
-        return checked(claim, "the paper has no numbers for these K", [])
+        return checked(claim, UNPRINTED, [])
     paper = sum(column["aFA EM"] == min(column.values()) for column in numbers.values())
     fitted = [[cells[place][key] for key in SAME_SIZE if key in cells[place]] for place in numbers]
     least = [min(rows, key=lambda row: float(row["mae"])) for rows in fitted]
@@ -490,32 +473,26 @@ def _squared(cells: Cells) -> Claim:
                 f"{name} {squared} of {len(pairs)} are within a factor of {ALIKE:g} of the "
                 f"squared errors here, {absolute} of the absolute ones"
             )
-    measured = "; ".join(parts) or "the paper has no numbers for these K"
-    return checked("Or they are mean squared errors", measured, tests)
+    return checked("Or they are mean squared errors", "; ".join(parts) or UNPRINTED, tests)
 
 
 def _counted(names: Iterable[str]) -> str:
     return "; ".join(f"{name} in {n}" for name, n in Counter(names).most_common())
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Error and recovery of all methods, side by side."""
-    from appca.plots.studies import dots
-
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     rows = [row for row in outcome.tables["table1"] if row["method"] != "oracle_z"]
     return {
-        "reconstruction": dots(rows, "mse", MEASURES["mse"], log=True),
-        "columns": dots(rows, "cosine", MEASURES["cosine"]),
+        "reconstruction": plots.dots(rows, "mse", MEASURES["mse"], log=True),
+        "columns": plots.dots(rows, "cosine", MEASURES["cosine"]),
     }
 
 
 STUDY = Study(
     "table1",
-    "Table 1",
-    "Factor analyses on five designs of Z",
+    "Table 1: Factor analyses on five designs of Z",
     "The paper compares FA, finite and infinite sparse FA, and adaptive FA by Gibbs and by EM "
     "by their mean absolute reconstruction error, and finds adaptive FA by EM best.",
-    revision=1,
     **sized(
         (60.0, 720.0, 7200.0),
         {"designs": list(DESIGNS), "components": [10, 20], "n_features": 50, "noise_sd": 0.1}
@@ -524,7 +501,7 @@ STUDY = Study(
     ),
     run=run,
     columns=("design", "K", "title", "L", "paper_mae", *MEASURES),
-    figures=figures,
+    draw=_figures,
 )
 
 
@@ -538,28 +515,30 @@ def run_popularity(options: Options, report: Report, processes: int = 1) -> Outc
     """Fit the models to one data set of each design, and count."""
     common = {"K": options["n_components"], "seed": options["seed"], "options": options}
     specs = [{"design": design, **common} for design in SPARSE_AND_DENSE]
-    curves = work("appca.studies.table1:curves_of", specs, report, processes)
-    rows, apart = [], []
-    for design, of_design in zip(SPARSE_AND_DENSE, curves, strict=True):
-        for name, curve in of_design.items():
-            title = "Truth" if name == TRUTH else METHODS[name].title
-            line: Row = {"design": design, "method": name, "title": title}
-            rows += [line | {"rank": n, "share": share} for n, share in enumerate(curve, start=1)]
-            if name != TRUTH:
-                apart.append(line | distance(of_design[TRUTH], curve))
+    rows, apart, truth = [], [], []
+    for line in work("appca.studies.table1:curves_of", specs, report, processes):
+        curve = line.pop("curve")
+        rows += [line | {"rank": n, "share": share} for n, share in enumerate(curve, start=1)]
+        if line["method"] == TRUTH:
+            truth = curve
+        else:
+            apart.append(line | distance(truth, curve))
     return Outcome({"distance": apart, "popularity": rows}, {}, popularity_claims(apart), NOTE)
 
 
-def curves_of(spec: Spec, tick: Report) -> dict[str, list[float]]:
+def curves_of(spec: Spec, tick: Report) -> list[Row]:
     """Sorted shares of the rows that use each factor: the true ones and those of each method."""
     from appca.models.threads import single_threaded_blas
 
     with single_threaded_blas():
         truth, _, _, task = draw(spec)
-        curves = {TRUTH: ordered(truth.Z)}
+        indicators = {TRUTH: ("Truth", truth.Z)}
         for key, model, _ in fits(LINES, task, spec["design"], tick):
-            curves[key] = ordered(model.allocate(task.Y))
-        return curves
+            indicators[key] = METHODS[key].title, model.allocate(task.Y)
+    return [
+        {"design": spec["design"], "method": key, "title": title, "curve": ordered(Z)}
+        for key, (title, Z) in indicators.items()
+    ]
 
 
 def ordered(Z: np.ndarray) -> list[float]:
@@ -590,20 +569,11 @@ def popularity_claims(apart: list[Row]) -> list[Claim]:
     return made
 
 
-def popularity_figures(outcome: Outcome) -> Figures:
-    """Draw the paper's figure: truth in red."""
-    from appca.plots.studies import popularity
-
-    return {"popularity": popularity(outcome.tables["popularity"])}
-
-
 POPULARITY = Study(
     "popularity",
-    "Figure 4",
-    "Popularity of the factors",
+    "Figure 4: Popularity of the factors",
     "The paper shows the share of the points that use each factor, sorted, for sparse and "
     "dense data: the truth in red, the estimates of isFA and aFA beside it.",
-    revision=1,
     **sized(
         (10.0, 30.0, 400.0),
         {"n_features": 50, "n_components": 20, "noise_sd": 0.1, "seed": 0}
@@ -611,5 +581,5 @@ POPULARITY = Study(
     ),
     run=run_popularity,
     columns=("design", "title", "factors", "true_factors", "distance"),
-    figures=popularity_figures,
+    draw=lambda plots, outcome: {"popularity": plots.popularity(outcome.tables["popularity"])},
 )

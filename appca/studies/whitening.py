@@ -16,10 +16,9 @@ from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.studies.claims import Claim, checked, share
 from appca.studies.fitting import Spec, work
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
+from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, percent, unknown
 
-LEAST_FOLDS = 2
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
 LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
 RAW, PCA = "raw", "pca"
@@ -86,18 +85,13 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
 
 
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the rows (train, test), each class evenly.
-
-    Raises InputError for fewer than two folds, or more than the rarest class has rows.
-    """
+    """Divide the rows (train, test), each class evenly; InputError if they are too few."""
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
-    if not LEAST_FOLDS <= n_folds <= counts.min():
-        msg = (
-            f"folds must lie between {LEAST_FOLDS} and the {counts.min():,} rows of the rarest "
-            f"class, “{data.names[int(counts.argmin())]}”; got {n_folds}."
-        )
+    if not 2 <= n_folds <= counts.min():
+        rarest = f"{counts.min():,} rows of the rarest class, “{data.names[counts.argmin()]}”"
+        msg = f"folds must lie between 2 and the {rarest}; got {n_folds}."
         raise InputError(msg)
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
 
@@ -120,20 +114,17 @@ class Scores(NamedTuple):
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
     """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
 
-    The coordinates are turned as little as possible (the symmetric root), so that a coordinate
-    means nearly the same in all subspaces. Mean and covariance of a subspace are drawn towards 0
-    and the identity by as many rows as twice its dimensions. Rows of `test` in a subspace that
-    `train` does not have stay as they are.
+    The symmetric root turns coordinates as little as possible. Mean and covariance of a subspace
+    are drawn towards 0 and the identity by as many rows as twice its dimensions. Rows of `test` in
+    a subspace that `train` does not have stay as they are.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
         scores = train.H[np.ix_(members, active)].astype(np.float64)
-        n, L = scores.shape
-        prior = 2.0 * L
+        (n, L), prior = scores.shape, 2.0 * len(active)
         mean = scores.sum(axis=0) / (n + prior)
-        centred = scores - mean
-        covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
-        values, vectors = np.linalg.eigh(covariance)
+        squares = (scores - mean).T @ (scores - mean)
+        values, vectors = np.linalg.eigh((squares + prior * np.eye(L)) / (n + prior))
         root = (vectors / np.sqrt(values)) @ vectors.T
         H[np.ix_(members, active)] = (scores - mean) @ root
         H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
@@ -153,21 +144,16 @@ def predict(
 ) -> np.ndarray:
     """Train a perceptron with one hidden layer on (n, d); predict the classes of `X_test` (m, d).
 
-    The options are hidden (units), epochs and seed. Where X is a part of `n_all` rows, it gets as
-    many steps as the whole would.
+    Where X is a part of `n_all` rows, it gets as many steps as the whole would.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
     n, whole = len(X), n_all or len(X)
     batch = min(n, max(LEAST_BATCH, BATCH * n // whole))
-    steps = options["epochs"] * -(-whole // BATCH)
-    network = MLPClassifier(
-        (options["hidden"],),
-        batch_size=batch,
-        max_iter=max(1, round(steps / -(-n // batch))),
-        random_state=options["seed"],
-    )
+    passes = max(1, round(options["epochs"] * -(-whole // BATCH) / -(-n // batch)))
+    how = {"batch_size": batch, "max_iter": passes, "random_state": options["seed"]}
+    network = MLPClassifier((options["hidden"],), **how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # all get the same number of steps
         return np.asarray(network.fit(X, y).predict(X_test))
@@ -176,11 +162,7 @@ def predict(
 def predict_each(
     train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
 ) -> np.ndarray:
-    """Classify by a separate perceptron in every subspace.
-
-    Small subspaces, and those of a single class that others may contradict, keep the prediction
-    `joint` (M,) of the classifier of all rows.
-    """
+    """Classify by a perceptron a subspace; small ones and those of one class keep `joint` (M,)."""
     answer = joint.copy()
     for members, others, active in subspaces(train, test):
         classes = y[members]
@@ -215,14 +197,13 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
         for number in range(n_done)
         for K in wanted
     ]
-    parts = work("appca.studies.whitening:cell", specs, report, processes)
-    rows = [row for part in parts for row in part]
+    rows = work("appca.studies.whitening:cell", specs, report, processes)
     rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
-    raw = table[0]  # the first method of `TITLES`
+    raw = [percent(table[0][name], 1) for name in ("accuracy", "accuracy_sd")]  # the first method
     text = (
-        f"Of {len(data.y):,} rows of {data.name}, {raw['folds']} of {options['folds']} folds; raw "
-        f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
+        f"Of {len(data.y):,} rows of {data.name}, {n_done} of {options['folds']} folds; raw values "
+        f"give {raw[0]} (sd {raw[1]})."
     )
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
@@ -288,19 +269,17 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
 def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
     """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
     groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
-    inputs = {}
+    first: dict[tuple[str, int | None, int | None], Row] = {}
     for record in rows:
         key = (record["method"], record["K"], record["L"])
         groups.setdefault(key, {})[record["fold"]] = record["accuracy"]
-        inputs[key] = record["inputs"]
+        first.setdefault(key, {name: record[name] for name in list(record)[:5]})
     table = []
-    for (method, K, L), accuracies in groups.items():
-        values = np.array(list(accuracies.values()))
-        row: Row = {"method": method, "title": TITLES[method], "K": K, "L": L}
-        row |= {"inputs": inputs[method, K, L], "folds": len(values)}
+    for key, accuracies in groups.items():
+        values, row = np.array(list(accuracies.values())), first[key] | {"folds": len(accuracies)}
         row |= {"accuracy": float(values.mean()), "accuracy_sd": float(values.std(ddof=1))}
-        for name, size in (("gain_at_k", K), ("gain_at_l", L)):
-            pca = None if method in {RAW, PCA} else groups.get((PCA, size, size))
+        for name, size in zip(("gain_at_k", "gain_at_l"), key[1:], strict=True):
+            pca = None if key[0] in {RAW, PCA} else groups.get((PCA, size, size))
             mean, error = (None, None) if pca is None else gain(accuracies, pca, n_folds)
             row |= {name: mean, f"{name}_error": error}
         table.append(row)
@@ -385,22 +364,13 @@ def _gains(rows: Sequence[Row], measure: str) -> str:
     return f"points above PCA: {listed}" if listed else "too few features to compare"
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Draw accuracy against K and against active coordinates."""
-    from appca.plots.studies import accuracy_curves
-
-    return {"accuracy": accuracy_curves(outcome.tables["whitening"])}
-
-
 STUDY = Study(
     "whitening",
-    "Figure 11",
-    "Whitening before a classifier",
+    "Figure 11: Whitening before a classifier",
     "The paper trains a perceptron with one hidden layer on 9,000 MNIST digits and tests it on "
     "1,000, ten times: on the pixels, on PCA's scores and on aPPCA's with L = K - 1. It states "
     "that aPPCA needs fewer components than PCA for the same accuracy, and that one classifier "
     "for each subspace does better still. Its figure gives no numbers.",
-    revision=1,
     **sized(
         (40.0, 400.0, 3600.0),
         {"data": ("digits", "mnist", "mnist"), "label": "", "n_rows": 10_000, "seed": 0}
@@ -412,5 +382,5 @@ STUDY = Study(
         *("title", "K", "L", "accuracy", "accuracy_sd"),
         *("gain_at_k", "gain_at_k_error", "gain_at_l", "gain_at_l_error"),
     ),
-    figures=figures,
+    draw=lambda plots, outcome: {"accuracy": plots.accuracy_curves(outcome.tables["whitening"])},
 )

@@ -12,7 +12,7 @@ from appca.data.sources import load
 from appca.studies import coil20, digits, synthetic
 from appca.studies.digits import Digits, Networks
 from appca.studies.fitting import PanelFit
-from appca.words import InputError, MissingExtraError
+from appca.words import MissingExtraError
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -66,19 +66,6 @@ def test_images_of_a_group_are_taken_from_its_objects_in_turn():
     assert coil20.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
 
 
-def test_nearest_other_class_of_a_plain_picture_is_by_distance():
-    E = np.array([[0.0, 0], [1, 0], [5, 0], [5.5, 0]])
-    nearest = coil20.nearest_in(E, np.array([0, 0, 1, 2]), ["a", "b", "c"])
-    assert [each.other for each in nearest] == ["b", "c", "b"]
-
-
-def test_without_the_images_a_sentence_names_the_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    monkeypatch.setattr("appca.data.downloads.URLS", ("http://127.0.0.1:9/coil-20-proc.zip",))
-    with pytest.raises(InputError, match=r"coil-20-proc\.zip"):
-        coil20.STUDY.run(coil20.STUDY.options(), silent)
-
-
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_coil20_is_less_crowded_in_subspaces_and_one_component_is_the_width():
@@ -110,7 +97,7 @@ def planted() -> tuple[Digits, PanelFit]:
     return drawn, PanelFit(scores, active, np.eye(3))
 
 
-def test_ink_slant_and_classes_are_measured_in_the_subspaces_they_were_put_in(planted):
+def test_ink_and_slant_are_measured_in_the_subspaces_they_were_put_in(planted):
     rows = {(row["measure"], row["subspace"]): row for row in digits.effects(*planted)}
     thick, thin = rows["ink, pixels", "{1,2}"], rows["ink, pixels", "{2,3}"]
     assert (thick["mean"], thin["mean"], thick["rows"]) == (60, 24, 40)
@@ -119,9 +106,6 @@ def test_ink_slant_and_classes_are_measured_in_the_subspaces_they_were_put_in(pl
     leaning = rows["slant, degrees", "{2,3}"]
     assert leaning["mean"] == pytest.approx(np.degrees(np.arctan(0.6)), abs=2)
     assert leaning["effect_within_classes"] > 5
-    halves = planted[0]._replace(codes=(np.arange(80) < 40) * 1)
-    shares = [[*row.values()] for row in digits.class_shares(halves, planted[1])]
-    assert shares == [["0", 0.5, 0, 1], ["1", 0.5, 1, 0]]
 
 
 def test_both_experiments_share_one_autoencoder_and_draw_their_results(planted, monkeypatch):
@@ -192,19 +176,13 @@ def small_digits() -> np.ndarray:
 
 @pytest.mark.thorough
 def test_training_lowers_the_bound_and_the_seed_decides_it(small_digits):
-    from jax.tree_util import tree_leaves
-
     noise = np.random.default_rng(0).standard_normal((900, 4))
-    before, after, again, other = (
-        digits.train(small_digits, 4, epochs, seed, silent)
-        for epochs, seed in ((1, 0), (25, 0), (25, 0), (25, 1))
-    )
-    first, last = (digits.negative_bound(np, n, small_digits, noise) for n in (before, after))
-    assert last < 0.9 * first
-    assert digits.encode(after, small_digits).shape == (900, 4)
-    for one, two in zip(tree_leaves(after), tree_leaves(again), strict=True):
-        assert one.tobytes() == two.tobytes()
-    assert not np.allclose(after.code[0], other.code[0])
+    how = ((1, 0), (25, 0), (25, 0), (25, 1))
+    trained = [digits.train(small_digits, 4, *each, silent) for each in how]
+    bounds = [digits.negative_bound(np, networks, small_digits, noise) for networks in trained]
+    assert bounds[1] == bounds[2] < 0.9 * bounds[0]
+    assert bounds[1] != bounds[3]
+    assert digits.encode(trained[1], small_digits).shape == (900, 4)
 
 
 def test_the_loss_is_the_evidence_lower_bound_and_jax_knows_its_slope(monkeypatch):
