@@ -289,12 +289,11 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """
     from appca.studies.catalogue import study_of
     from appca.studies.store import StudyStore
-    from appca.studies.whitening import classify
 
     wanted = study_of(spec["study"])
     options, run = wanted.options(**spec["options"]), wanted.run
     if wanted.name == "whitening" and options["data"] not in SOURCES:
-        run = partial(classify, str(DatasetStore(context.home).path(options["data"])))
+        run = partial(run, source=str(DatasetStore(context.home).path(options["data"])))
     began = time.perf_counter()
     outcome = run(options, Paced(context).at, PROCESSES)
     context.report("storing", 1.0)

@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from appca.analysis import brain
 from appca.analysis.brain import BrainMaps, ModelMap, StimulusMap
-from appca.data.brain import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
-from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, span
+from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, parsed
+from appca.studies.claims import Claim, checked, span
+from appca.studies.fitting import reporting
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed
 
 if TYPE_CHECKING:
     from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.loop import Progress
     from appca.models.ppca import PPCA
 
 ERRORS = (  # measure, claim, what the paper has
@@ -25,16 +27,16 @@ SIGNIFICANT = 0.05
 SHIFT = 6.0  # seconds by which the negative control moves all events
 TRAINED = 0.8  # share of the voxels that models are fitted to; the others judge them
 RECORDED, RANDOMISED = "recording", "phases randomised"
-_USUAL_PASSES = 60  # iterations after which a fit is shown as half done
 _BINS = 60
 
 
 class Stimulus(NamedTuple):
-    """Time courses that the components are compared with."""
+    """Time courses that the components are compared with, and the map of the linear model."""
 
     raw: np.ndarray  # (T,) events convolved with the response
     plain: np.ndarray  # (T,) the same without drift, of length 1
     shifted: np.ndarray  # (T,) the same, SHIFT seconds later
+    map: brain.Reference
 
 
 class StimulusComponent(NamedTuple):
@@ -58,109 +60,85 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     ``events`` of the options replace the recording's if there are any. Raises InputError
     when events lie outside the recording, or K and L do not suit it.
     """
-    n_voxels, n_volumes = recording.series.shape
-    n_fitted = int(TRAINED * n_voxels)
-    pairs = _pairs(options, min(n_volumes - 4, n_fitted - 1))
-    events = parsed(options["events"]) or recording.events
-    stimulus = _stimulus(recording, events)
-    report("reference map", 0.01)
-    reference = brain.reference(recording.series, stimulus.raw) if stimulus else None
-    rng = np.random.default_rng(options["seed"])
-    parts = [np.sort(part) for part in np.split(rng.permutation(n_voxels), [n_fitted])]
-    rows: list[Row] = []
-    shown: dict[str, StimulusComponent] = {}
-    n_jobs = len(pairs) + 1
-    for number, (K, L) in enumerate([*pairs, pairs[0]]):
-        data, series, map_ = RECORDED, recording.series, reference
-        if number == len(pairs):
-            data, series, map_ = RANDOMISED, brain.phase_randomised(rng, series), None
-        stage = f"{RANDOMISED}, " * (data == RANDOMISED) + f"K = {K}, L = {L}"
-        ends = 0.02 + 0.98 * number / n_jobs, 0.98 / n_jobs
-        models = _models(K, L, options["seed"], report, stage, ends)
-        compared = {
-            key: _judged(title, model, series, parts, stimulus, map_)
-            for key, (title, model) in models.items()
-        }
-        rows += [{"data": data, **judged.row} for judged in compared.values()]
-        shown = shown or compared
-    facts = {
-        "recording": recording.name,
-        "voxels": n_voxels,
-        "volumes": n_volumes,
-        "seconds_a_volume": recording.repetition,
-        "events": len(events),
-        "active_voxels": int(reference.active.sum()) if reference else None,
-        "t_threshold": reference.threshold if reference else None,
-        "voxels_of_the_fit": n_fitted,
-    }
-    tables = {"fmri": rows, "recording": [facts]}
-    arrays = _maps(recording, stimulus, reference, shown).to_arrays()
-    return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
+    from appca.models.adaptive_ppca import AdaptivePPCA
+    from appca.models.ppca import PPCA
 
-
-def _pairs(options: Options, most: int) -> list[tuple[int, int]]:
-    """Pairs (K, L), K at most `most`."""
-    components, active = options["components"], options["active"]
-    if len(components) != len(active):
-        msg = (
-            f"components and active must be lists of equal length, a K and an L for each fit; got "
-            f"{len(components)} and {len(active)}."
-        )
+    V, T = recording.series.shape
+    n_fitted, seed = int(TRAINED * V), options["seed"]
+    most, sizes = min(T - 4, n_fitted - 1), (options["components"], options["active"])
+    if len(sizes[0]) != len(sizes[1]):
+        msg = "components and active must be lists of equal length, a K and an L for each fit; got "
+        msg += f"{len(sizes[0])} and {len(sizes[1])}."
         raise InputError(msg)
-    for K, L in zip(components, active, strict=True):
+    pairs = list(zip(*sizes, strict=True))
+    for K, L in pairs:
         if not 1 <= L < K <= most:
             msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
             raise InputError(msg)
-    return list(zip(components, active, strict=True))
+    recording = recording._replace(events=parsed(options["events"]) or recording.events)
+    report("reference map", 0.01)
+    stimulus = _stimulus(recording)
+    rng = np.random.default_rng(seed)
+    parts = [np.sort(part) for part in np.split(rng.permutation(V), [n_fitted])]
+    rows: list[Row] = []
+    shown: dict[str, StimulusComponent] = {}
+    for number, (K, L) in enumerate([*pairs, pairs[0]]):
+        data, series, stage = RECORDED, recording.series, f"K = {K}, L = {L}"
+        if number == len(pairs):
+            data, series = RANDOMISED, brain.phase_randomised(rng, series)
+            stage = f"{RANDOMISED}, {stage}"
+        ends = (0.02 + 0.98 * place / (len(pairs) + 1) for place in (number, number + 1))
+        callback = reporting(stage, report, *ends)
+        models = {
+            "appca": AdaptivePPCA(K, L, random_state=seed, callback=callback),
+            "ppca_l": PPCA(L, random_state=seed),
+            "ppca_k": PPCA(K, random_state=seed),
+        }
+        compared = {
+            key: _judged(model, series, parts, stimulus, with_map=data == RECORDED)
+            for key, model in models.items()
+        }
+        rows += [{"data": data, **judged.row} for judged in compared.values()]
+        shown = shown or compared
+    facts: Row = {"recording": recording.name, "voxels": V, "volumes": T}
+    facts |= {"seconds_a_volume": recording.repetition, "events": len(recording.events)}
+    facts |= {"active_voxels": int(stimulus.map.active.sum()) if stimulus else None}
+    facts |= {"t_threshold": stimulus.map.threshold if stimulus else None}
+    facts |= {"voxels_of_the_fit": n_fitted}
+    best = max(rows[:3], key=lambda row: float(row["heldout"]))
+    text = (
+        f"{recording.name}, {V:,} voxels over {T} volumes without cubic drift; voxels that no "
+        f"model was fitted to are described best by {best['model']} with K = {best['K']}, "
+        f"L = {best['L']}."
+    )
+    tables = {"fmri": rows, "recording": [facts]}
+    return Outcome(tables, _maps(recording, stimulus, shown), claims(rows, facts), text)
 
 
-def _stimulus(recording: Recording, events: tuple[Event, ...]) -> Stimulus | None:
-    """Make the expected time course; None without events."""
-    if not events:
+def _stimulus(recording: Recording) -> Stimulus | None:
+    """Make the expected time courses and their map; None without events."""
+    if not recording.events:
         return None
     size = recording.series.shape[1], recording.repetition
-    check_events(events, *size)
-    raw = brain.raw_stimulus(events, *size)
+    check_events(recording.events, *size)
+    raw = brain.raw_stimulus(recording.events, *size)
     plain = brain.unit(raw)
     if not plain.any():
         msg = "The events give no course that varies over the recording; check their times."
         raise InputError(msg)
-    return Stimulus(raw, plain, brain.stimulus(events, *size, SHIFT))
-
-
-def _models(
-    K: int, L: int, seed: int, report: Report, stage: str, ends: tuple[float, float]
-) -> "dict[str, tuple[str, AdaptivePPCA | PPCA]]":
-    """Return adaptive PPCA (K, L), PPCA (L) and PPCA (K) by key, with their titles."""
-    from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.ppca import PPCA
-
-    def callback(progress: "Progress") -> None:
-        passes = progress.iteration
-        base, span = (0.25, 0.7) if progress.stage == "fit" else (0.0, 0.25)
-        done = base + span * passes / (passes + _USUAL_PASSES)
-        report(f"{stage}: {progress.stage}", ends[0] + ends[1] * done)
-
-    report(f"{stage}: fit", ends[0])
-    return {
-        "appca": ("aPPCA", AdaptivePPCA(K, L, random_state=seed, callback=callback)),
-        "ppca_l": ("PPCA", PPCA(L, random_state=seed)),
-        "ppca_k": ("PPCA", PPCA(K, random_state=seed)),
-    }
+    shifted = brain.stimulus(recording.events, *size, SHIFT)
+    return Stimulus(raw, plain, shifted, brain.reference(recording.series, raw))
 
 
 def _judged(
-    title: str,
     model: "AdaptivePPCA | PPCA",
     series: np.ndarray,
     parts: Sequence[np.ndarray],
     stimulus: Stimulus | None,
-    reference: brain.Reference | None,
+    *,
+    with_map: bool,
 ) -> StimulusComponent:
-    """Fit one model to the first of two parts and describe its component of the stimulus.
-
-    Without a stimulus the first component is described.
-    """
+    """Fit a model to the first of two parts and describe its component of the stimulus, or 1."""
     began = time.perf_counter()
     model.fit(series[parts[0]])
     seconds = time.perf_counter() - began
@@ -175,48 +153,35 @@ def _judged(
         followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
         followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
     values = (sign * described.scores[:, k]).astype(np.float32)
-    where = brain.place(values, reference.active)._asdict() if reference else {}
-    row = {
-        "model": title,
-        "K": len(courses),
-        "L": model.n_active_,
-        "rmse": float(errors.mean()),
-        "rmse_sd": float(errors.std()),
-        "heldout": float(described.log_likelihood[parts[1]].mean()),
-        **followed,
-        **{name: where.get(name) for name in brain.MapOverlap._fields},
-        "seconds": round(seconds, 2),
-    }
+    overlap = dict.fromkeys(brain.MapOverlap._fields)
+    if stimulus is not None and with_map:
+        overlap = brain.place(values, stimulus.map.active)._asdict()
+    name, sizes = type(model).__name__.replace("Adaptive", "a"), (len(courses), model.n_active_)
+    row: Row = {"model": name, "K": sizes[0], "L": sizes[1]}
+    row |= {"rmse": float(errors.mean()), "rmse_sd": float(errors.std())}
+    row |= {"heldout": float(described.log_likelihood[parts[1]].mean())}
+    row |= followed | overlap | {"seconds": round(seconds, 2)}
     course = (sign * courses[k]).astype(np.float32)
     return StimulusComponent(row, values, course, errors.astype(np.float32))
 
 
 def _maps(
-    recording: Recording,
-    stimulus: Stimulus | None,
-    reference: brain.Reference | None,
-    shown: dict[str, StimulusComponent],
-) -> BrainMaps:
+    recording: Recording, stimulus: Stimulus | None, shown: dict[str, StimulusComponent]
+) -> dict[str, np.ndarray]:
     """Gather the maps that the figures and the exports are made of."""
     most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
-    stimulus_map = None
-    if stimulus is not None and reference is not None:
-        stimulus_map = StimulusMap(
-            stimulus.plain.astype(np.float32), reference.t, reference.threshold
-        )
-    return BrainMaps(
-        recording.mask,
-        recording.affine,
-        recording.signal,
-        times=recording.repetition * np.arange(recording.series.shape[1]),
-        edges=edges,
-        models={
-            key: ModelMap(map_.values, map_.course, np.histogram(map_.errors, edges)[0])
-            for key, map_ in shown.items()
-        },
-        stimulus=stimulus_map,
-    )
+    times = recording.repetition * np.arange(recording.series.shape[1])
+    models = {
+        key: ModelMap(map_.values, map_.course, np.histogram(map_.errors, edges)[0])
+        for key, map_ in shown.items()
+    }
+    driven = None
+    if stimulus is not None:
+        t, threshold, _ = stimulus.map
+        driven = StimulusMap(stimulus.plain.astype(np.float32), t, threshold)
+    base = recording.mask, recording.affine, recording.signal
+    return BrainMaps(*base, times, edges, models, driven).to_arrays()
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
@@ -237,8 +202,10 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
         number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
         number = number if name == "rmse" else ("", "")
         made.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))
-    measured, tests, number = "no events", [], ("", "")
-    if (r := appca["r"]) is not None:
+    claim = "A component of aPPCA follows the stimulus more closely"
+    if (r := appca["r"]) is None:
+        made.append(checked(claim, "no events", []))
+    else:
         measured = (
             f"r = {r:.2f} (p = {appca['p']:.3f}, with events {SHIFT:.0f} s later "
             f"{fixed(appca['r_shifted'])}, phases random {control[0]['r']:.2f}) against "
@@ -246,29 +213,18 @@ def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
         )
         tests = [r > small["r"], appca["p"] < SIGNIFICANT, abs(appca["r_shifted"]) < r / 2]
         number = (f"{r:.2f}", f"r, PPCA {small['r']:.2f}")
-    claim = "A component of aPPCA follows the stimulus more closely"
-    made.append(checked(claim, measured, tests, number=number))
-    measured, tests, number = "no active voxels to compare with", [], ("", "")
-    if n := facts["active_voxels"]:
-        overlap, inside = ([row[name] for row in rows[:3]] for name in ("dice", "energy_inside"))
-        measured = (
-            f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squares inside "
-            f"{inside[0]:.2f} against {span(inside[1:])}; {n:,} active voxels"
-        )
-        tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
-        number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
+        made.append(checked(claim, measured, tests, number=number))
     claim = "The component of the stimulus is better localised"
-    return [*made, checked(claim, measured, tests, number=number)]
-
-
-def text_of(models: Sequence[Row], facts: Row) -> str:
-    """Name the recording, and the model that describes the held-out voxels best."""
-    best = max(models, key=lambda row: float(row["heldout"]))
-    return (
-        f"{facts['recording']}, {facts['voxels']:,} voxels over {facts['volumes']} volumes without "
-        f"cubic drift; voxels that no model was fitted to are described best by {best['model']} "
-        f"with K = {best['K']}, L = {best['L']}."
+    if not (n := facts["active_voxels"]):
+        return [*made, checked(claim, "no active voxels to compare with", [])]
+    overlap, inside = ([row[name] for row in rows[:3]] for name in ("dice", "energy_inside"))
+    measured = (
+        f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squares inside "
+        f"{inside[0]:.2f} against {span(inside[1:])}; {n:,} active voxels"
     )
+    tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
+    number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
+    return [*made, checked(claim, measured, tests, number=number)]
 
 
 def titles_of(outcome: Outcome) -> dict[str, str]:
@@ -281,36 +237,28 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Draw the maps as slices, the time courses and the errors."""
-    from appca.plots.studies import brain_courses, brain_errors, brain_maps
-
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": brain_maps(maps, titles),
-        "courses": brain_courses(maps, titles),
-        "errors": brain_errors(maps, titles),
+        "maps": plots.brain_maps(maps, titles),
+        "courses": plots.brain_courses(maps, titles),
+        "errors": plots.brain_errors(maps, titles),
     }
 
 
-_REAL = {"recording": SHARED, "events": "", "seed": 0}
 STUDY = Study(
-    name="fmri",
-    title="Separation of a brain recording",
-    paper=(
-        "On 215,302 voxels and 989 volumes with continuous visual stimuli the paper compares aPPCA "
-        "with K = 500, L = 200 to PPCA with 200 components: RMSE over voxels 14.1 (sd 3.0) "
-        "against 16.5 (sd 4.8), and the component of the stimulus is better localised."
+    "fmri",
+    "Figures 12 and 13: Separation of a brain recording",
+    "On 215,302 voxels and 989 volumes with continuous visual stimuli the paper compares aPPCA "
+    "with K = 500, L = 200 to PPCA with 200 components: RMSE over voxels 14.1 (sd 3.0) "
+    "against 16.5 (sd 4.8), and the component of the stimulus is better localised.",
+    **sized(
+        (5.0, 150.0, 500.0),
+        {"recording": (MADE_UP, SHARED, SHARED), "events": "", "seed": 0}
+        | {"components": ([8], [40, 60], [40, 60, 100]), "active": ([3], [15, 20], [15, 20, 30])},
     ),
-    revision=1,
-    sizes={
-        "quick": {**_REAL, "recording": MADE_UP, "components": [8], "active": [3]},
-        "default": {**_REAL, "components": [40, 60], "active": [15, 20]},
-        "full": {**_REAL, "components": [40, 60, 100], "active": [15, 20, 30]},
-    },
-    takes={"quick": 5.0, "default": 150.0, "full": 500.0},
     private=("signal",),
     run=run,
     columns=("data", "model", "K", "L", "rmse", "rmse_sd", "heldout", "r", "p", "dice", "on"),
-    figures=figures,
+    draw=_figures,
 )

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -11,31 +12,12 @@ from appca.analysis.map_quality import ClassNeighbour, nearest_classes
 from appca.analysis.rows import Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
 from appca.analysis.subspaces import principal_scores, rgb, supports, title
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
-from appca.data.dataset import Dataset
+from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
-from appca.studies.fitting import (
-    PCA_AXES,
-    PanelFit,
-    codes_of,
-    crowded_panels,
-    crowding_claim,
-    fit,
-    images_of,
-    subspace_panels,
-)
-from appca.studies.study import (
-    Claim,
-    Figures,
-    Options,
-    Outcome,
-    Report,
-    Row,
-    Study,
-    checked,
-    one_size,
-    share,
-)
+from appca.studies.claims import Claim, checked, share
+from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, panels
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import fixed
 
 STRONG = 0.3  # |r| from which a component counts as the width
@@ -52,8 +34,7 @@ def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
     """Images, rows between 0 and 1, names of the objects and each row's place among them."""
     report("opening COIL-20", 0.0)
     dataset = load("coil20")
-    names, codes = codes_of(dataset.labels["object"])
-    return dataset, dataset.X.astype(np.float64) / 255.0, names, codes
+    return dataset, dataset.X.astype(np.float64) / 255.0, *categories(dataset.labels["object"])
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -62,10 +43,9 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report, 0.2, 0.6)
     report("comparing neighbours", 0.7)
     how = {"n_neighbors": options["n_neighbors"], "most": 12}
-    rows, arrays = crowded_panels(Y, fitted, codes, names, **how)
+    rows, arrays, crowding_claim = crowded_panels(Y, fitted, codes, names, **how)
     wide = widths(fitted, width(dataset.images(np.arange(len(Y)))), codes)
-    claims = [crowding_claim(rows), width_claim(wide)]
-    return Outcome({"panels": rows, "width": wide}, arrays, claims)
+    return Outcome({"panels": rows, "width": wide}, arrays, [crowding_claim, width_claim(wide)])
 
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
@@ -75,26 +55,19 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
         varies = len(a) >= 3 and np.ptp(a) and np.ptp(b)
         return float(np.corrcoef(a, b)[0, 1]) if varies else None
 
-    rows_of_table: list[Row] = []
+    table: list[Row] = []
     for k, used in enumerate(fitted.active.T):
-        score, wide, objects = fitted.scores[used, k], values[used], codes[used]
+        score, wide = fitted.scores[used, k], values[used]
         # Views of one object are not independent; their means are nearly so.
-        inside = [objects == code for code in np.unique(objects)]
-        means = [np.array([value[of].mean() for of in inside]) for value in (score, wide)]
+        objects, of = np.unique(codes[used], return_inverse=True)
+        means = [np.bincount(of, value) / np.bincount(of) for value in (score, wide)]
         low = score <= np.median(score)
-        rows_of_table.append(
-            {
-                "component": k + 1,
-                "rows": len(score),
-                "correlation": correlation(score, wide),
-                "objects": len(inside),
-                "correlation_of_objects": correlation(*means),
-                "width_low_half": float(wide[low].mean()),
-                "width_high_half": float(wide[~low].mean()),
-                "sd": float(wide.std(ddof=1)),
-            }
-        )
-    return rows_of_table
+        row: Row = {"component": k + 1, "rows": len(score), "correlation": correlation(score, wide)}
+        row |= {"objects": len(objects), "correlation_of_objects": correlation(*means)}
+        row |= {"width_low_half": float(wide[low].mean())}
+        row |= {"width_high_half": float(wide[~low].mean()), "sd": float(wide.std(ddof=1))}
+        table.append(row)
+    return table
 
 
 def width_claim(wide: list[Row]) -> Claim:
@@ -116,32 +89,26 @@ def object_names(outcome: Outcome) -> list[str]:
     return [f"object {name}" for name in outcome.arrays["names"].tolist()]
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Each subspace, and PCA; with images where the person has them."""
-    from appca.plots.studies import Scatter, scatters
-
-    arrays, names = outcome.arrays, object_names(outcome)
-    pca, codes = arrays["pca"], arrays["codes"]
+def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
+    arrays, codes, names = outcome.arrays, outcome.arrays["codes"], object_names(outcome)
     images = images_of("coil20", np.arange(len(codes)))
-    whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *PCA_AXES, images=images)
-    panels = subspace_panels(arrays, codes, lambda name, n: f"{name}, {n} images", images)
+    named = "{}, {} images".format
+    *subspaces, pca = panels(plots, arrays, codes, named, "images", images)
     return {
-        "subspaces": scatters(panels, names, columns=2, size=4),
-        "pca": scatters([whole], names, columns=1),
+        "subspaces": plots.scatters(subspaces, names, columns=2, size=4),
+        "pca": plots.scatters([pca], names, columns=1),
     }
 
 
 STUDY = Study(
-    name="coil20",
-    title="COIL-20 in two dimensions",
-    paper=(
-        "The paper shows COIL-20 by PCA and, K = 4 and L = 2, in the subspaces of aPPCA, and says "
-        "that these reduce the crowding of PCA and that objects low on component 2 are narrow."
-    ),
+    "coil20",
+    "Figure 8: COIL-20 in two dimensions",
+    "The paper shows COIL-20 by PCA and, K = 4 and L = 2, in the subspaces of aPPCA, and says "
+    "that these reduce the crowding of PCA and that objects low on component 2 are narrow.",
     revision=2,
-    **one_size({"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}, 3.0),
+    **sized((3.0,) * 3, {"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}),
     run=run,
-    figures=figures,
+    draw=_figures,
 )
 
 
@@ -151,29 +118,23 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report, 0.05, 0.2)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
     config = EmbeddingConfig(dataset.digest, Preprocessing(divide=255.0).to_dict(), **how)
-
-    def tick(stage: str, share: float) -> None:
-        report(f"UMAP: {stage}", 0.2 + 0.7 * share)
-
     with tempfile.TemporaryDirectory() as folder:
-        layout = embed(dataset, config, EmbeddingStore(Path(folder)), report=tick).coordinates
+        store = EmbeddingStore(Path(folder))
+        layout = embed(
+            dataset, config, store, report=lambda stage, share: report(stage, 0.2 + 0.7 * share)
+        ).coordinates
     principal = principal_scores(Y, 3)[0]
-    neighbours = {
-        "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
-        **{
-            key: nearest_in(picture, codes, names)
-            for key, picture in (("umap", layout), ("pca", principal), ("pixels", Y))
-        },
-    }
+    appca = nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names)
+    pictures = {"umap": layout, "pca": principal, "pixels": Y}
+    neighbours = {key: nearest_in(picture, codes, names) for key, picture in pictures.items()}
     rows: list[Row] = [{"object": name} for name in names]
-    for key, nearest in neighbours.items():
+    for key, nearest in ({"appca": appca} | neighbours).items():
         for row, neighbour in zip(rows, nearest, strict=True):
             row |= {key: neighbour.other, f"{key}_share": neighbour.share}
-    arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
-    arrays["appca_rgb"] = rgb(fitted.scores, fitted.active)
-    arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
     subspace, titles = supports(fitted.active)
-    arrays |= {"subspace": subspace, "subspaces": np.array(titles)}
+    arrays = {"umap": layout, "codes": codes, "names": np.array(names), "subspace": subspace}
+    arrays |= {"subspaces": np.array(titles), "appca_rgb": rgb(fitted.scores, fitted.active)}
+    arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
     return Outcome({"neighbours": rows}, arrays, umap_claims(rows))
 
 
@@ -186,7 +147,7 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
     """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
-        sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
+        sum(r[key] == r["pixels"] for r in rows) for key in ("appca", "umap", "pca")
     )
     return [
         checked(
@@ -204,42 +165,31 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
     ]
 
 
-def umap_figures(outcome: Outcome) -> Figures:
-    """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
-    from appca.plots.studies import SYMBOLS, Scatter, scatters
-
+def _umap_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     arrays, names = outcome.arrays, object_names(outcome)
-    markers = ", ".join(
-        f"{SYMBOLS[place % len(SYMBOLS)]} {name}"
-        for place, name in enumerate(arrays["subspaces"].tolist())
-    )
-    x, y = arrays["umap"][:, 0], arrays["umap"][:, 1]
-    whole = Scatter("Coloured by object", x, y, arrays["codes"], "UMAP 1", "UMAP 2")
-    by_appca = whole._replace(
-        title=f"Coloured by the aPPCA projection: {markers}",
-        symbols=arrays["subspace"],
-        rgb=arrays["appca_rgb"],
-    )
+    subspaces = enumerate(arrays["subspaces"].tolist())
+    markers = ", ".join(f"{plots.SYMBOLS[n % len(plots.SYMBOLS)]} {name}" for n, name in subspaces)
+    x, y = arrays["umap"].T
+    whole = plots.Scatter("Coloured by object", x, y, arrays["codes"], "UMAP 1", "UMAP 2")
+    by_appca = whole._replace(symbols=arrays["subspace"], rgb=arrays["appca_rgb"])
+    by_appca = by_appca._replace(title=f"Coloured by the aPPCA projection: {markers}")
     by_pca = whole._replace(title="Coloured by three principal components", rgb=arrays["pca_rgb"])
     return {
-        "appca": scatters([by_appca], names, columns=1, size=7),
-        "others": scatters([whole, by_pca], names, columns=2),
+        "appca": plots.scatters([by_appca], names, columns=1, size=7),
+        "others": plots.scatters([whole, by_pca], names, columns=2),
     }
 
 
 UMAP = Study(
-    name="umap",
-    title="UMAP coloured by the aPPCA projection",
-    paper=(
-        "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
-        "marker a subspace, and says that this shows likeness of different objects that UMAP "
-        "leaves out."
-    ),
-    revision=1,
-    **one_size({"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}, 30.0),
+    "umap",
+    "Figure 9: UMAP coloured by the aPPCA projection",
+    "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
+    "marker a subspace, and says that this shows likeness of different objects that UMAP "
+    "leaves out.",
+    **sized((30.0,) * 3, {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}),
     run=run_umap,
     columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
-    figures=umap_figures,
+    draw=_umap_figures,
 )
 
 
@@ -251,19 +201,18 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
     size, seed = options["group_size"], options["seed"]
     groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
     mixtures = [mixture(group, codes, len(names)) for group in groups]
-    order = by_mixture(groups, mixtures)
     rows: list[Row] = []
-    for group, mixed in ((groups[place], mixtures[place]) for place in order):
+    arrays, shown = {}, []
+    for place, number in enumerate(by_mixture(groups, mixtures)):
+        group, mixed = groups[number], mixtures[number]
         counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
         row: Row = {"subspace": title(group.components), "rows": len(group.rows)}
         row |= {"objects": len(mixed.joined), "joined": counts}
-        row |= {"effective_objects": float(mixed.effective), "spread": float(group.spread)}
-        rows.append(row)
-    shown = [place for place in order if len(mixtures[place].joined) > 1][:SHOWN]
-    arrays = {
-        f"rows_{number:02d}": spread(groups[place], codes) for number, place in enumerate(shown)
-    }
-    arrays["shown"] = np.array([order.index(place) for place in shown], dtype=int)
+        rows.append(row | {"effective_objects": mixed.effective, "spread": group.spread})
+        if len(mixed.joined) > 1 and len(shown) < SHOWN:
+            arrays[f"rows_{len(shown):02d}"] = spread(group, codes)
+            shown.append(place)
+    arrays["shown"] = np.array(shown, dtype=int)
     return Outcome({"groups": rows}, arrays, similar_claims(mixtures, names))
 
 
@@ -278,43 +227,37 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
 def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[Claim]:
     """Judge by whether any group joins different objects, and the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
-    several, pairs = [len(first) > 1 for first in joined], len(joined_pairs(mixtures))
+    several, pairs = [len(group) > 1 for group in joined], len(joined_pairs(mixtures))
     measured = f"{share(several)} groups join several objects, {pairs} different pairs"
     number = (share(several), "groups mix objects")
     made = [checked("Different objects fall together", measured, [any(several)], number=number)]
     for what, (first, other) in NAMED.items():
         both = [bool(group & first and group & other) for group in joined]
-        number = (share(both), what.lower())
-        measured = f"in {share(both)} groups"
+        measured, number = f"in {share(both)} groups", (share(both), what.lower())
         made.append(checked(f"{what} fall together", measured, [any(both)], number=number))
     return made
 
 
-def similar_figures(outcome: Outcome) -> Figures:
-    """How many objects each group mixes; images of the most even ones where the person has them."""
-    from appca.plots.studies import mixed_bars, sheets
-
+def _similar_figures(plots: ModuleType, outcome: Outcome) -> Figures:
     rows, named = outcome.tables["groups"], {}
-    for number, row in enumerate((rows[place] for place in outcome.arrays["shown"]), start=1):
-        images = images_of("coil20", outcome.arrays[f"rows_{number - 1:02d}"])
+    for number, place in enumerate(outcome.arrays["shown"]):
+        row, images = rows[place], images_of("coil20", outcome.arrays[f"rows_{number:02d}"])
         if images is not None:
-            place = f"{number}. Subspace {row['subspace']}, {row['rows']} images"
-            named[f"{place}: {row['joined']}"] = images
-    pictures = {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
-    return pictures | {"mixtures": mixed_bars(rows)}
+            where = f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images"
+            named[f"{where}: {row['joined']}"] = images
+    pictures = {"groups": plots.sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
+    return pictures | {"mixtures": plots.mixed_bars(rows)}
 
 
 SIMILAR = Study(
-    name="similar",
-    title="Different objects that look alike",
-    paper=(
-        "The paper groups the aPPCA projections of COIL-20 by k-means inside the subspaces and "
-        "shows different objects that fall together, such as the lucky cat and a bottle, or the "
-        "duck and a wooden part."
-    ),
+    "similar",
+    "Figure 10: Different objects that look alike",
+    "The paper groups the aPPCA projections of COIL-20 by k-means inside the subspaces and "
+    "shows different objects that fall together, such as the lucky cat and a bottle, or the "
+    "duck and a wooden part.",
     revision=2,
-    **one_size({"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}, 4.0),
+    **sized((4.0,) * 3, {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}),
     run=run_similar,
     columns=("subspace", "rows", "objects", "effective_objects", "spread", "joined"),
-    figures=similar_figures,
+    draw=_similar_figures,
 )

@@ -1,8 +1,17 @@
-"""Shared parts of experiments: a fitted aPPCA, its subspaces as panels beside PCA, images."""
+"""Shared parts of experiments: pieces of work on processes, aPPCA and its subspaces, images.
 
-from collections.abc import Callable, Mapping
+A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Further
+processes are ``python -m appca.studies.fitting``; a parent that is told to stop kills them at once,
+in the middle of a fit if need be.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,15 +20,91 @@ from appca.analysis.subspaces import Subspace, principal_scores, ranked, title
 from appca.data.dataset import Dataset
 from appca.data.folders import folder_of_files
 from appca.data.sources import are_here, load
-from appca.studies.study import Claim, Options, Report, Row, checked
+from appca.processes import Child, Ended, Pool, Tell, environment, serve
+from appca.studies.claims import Claim, checked
+from appca.studies.study import Options, Report, Row
 from appca.words import InputError, percent
 
 if TYPE_CHECKING:
     from appca.models.loop import Callback, Progress
     from appca.plots.studies import Scatter
 
+Spec = dict[str, Any]  # a piece of work, as in JSON
+COMMAND = (sys.executable, "-m", "appca.studies.fitting")
+WAIT = 0.1  # seconds between two looks at whether to stop
 CLEARLY = 0.01  # accuracy
-PCA_AXES = ("principal component 1", "principal component 2")
+
+
+def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Row]:
+    """Do all pieces, in this process if `processes` is 1, and return their rows in order.
+
+    `report` gets (stage, share of all); an exception from it ends everything. Raises InputError
+    when a piece refuses, or a process dies.
+    """
+    n = len(specs)
+    if min(processes, n) < 2:
+
+        def tick(done: int) -> Report:
+            return lambda stage, share: report(stage, (done + share) / n)
+
+        function = _function(piece)
+        return [row for n_done, spec in enumerate(specs) for row in function(spec, tick(n_done))]
+    news, shares = ["starting"], [0.0] * n
+    pool = Pool(lambda: Child(COMMAND, environment(1)), min(processes, n))
+
+    def do(place: int) -> Any:
+        def hear(told: tuple[str, float]) -> None:
+            news[0], shares[place] = told
+
+        with pool.lent() as member:
+            try:
+                answer = member.ask({"piece": piece, "spec": specs[place]}, hear)
+            except Ended:
+                msg = "A process of the experiment ended before it was done; start it again."
+                raise InputError(msg) from None
+        if "refusal" in answer:
+            raise InputError(answer["refusal"])
+        shares[place] = 1.0
+        return answer["rows"]
+
+    with ThreadPoolExecutor(min(processes, n)) as threads:
+        try:
+            pieces = [threads.submit(do, place) for place in range(n)]
+            pending = set(pieces)
+            while pending:
+                done, pending = wait(pending, WAIT, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()  # raises what a piece raised
+                report(news[0], sum(shares) / n)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            pool.end()
+    return [row for future in pieces for row in future.result()]
+
+
+def _function(piece: str) -> Callable[[Spec, Report], list[Row]]:
+    module, _, name = piece.partition(":")
+    function: Callable[[Spec, Report], list[Row]] = getattr(import_module(module), name)
+    return function
+
+
+def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
+    try:
+        return {"rows": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
+    except ValueError as error:
+        return {"refusal": " ".join(str(error).split())}
+
+
+def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
+    """Report every iteration of a fit, between two shares; an exception ends the fit."""
+
+    def callback(progress: "Progress") -> None:
+        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
+        share *= not progress.stage.startswith("screening")  # or the bar begins again with each
+        report(stage, start + (end - start) * share)
+
+    report(stage, start)
+    return callback
 
 
 class PanelFit(NamedTuple):
@@ -44,82 +129,58 @@ def fit(
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
 
-    model = AdaptivePPCA(
-        n_components=options["n_components"],
-        n_active=options["n_active"],
-        random_state=options["seed"],
-        callback=reporting("fitting aPPCA", report, start, end),
-    ).fit(Y)
+    callback = reporting("fitting aPPCA", report, start, end)
+    sizes = options["n_components"], options["n_active"]
+    model = AdaptivePPCA(*sizes, random_state=options["seed"], callback=callback).fit(Y)
     described = model.describe(Y)
     return PanelFit(described.scores, described.active, np.asarray(model.components_))
 
 
-def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every iteration of a fit, between two shares; an exception ends the fit."""
-
-    def callback(progress: "Progress") -> None:
-        share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
-        report(stage, start + (end - start) * share)
-
-    report(stage, start)
-    return callback
-
-
-def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Names of the classes, numbers as numbers, and each row's place among them."""
-    texts = np.asarray(column).astype(str)
-    names = sorted(set(texts.tolist()), key=lambda text: (len(text), text))
-    place = {name: code for code, name in enumerate(names)}
-    return names, np.array([place[text] for text in texts.tolist()])
-
-
-def subspace_panels(
+def panels(
+    plots: ModuleType,
     arrays: Mapping[str, np.ndarray],
     codes: np.ndarray,
     named: Callable[[str, int], str],
+    whole: str,
     images: np.ndarray | None = None,
 ) -> "list[Scatter]":
-    """Draw each subspace by its first and last component, with images (N, h, w) if there are any.
+    """Draw each subspace by its first and last component, and all rows, called `whole`, by PCA.
 
     `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
-    and active (N, K); `codes` (N,) are the classes.
+    and active (N, K) and pca (N, 2); `codes` (N,) are the classes, images (N, h, w) are drawn.
     """
-    from appca.plots.studies import Scatter
-
-    panels = []
-    for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        first, last = subspace.components[0], subspace.components[-1]
-        scores, rows = arrays["scores"][subspace.rows], subspace.rows
-        name, drawn = named(title(subspace.components), len(rows)), codes[rows]
-        axes = f"component {first + 1}", f"component {last + 1}"
-        panel = Scatter(name, scores[:, first], scores[:, last], drawn, *axes)
-        panels.append(panel._replace(images=None if images is None else images[rows]))
-    return panels
+    fitted, drawn = PanelFit(arrays["scores"], arrays["active"], np.empty(0)), []
+    contents = [
+        (named(title(used), len(rows)), rows, "component", fitted.scores, (used[0], used[-1]))
+        for used, rows in fitted.subspaces
+    ]
+    every = np.arange(len(codes)), "principal component", arrays["pca"], (0, 1)
+    for name, rows, axis, scores, ends in [*contents, (f"PCA, all {whole}", *every)]:
+        points, axes = [scores[rows, k] for k in ends], [f"{axis} {k + 1}" for k in ends]
+        pictures = None if images is None else images[rows]
+        drawn.append(plots.Scatter(name, *points, codes[rows], *axes, images=pictures))
+    return drawn
 
 
 def crowded_panels(
     Y: np.ndarray, fitted: PanelFit, codes: np.ndarray, names: list[str], **how: int
-) -> tuple[list[Row], dict[str, np.ndarray]]:
-    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; and the arrays.
+) -> tuple[list[Row], dict[str, np.ndarray], Claim]:
+    """Return one line a panel, k-NN accuracy in it and of the same rows in PCA; arrays; the claim.
 
     `how` are settings of `crowding`; the arrays are those that figures of the panels are made of.
     """
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
-    rows: list[Row] = [
-        {
-            "subspace": title(panel.components),
-            "rows": len(panel.rows),
-            "classes": len(np.unique(codes[panel.rows])),
-            "panel_accuracy": own.value,
-            "panel_error": own.error,
-            "pca_same_rows": same.value,
-            "pca_all_rows": every.value,
-        }
-        for panel, own, same, every in sorted(crowdings, key=lambda found: found[0].components)
-    ]
+    rows: list[Row] = []
+    for panel, own, same, every in sorted(crowdings, key=lambda found: found[0].components):
+        row: Row = {"subspace": title(panel.components), "rows": len(panel.rows)}
+        row |= {"classes": len(np.unique(codes[panel.rows]))}
+        row |= {"panel_accuracy": own.value, "panel_error": own.error}
+        row |= {"pca_same_rows": same.value, "pca_all_rows": every.value}
+        rows.append(row)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
-    return rows, arrays | {"pca": principal, "codes": codes, "names": np.array(names)}
+    arrays |= {"pca": principal, "codes": codes, "names": np.array(names)}
+    return rows, arrays, crowding_claim(rows)
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
@@ -159,6 +220,8 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    if source == "mnist":
-        return load(source, data_folder=folder, n=10_000)
-    return load(source, data_folder=folder)
+    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))
+
+
+if __name__ == "__main__":
+    serve(_answer)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from appca.plots.files import figure_page, fold, fragment, framed, markdown_table, paragraph, table
 from appca.storage import files
-from appca.studies.catalogue import STUDIES, heading, is_current, shipped, study_of
+from appca.studies.catalogue import STUDIES, shipped, study_of
+from appca.studies.claims import headings
 from appca.studies.store import TIMED, Stored, StudyStore, csv_text
-from appca.studies.study import Options, Outcome, Report, Row, Study, headings
-from appca.words import OTHER, InputError, duration, refused, refusing
+from appca.studies.study import Options, Outcome, Report, Study
+from appca.words import OTHER, InputError, duration, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
@@ -31,9 +32,7 @@ holds.
 writes this page from the results that come with the package, and a test fails when the two differ:
 no number here is written by hand. `python -m appca paper NAME --ship` computes a result again, and
 without NAME all of them; the app's page Paper shows the figures. Sizes are “quick” for a first
-look, “default”, and “full” with more data sets and draws. Comparisons of time (`speed`) also depend
-on the machine and on what else it was doing. “Took” is the time of the stored result on two cores;
-`--quick` takes a fraction of it.
+look, “default”, and “full” with more data sets and draws. “Took” is the time on two cores.
 """
 
 
@@ -57,11 +56,9 @@ def paper(
 ) -> None:
     """Compute experiments one after the other, all of them if none is named.
 
-    `changes` are options that differ from those of the size. `store` keeps the results, for the app
-    to show; the folder `out` receives CSV, HTML and pictures. `say` gets the lines of the printed
-    answer, `report` (stage, share done).
-
-    Raises InputError for an unknown name or option, before anything is computed.
+    `changes` are options that differ from those of the size. `store` keeps the results; the folder
+    `out` receives CSV and HTML. `say` gets the printed answer, `report` (stage, share done). Raises
+    InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
     planned = [
@@ -70,7 +67,22 @@ def paper(
     if out is not None and out.exists() and not out.is_dir():
         msg = f"The place of the output must be a folder; “{out}” is a file."
         raise InputError(msg)
-    results = [_computed(study, options, store, out, say, report) for study, options in planned]
+    results = []
+    for study, options in planned:
+        say(f"{study.heading}\n{_listed(options)}")
+        began = time.perf_counter()
+        try:
+            outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
+        except InputError as error:  # the other experiments may have their data
+            results.append(ReportEntry(study, options, None, str(error)))
+            continue
+        seconds = time.perf_counter() - began
+        note = f"{seconds:.0f} s; stored as {store.save(study, options, outcome, seconds)}"
+        results.append(ReportEntry(study, options, outcome, note))
+        parts = aligned(*_main_table(study, outcome)), aligned(*_claims(outcome))
+        say("\n\n".join(filter(None, (*parts, outcome.text, note))))
+        if out is not None:
+            say(f"wrote {', '.join(file.name for file in write(study, outcome, out))} in {out}")
     if out is not None:
         with refusing(f"{out / REPORT} could not be written", OTHER):
             out.mkdir(parents=True, exist_ok=True)
@@ -83,76 +95,40 @@ def paper(
         raise InputError(refusals[0].note if len(results) == 1 else msg)
 
 
-def _computed(
-    study: Study,
-    options: Options,
-    store: StudyStore,
-    out: Path | None,
-    say: Callable[[str], None],
-    report: Report,
-) -> ReportEntry:
-    """Compute, store, print and write one experiment; missing data become a sentence."""
-    say(heading(study))
-    say(_listed(options))
-    began = time.perf_counter()
-    try:
-        outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
-    except InputError as error:
-        return ReportEntry(study, options, None, str(error))
-    seconds = time.perf_counter() - began
-    name = store.save(study, options, outcome, seconds)
-    numbers = aligned(next(iter(outcome.tables.values())), study.columns)
-    for line in (*numbers, "", *_claim_lines(outcome), outcome.text):
-        say(line)
-    say(f"{seconds:.0f} s; stored as {name}")
-    if out is not None:
-        files = write(study, outcome, out)
-        say(f"wrote {', '.join(path.name for path in files)} in {out}")
-    return ReportEntry(study, options, outcome, f"Computed in {seconds:.0f} s, stored as {name}.")
-
-
 def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
-    """Write CSV tables, the claims as text, and standalone HTML figures; return the files.
-
-    Raises InputError when the folder cannot be made or written to.
-    """
-
-    def stem(name: str) -> str:
-        return study.name if name == study.name else f"{study.name}-{name}"
-
-    parts = [study.title, study.paper, "\n".join(_claim_lines(outcome)), outcome.text]
-    files = {f"{stem(name)}.csv": csv_text(rows) for name, rows in outcome.tables.items()}
-    files[f"{study.name}.txt"] = "\n\n".join(filter(None, parts)) + "\n"
+    """Write tables as CSV and figures as standalone HTML; InputError when the disk refuses."""
+    contents = [(name, "csv", csv_text(rows)) for name, rows in outcome.tables.items()]
     for name, figure in study.figures(outcome).items():
-        files[f"{stem(name)}.html"] = figure_page(figure, study.title)
-    try:
+        contents.append((name, "html", figure_page(figure, study.title)))
+    written = []
+    with refusing(f"{folder} could not be written", OTHER):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            newline = "" if name.endswith(".csv") else None
-            (folder / name).write_text(text, encoding="utf-8", newline=newline)
-    except OSError as error:
-        what = f"{error.filename or folder} could not be written"
-        raise refused(what, error, OTHER) from error
-    return [folder / name for name in files]
+        for name, ending, text in contents:
+            stem = name if name == study.name else f"{study.name}-{name}"
+            written.append(folder / f"{stem}.{ending}")
+            written[-1].write_text(text, encoding="utf-8", newline="")
+    return written
 
 
-def _claim_lines(outcome: Outcome) -> list[str]:
-    columns = headings(outcome.claims)
-    order = [name for name in ("holds", "claim", "paper", "measured") if name in columns]
-    return aligned(outcome.claim_rows, order)
+def aligned(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Lay out a table as lines of text; nothing without rows."""
+    rows = [names, *lines] if lines else []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = ([c.ljust(width) for c, width in zip(row, widths, strict=True)] for row in rows)
+    return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def aligned(rows: Sequence[Row], columns: Sequence[str] = ()) -> list[str]:
-    """Lay out a table, or the chosen columns of it, as lines of text; nothing without rows."""
-    if not rows:
-        return []
-    names = list(columns or rows[0])
-    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+def _claims(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
+    titles = headings(outcome.claims)
+    lines = [[getattr(claim, field) for field in titles] for claim in outcome.claims]
+    return list(titles.values()), lines
+
+
+def _main_table(study: Study, outcome: Outcome) -> tuple[list[str], list[list[str]]]:
+    """Names and cells of the chosen columns of the first table."""
+    rows = next(iter(outcome.tables.values()), [])
+    names = list(study.columns or [*rows, {}][0])
+    return names, [[_cell(row[name]) for name in names] for row in rows]
 
 
 def _cell(value: object) -> str:
@@ -166,49 +142,35 @@ def _listed(options: Options) -> str:
         name: ", ".join(map(str, value)) if isinstance(value, list) else value
         for name, value in options.items()
     }
-    return "; ".join(f"{name} {text}" for name, text in texts.items())
+    return "; ".join(f"{name} {text}" for name, text in texts.items() if text != "")
 
 
 def page(results: Sequence[ReportEntry]) -> str:
     """Return the HTML of a page with all results, which needs no network."""
     from plotly.offline import get_plotlyjs
 
-    index = "".join(
-        f'<li><a href="#{escape(r.study.name)}">{escape(heading(r.study))}</a></li>'
-        for r in results
-    )
-    body = "".join(map(_section, results))
-    title = "Reproduced results of the paper"
-    return framed(title, f"<ol>{index}</ol>{body}", get_plotlyjs())
-
-
-def _section(result: ReportEntry) -> str:
-    study, outcome = result.study, result.outcome
-    parts = [
-        f'<section id="{escape(study.name)}"><h2>{escape(heading(study))}</h2>',
-        f"<p><b>The paper.</b> {escape(study.paper)}</p>",
-    ]
-    if outcome is not None:
-        titles, claims = headings(outcome.claims), outcome.claim_rows
-        if claims:
-            parts.append(table([*titles.values()], [[row[f] for f in titles] for row in claims]))
-        parts += [paragraph(text) for text in outcome.text.split("\n\n")]
-        parts += map(fragment, study.figures(outcome).values())
-        for name, rows in outcome.tables.items():
-            part = f", the first {MOST_ROWS} of {len(rows)} rows" if len(rows) > MOST_ROWS else ""
-            lines = [list(row.values()) for row in rows[:MOST_ROWS]]
-            parts += [fold(f"Table {name}{part}", table(list(rows[0]), lines))] if rows else []
-    settings = "; ".join(f"{name} {value}" for name, value in result.options.items())
-    made = f"{study.command(result.options)}: {settings}. {result.note}"
-    parts.append(f"<p><small>{escape(made)}</small></p>")
-    return "".join(parts) + "</section>"
+    links, sections = [], []
+    for study, options, outcome, note in results:
+        name, heading = escape(study.name), escape(study.heading)
+        links.append(f'<li><a href="#{name}">{heading}</a></li>')
+        parts = [f"<h2>{heading}</h2><p><b>The paper.</b> {escape(study.paper)}</p>"]
+        if outcome is not None:
+            parts += [table(*_claims(outcome))] if outcome.claims else []
+            parts += [paragraph(text) for text in outcome.text.split("\n\n")]
+            parts += map(fragment, study.figures(outcome).values())
+            for key, rows in outcome.tables.items():
+                part = f", the first {MOST_ROWS} of {len(rows)} rows" * (len(rows) > MOST_ROWS)
+                lines = [list(row.values()) for row in rows[:MOST_ROWS]]
+                parts += [fold(f"Table {key}{part}", table(list(rows[0]), lines))] if rows else []
+        made = f"{study.command(options)}: {_listed(options)}. {note}"
+        parts.append(f"<p><small>{escape(made)}</small></p>")
+        sections.append(f'<section id="{name}">{"".join(parts)}</section>')
+    body = f"<ol>{''.join(links)}</ol>{''.join(sections)}"
+    return framed("Reproduced results of the paper", body, get_plotlyjs())
 
 
 def write_document(file: Path, say: Callable[[str], None]) -> None:
-    """Write the shipped results as a page in Markdown, and say so.
-
-    Raises InputError when the disk refuses.
-    """
+    """Write the shipped results as a page in Markdown; InputError when the disk refuses."""
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -221,41 +183,33 @@ def document(results: Mapping[str, Stored], file: Path) -> str:
     command = f"python -m appca paper --document {file.parent.name}/{file.name}"
     lines, sections = [], []
     for study in STUDIES.values():
-        if study.name not in results:
-            lines.append([heading(study), f"`{study.name}`", "not computed", "", "", ""])
+        name, heading, result = f"`{study.name}`", study.heading, results.get(study.name)
+        if result is None:
+            lines.append([heading, name, "not computed", "", "", ""])
             continue
-        result = results[study.name]
         size = study.size_of(result.options)
-        size += "" if is_current(result) else ", before a change of the experiment"
+        is_current = study.id(result.options) == result.id
+        size += "" if is_current else ", before a change of the experiment"
         date = datetime.fromtimestamp(result.created, UTC).date().isoformat()
         counts = Counter(claim.holds for claim in result.outcome.claims)
-        others = [f"{n} {holds}" for holds, n in counts.items() if holds != "yes"]
-        verdict = f"{counts['yes']} of {len(result.outcome.claims)}"
-        verdict += f" ({', '.join(others)})" if others else ""
-        link, took = f"[{heading(study)}](#{study.name})", duration(result.seconds)
-        lines.append([link, f"`{study.name}`", verdict, size, took, date])
-        sections.append(_document_section(study, result, f"{date}; size {size}"))
-    titles = ("Result", "NAME", "Claims that hold", "Size", "Took", "Date")
+        others = ", ".join(f"{n} {holds}" for holds, n in counts.items() if holds != "yes")
+        verdict = f"{counts['yes']} of {len(result.outcome.claims)}" + f" ({others})" * bool(others)
+        link = f"[{heading}](#{study.name})"
+        lines.append([link, name, verdict, size, duration(result.seconds), date])
+        parts = [f'## <a id="{study.name}"></a>{heading}', study.paper]
+        parts += [markdown_table(*_claims(result.outcome))] if result.outcome.claims else []
+        parts += [result.outcome.text] if result.outcome.text else []
+        names, rows = _main_table(study, result.outcome)
+        if rows:
+            kept = [n for n, title in enumerate(names) if not title.startswith(TIMED)]
+            titles, *cells = [[row[n] for n in kept] for row in (names, *rows)]
+            parts.append(f"<details><summary>Table of {len(rows)} rows</summary>")
+            titles = [title.replace("_", " ") for title in titles]
+            parts += [markdown_table(titles, cells), "</details>"]
+        versions = ", ".join(f"{package} {number}" for package, number in result.versions.items())
+        parts.append(f"    {study.command(result.options)}")
+        parts.append(f"{date}; size {size}: {_listed(result.options)}. {versions}.")
+        sections.append("\n" + "\n\n".join(parts))
+    titles = ["Result", "NAME", "Claims that hold", "Size", "Took", "Date"]
     parts = [HEAD.format(command=command), markdown_table(titles, lines), *sections]
     return "\n".join(f"{part.rstrip()}\n" for part in parts)
-
-
-def _document_section(study: Study, result: Stored, stamp: str) -> str:
-    parts = [f'## <a id="{study.name}"></a>{heading(study)}', study.paper]
-    titles = headings(result.outcome.claims)
-    if titles:
-        cells = [[getattr(claim, field) for field in titles] for claim in result.outcome.claims]
-        parts.append(markdown_table([*titles.values()], cells))
-    parts += [result.outcome.text] if result.outcome.text else []
-    rows = next(iter(result.outcome.tables.values()), [])
-    if rows:
-        names = [name for name in study.columns or rows[0] if not name.startswith(TIMED)]
-        numbers = [[_cell(row[name]) for name in names] for row in rows]
-        parts.append(f"<details><summary>Table of {len(numbers)} rows</summary>")
-        columns = [name.replace("_", " ") for name in names]
-        parts += [markdown_table(columns, numbers), "</details>"]
-    options = _listed({name: value for name, value in result.options.items() if value != ""})
-    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
-    parts.append(f"    {study.command(result.options)}")
-    parts.append(f"{stamp}: {options}. {versions}.")
-    return "\n" + "\n\n".join(parts)

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, span
+from appca.studies.claims import Claim, checked, span
+from appca.studies.fitting import Spec, work
+from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
@@ -23,10 +25,34 @@ CLOCK = (
 class Way(NamedTuple):
     """One way to fit a model for a number of iterations or sweeps."""
 
-    model: str
     title: str
     settings: Options
-    is_em: bool
+    is_em: bool = False
+
+    @property
+    def model(self) -> str:
+        """Name of the model, "aPPCA" or "aFA"."""
+        return self.title.partition(",")[0]
+
+
+_PAPER = "aPPCA, the paper's Gibbs"
+WAYS = {
+    "appca_em": Way("aPPCA, EM", {}, is_em=True),
+    "appca_gibbs": Way("aPPCA, Gibbs", {}),
+    "appca_paper": Way(  # W as in appendix C
+        f"{_PAPER} (members in turn, W by Pymanopt)", {"z_update": "swap", "w_update": "pymanopt"}
+    ),
+    "appca_polar": Way(  # W as in algorithm 3
+        f"{_PAPER}, but W maximised in closed form", {"z_update": "swap", "w_update": "polar"}
+    ),
+    "afa_em": Way("aFA, EM", {"annealing": 0}, is_em=True),
+    "afa_best": Way(
+        "aFA, the paper's EM (one set a row)",
+        {"annealing": 0, "allocation": "best", "mean": "sample"},
+        is_em=True,
+    ),
+    "afa_gibbs": Way("aFA, Gibbs", {"annealing": 0}),
+}
 
 
 def estimator(way: Way, passes: int, options: Options) -> Any:
@@ -35,35 +61,12 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
     from appca.models.adaptive_ppca import AdaptivePPCA
 
     kind: Any = AdaptivePPCA if way.model == "aPPCA" else AdaptiveFactorAnalysis
-    course = {"init": "pca", "max_iter": passes, "tol": 0.0, **way.settings}
-    if way.model == "aFA":
-        course["annealing"] = 0
+    course: Options = {"max_iter": passes, "tol": 0.0}
     if not way.is_em:
         chain = {"n_chains": 1, "burn_in": passes // 2, "n_draws": passes - passes // 2}
-        course |= {"inference": "gibbs", "max_iter": 1, **chain}
-        del course["tol"]
-    sizes = (options["n_components"], options["n_active"])
-    return kind(*sizes, random_state=options["seed"], **course)
-
-
-WAYS = {
-    "appca_em": Way("aPPCA", "aPPCA, EM", {}, True),
-    "appca_gibbs": Way("aPPCA", "aPPCA, Gibbs", {}, False),
-    "appca_paper": Way(  # W as in appendix C
-        *("aPPCA", "aPPCA, the paper's Gibbs (members in turn, W by Pymanopt)"),
-        *({"z_update": "swap", "w_update": "pymanopt"}, False),
-    ),
-    "appca_polar": Way(  # W as in algorithm 3
-        *("aPPCA", "aPPCA, the paper's Gibbs, but W maximised in closed form"),
-        *({"z_update": "swap", "w_update": "polar"}, False),
-    ),
-    "afa_em": Way("aFA", "aFA, EM", {}, True),
-    "afa_best": Way(
-        *("aFA", "aFA, the paper's EM (one set a row)"),
-        *({"allocation": "best", "mean": "sample"}, True),
-    ),
-    "afa_gibbs": Way("aFA", "aFA, Gibbs", {}, False),
-}
+        course = {"inference": "gibbs", "max_iter": 1, **chain}
+    sizes, seed = (options["n_components"], options["n_active"]), options["seed"]
+    return kind(*sizes, init="pca", random_state=seed, **course, **way.settings)
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -74,16 +77,12 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
             f"to search for; got {options['n_active']}."
         )
         raise InputError(msg)
-    specs = [
-        {"way": way, "data_set": number, "options": options}
-        for number in range(options["seeds"])
-        for way in WAYS
-    ]
-    rows = [row for part in work("appca.studies.speed:ladder", specs, report, 1) for row in part]
+    pairs = product(range(options["seeds"]), WAYS)
+    specs = [{"way": way, "data_set": number, "options": options} for number, way in pairs]
+    rows = work("appca.studies.speed:ladder", specs, report, 1)
     table = [
         _pair(rows, em, gibbs, measure)
-        for em in WAYS
-        for gibbs in WAYS
+        for em, gibbs in product(WAYS, WAYS)
         if WAYS[em].is_em and not WAYS[gibbs].is_em and WAYS[em].model == WAYS[gibbs].model
         for measure in MEASURES
     ]
@@ -92,34 +91,30 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def claims(table: Sequence[Row]) -> list[Claim]:
     """Judge each model: every mean ratio must be at least `ORDERS`."""
-    checked_claims = []
+    made = []
     for model in dict.fromkeys(row["model"] for row in table):
         of_model = [row for row in table if row["model"] == model]
         ratios, ends = [row["ratio"] for row in of_model], [row["to_end"] for row in of_model]
         every = all(row["to_end_reached"] == row["data_sets"] for row in of_model)
         bound = "" if every else " or more, as not every chain arrives"
-        magnitude = (
-            f"{'one order' if max(ratios) >= 10 else 'less than one order'}, not two, on this "
-            "design"
-        )
+        magnitude = "one order, not two," if max(ratios) >= 10 else "less than one order, not two,"
         if max(ratios) >= ORDERS:
-            magnitude = "two orders of magnitude or more on this design"
+            magnitude = "two orders of magnitude or more"
         measured = (
-            f"{span(ratios, '.2g')} times, {magnitude}; to where EM itself ends "
+            f"{span(ratios, '.2g')} times, {magnitude} on this design; to where EM itself ends "
             f"{span(ends, '.2g')} times{bound}"
         )
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"
         number = (f"{span(ratios, '.2g').replace(' to ', '–')} ×", f"faster, {model}")
         tests = [ratio >= ORDERS for ratio in ratios]
-        checked_claims.append(checked(claim, measured, tests, number=number))
-    return checked_claims
+        made.append(checked(claim, measured, tests, number=number))
+    return made
 
 
 def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndarray]:
     """Draw rows (N, D), and fresh rows of the same model, that use L of K directions.
 
-    Every subset is equally frequent in the mean. aPPCA's directions are orthonormal with scores of
-    variance 4; aFA's are Gaussian.
+    aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
     """
     rng = np.random.default_rng([number, options["seed"]])
     N, D = 2 * options["n_rows"], options["n_features"]
@@ -140,7 +135,7 @@ def rungs(most: int) -> list[int]:
     return [*sorted(rung for rung in numbers if rung < most), most]
 
 
-def ladder(spec: Spec, tick: Tick) -> list[Row]:
+def ladder(spec: Spec, tick: Report) -> list[Row]:
     """Fit with more and more iterations from the same start; time, error and likelihood of each."""
     from appca.models.threads import single_threaded_blas
 
@@ -173,88 +168,57 @@ def ladder(spec: Spec, tick: Tick) -> list[Row]:
 
 def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
     """Compare an EM with a Gibbs sampler of the same model: ratios over the data sets."""
-    numbers = sorted({row["data_set"] for row in rows})
     measured = []
-    for number in numbers:
+    for number in sorted({row["data_set"] for row in rows}):
         ours, other = (
             [row for row in rows if (row["way"], row["data_set"]) == (way, number)]
             for way in (em, gibbs)
         )
-        paces = [float(way[-1]["seconds"] / way[-1]["made"]) for way in (other, ours)]
-        compared = *times(ours, other, measure), *chase(ours, other, measure)
-        measured.append((*compared, paces[0] / paces[1]))
-    seconds_em, seconds_gibbs, chased, reached, paced = np.array(measured, dtype=float).T
-    ratios = seconds_gibbs / seconds_em
-    return {
-        "model": WAYS[em].model,
-        "em": WAYS[em].title,
-        "gibbs": WAYS[gibbs].title,
-        "measure": MEASURES[measure],
-        "data_sets": len(numbers),
-        "seconds_em": float(np.median(seconds_em)),
-        "seconds_gibbs": float(np.median(seconds_gibbs)),
-        "ratio": float(np.exp(np.log(ratios).mean())),
-        "ratio_least": float(ratios.min()),
-        "ratio_most": float(ratios.max()),
-        "to_end": float(np.exp(np.log(chased).mean())),
-        "to_end_reached": int(reached.sum()),
-        "sweep_per_pass": float(np.exp(np.log(paced).mean())),
-    }
+        first, second, _ = times(ours, other, measure)
+        end, chain, reached = times(ours, other, measure, to_end=True)
+        pace_em, pace_gibbs = (way[-1]["seconds"] / way[-1]["made"] for way in (ours, other))
+        ratios = second / first, chain / end, pace_gibbs / pace_em
+        measured.append((first, second, reached, *ratios))
+    seconds_em, seconds_gibbs, arrived, *compared = np.array(measured, dtype=float).T
+    ratio, to_end, sweep_per_pass = (float(np.exp(np.log(values).mean())) for values in compared)
+    row: Row = {"model": WAYS[em].model, "em": WAYS[em].title, "gibbs": WAYS[gibbs].title}
+    row |= {"measure": MEASURES[measure], "data_sets": len(measured)}
+    row |= {"seconds_em": float(np.median(seconds_em))}
+    row |= {"seconds_gibbs": float(np.median(seconds_gibbs)), "ratio": ratio}
+    row |= {"ratio_least": float(compared[0].min()), "ratio_most": float(compared[0].max())}
+    row |= {"to_end": to_end, "to_end_reached": int(arrived.sum())}
+    return row | {"sweep_per_pass": sweep_per_pass}
 
 
-def times(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
-    """Return the seconds of both to the level that both reach: the worse of the two best values.
+def times(
+    ours: Sequence[Row], other: Sequence[Row], measure: str, *, to_end: bool = False
+) -> tuple[float, float, bool]:
+    """Return the seconds of both to a level, and whether the second arrives there.
 
-    `SLACK` of the way from the worst start is allowed, as a chain wanders about its level.
+    The level is the worse of the two best values, or `to_end` the best of the first. `SLACK` of the
+    way from the worst start is allowed, as a chain wanders about its level. Where the second does
+    not arrive, its seconds are those of its longest fit: a lower bound.
     """
-    worse = max(min(SIGN[measure] * row[measure] for row in rows) for rows in (ours, other))
-    first, second = _arrivals(ours, other, measure, worse)
-    return first, second
-
-
-def chase(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, bool]:
-    """Return how many times longer the second takes to the first's best level, and if it arrives.
-
-    Where it does not, the number is that of its longest fit: a lower bound.
-    """
-    best = min(SIGN[measure] * row[measure] for row in ours)
-    first, second = _arrivals(ours, other, measure, best)
-    return (other[-1]["seconds"] if second is None else second) / first, second is not None
-
-
-def _arrivals(ours: Sequence[Row], other: Sequence[Row], measure: str, level: float) -> list[Any]:
-    """Seconds of the shortest fits that come to a level, with its slack; None for never."""
-    start = max(SIGN[measure] * rows[0][measure] for rows in (ours, other))
+    values = [[SIGN[measure] * row[measure] for row in rows] for rows in (ours, other)]
+    best, start = [min(each) for each in values], max(each[0] for each in values)
+    level = best[0] if to_end else max(best)
     wanted = level + SLACK * max(start - level, 0.0)
-    return [
-        next((row["seconds"] for row in rows if SIGN[measure] * row[measure] <= wanted), None)
-        for rows in (ours, other)
-    ]
+    places = [next((n for n, value in enumerate(v) if value <= wanted), -1) for v in values]
+    return ours[places[0]]["seconds"], other[places[1]]["seconds"], places[1] >= 0
 
-
-def figures(outcome: Outcome) -> Figures:
-    """Draw error and likelihood against time."""
-    from appca.plots.studies import speed_courses
-
-    return {"courses": speed_courses(outcome.tables["ladder"])}
-
-
-_SIZES = {"n_features": 50, "n_components": 8, "n_active": 4, "noise_sd": 0.3, "seed": 0}
 
 STUDY = Study(
-    name="speed",
-    title="EM against Gibbs sampling",
-    paper=(
-        "The paper states that its EM algorithms for aPPCA and aFA converge orders of magnitude "
-        "faster than Gibbs sampling, to a reasonable point estimate. It gives no times."
-    ),
+    "speed",
+    "Section 4: EM against Gibbs sampling",
+    "The paper states that its EM algorithms for aPPCA and aFA converge orders of magnitude "
+    "faster than Gibbs sampling, to a reasonable point estimate. It gives no times.",
     revision=2,
-    sizes={
-        "quick": {**_SIZES, "n_rows": 300, "seeds": 2, "passes": 64, "sweeps": 128},
-        "default": {**_SIZES, "n_rows": 500, "seeds": 3, "passes": 128, "sweeps": 256},
-        "full": {**_SIZES, "n_rows": 1000, "seeds": 5, "passes": 512, "sweeps": 1024},
-    },
-    takes={"quick": 12.0, "default": 60.0, "full": 900.0},
+    **sized(
+        (12.0, 60.0, 900.0),
+        {"n_features": 50, "n_components": 8, "n_active": 4, "noise_sd": 0.3, "seed": 0}
+        | {"n_rows": (300, 500, 1000), "seeds": (2, 3, 5)}
+        | {"passes": (64, 128, 512), "sweeps": (128, 256, 1024)},
+    ),
     run=run,
-    figures=figures,
+    draw=lambda plots, outcome: {"courses": plots.speed_courses(outcome.tables["ladder"])},
 )

@@ -7,36 +7,23 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca import __version__
-from appca.storage.files import (
-    ASIDE,
-    FILES,
-    OtherFormat,
-    aside,
-    digests_of,
-    draft_folder,
-    keep_other_format,
-    or_none,
-    read_arrays,
-    read_json,
-    replace_folder,
-    solid,
-    write_json,
-)
+from appca.storage import files
 from appca.storage.identity import is_id
-from appca.studies.study import Claim, Options, Outcome, Row, Study
+from appca.studies.claims import Claim
+from appca.studies.study import Options, Outcome, Row, Study
 from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # of all shipped results together
 TIMED = "seconds"  # prefix of columns that depend on the machine
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+KINDS = {"whole": int, "number": float, "text": str}  # of a column; each may hold None
 
 
 class Stored(NamedTuple):
@@ -72,27 +59,30 @@ class StudyStore:
             "revision": study.revision,
             "options": options,
             "command": study.command(options),
-            "claims": outcome.claim_rows,
+            "claims": [claim._asdict() for claim in outcome.claims],
             "text": outcome.text,
             "created": time.time(),
             "seconds": round(seconds, 1),
-            "versions": versions(),
+            "versions": {"appca": __version__}  # also where it runs without being installed
+            | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
             "tables": {
                 key: {name: _kind([row[name] for row in rows]) for name in (rows or [{}])[0]}
                 for key, rows in outcome.tables.items()
             },
         }
-        with storing("The result", self.folder), draft_folder(self.folder) as draft:
-            keep_other_format(self.folder / name / "config.json", f"Result {name}")
+        with storing("The result", self.folder), files.draft_folder(self.folder) as draft:
+            files.keep_other_format(self.folder / name / "config.json", f"Result {name}")
             for key, rows in outcome.tables.items():
-                with solid(draft / f"{key}.csv") as file:
+                with files.solid(draft / f"{key}.csv") as file:
                     file.write(csv_text(rows).encode())
-            with solid(draft / "arrays.npz") as file:
+            with files.solid(draft / "arrays.npz") as file:
                 arrays: dict[str, Any] = outcome.arrays  # NumPy's types reserve some names
                 np.savez_compressed(file, **arrays)
-            files = digests_of(draft, sorted(file.name for file in draft.iterdir()))
-            write_json(draft / "config.json", {**facts, FILES: files}, f"Result {name}")
-            replace_folder(draft, self.folder / name)
+            facts[files.FILES] = files.digests_of(
+                draft, sorted(file.name for file in draft.iterdir())
+            )
+            files.write_json(draft / "config.json", facts, f"Result {name}")
+            files.replace_folder(draft, self.folder / name)
         return name
 
     def get(self, name: str) -> Stored | None:
@@ -100,17 +90,16 @@ class StudyStore:
         if not is_id(name):
             return None
         place = self.folder / name
-        places = (place, aside(place), place)  # it may be replaced just now
-        results = (or_none(partial(_read, folder, name)) for folder in places)
+        places = (place, files.aside(place), place)  # it may be replaced just now
+        results = (files.or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, results), None)
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
         folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
-        names = sorted({folder.name.removesuffix(ASIDE) for folder in folders})
         results = []
-        for name in names:
-            with suppress(OtherFormat):
+        for name in sorted({folder.name.removesuffix(files.ASIDE) for folder in folders}):
+            with suppress(files.OtherFormat):
                 results.append(self.get(name))
         wanted = [each for each in results if each is not None and study in {None, each.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
@@ -123,11 +112,17 @@ class ShippedResults(StudyStore):
         self.folder = folder or FOLDER
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Take over a result, in the place of others of its experiment; return its id.
+        """Take over a result in single precision and without its private arrays; return its id.
 
-        Raises InputError when they are too large together, or the disk refuses.
+        It takes the place of others of its experiment. Raises InputError when all are too large
+        together, or the disk refuses.
         """
-        name = super().save(study, options, lean(outcome, study.private), seconds)
+        arrays = {
+            name: array.astype(np.float32) if array.dtype == np.float64 else array
+            for name, array in outcome.arrays.items()
+            if name not in study.private
+        }
+        name = super().save(study, options, outcome._replace(arrays=arrays), seconds)
         for other in self.list(study.name):
             if other.id != name:
                 shutil.rmtree(self.folder / other.id)
@@ -136,25 +131,6 @@ class ShippedResults(StudyStore):
             msg = f"Shipped results may have {MOST_BYTES:,} bytes together; these have {size:,}."
             raise InputError(msg)
         return name
-
-
-def lean(outcome: Outcome, private: tuple[str, ...] = ()) -> Outcome:
-    """Return a result in single precision and without its private arrays."""
-    arrays = {
-        name: array.astype(np.float32) if array.dtype == np.float64 else array
-        for name, array in outcome.arrays.items()
-        if name not in private
-    }
-    return outcome._replace(arrays=arrays)
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages that the numbers depend on."""
-    versions_here = {"appca": __version__}  # also where it runs without being installed
-    for package in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            versions_here[package] = version(package)
-    return versions_here
 
 
 def csv_text(rows: list[Row]) -> str:
@@ -167,7 +143,6 @@ def csv_text(rows: list[Row]) -> str:
 
 
 def _kind(values: Sequence[object]) -> str:
-    """Return the kind of a column: "text", "whole" or "number"; each may hold None."""
     present = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in present) or not present:
         return "text"
@@ -175,25 +150,24 @@ def _kind(values: Sequence[object]) -> str:
 
 
 def _read(folder: Path, name: str) -> Stored:
-    facts = read_json(folder / "config.json", f"Result {name}")
-    parse = {"text": str, "whole": int, "number": float}
-    tables = {}
+    facts, tables = files.read_json(folder / "config.json", f"Result {name}"), {}
     for key, kinds in facts["tables"].items():
         with (folder / f"{key}.csv").open(encoding="utf-8", newline="") as lines:
             reader = csv.DictReader(lines)
             if reader.fieldnames != list(kinds):
                 msg = f"{key}.csv has other columns than its description."
                 raise ValueError(msg)
+            parse = {name: KINDS[kind] for name, kind in kinds.items()}
             tables[key] = [
-                {name: parse[kinds[name]](text) if text else None for name, text in line.items()}
+                {name: parse[name](text) if text else None for name, text in line.items()}
                 for line in reader
             ]
-    arrays = read_arrays(folder / "arrays.npz")
-    if read_json(folder / "config.json", f"Result {name}") != facts:
+    arrays = files.read_arrays(folder / "arrays.npz")
+    if files.read_json(folder / "config.json", f"Result {name}") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
-    claims = [Claim(**row) for row in facts.get("claims", [])]
+    claims = [Claim(**row) for row in facts["claims"]]
     outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
-    facts_of_run = (str(facts["study"]), dict(facts["options"]), *times)
-    return Stored(name, *facts_of_run, dict(facts["versions"]), outcome)
+    options, versions = dict(facts["options"]), dict(facts["versions"])
+    return Stored(name, str(facts["study"]), options, *times, versions, outcome)

@@ -1,60 +1,40 @@
 """Synthetic data: figure 1, points near three planes; figure 3, designs of Z; the laboratory."""
 
+from types import ModuleType
+
 import numpy as np
 
 from appca.analysis.subspaces import principal_scores, title
-from appca.data.dataset import Dataset
+from appca.data.dataset import Dataset, categories
 from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthetic, load
-from appca.studies.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
-from appca.studies.study import (
-    Claim,
-    Figures,
-    Options,
-    Outcome,
-    Report,
-    Row,
-    Study,
-    checked,
-    one_size,
-    share,
-)
+from appca.studies.claims import Claim, checked, share
+from appca.studies.fitting import PanelFit, fit, panels
+from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, percent
 
 RECOVERED, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
 def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, and compare the subspaces with the planes the points were drawn from.
-
-    Subspaces are paired with planes by their common rows.
-    """
+    """Fit, and pair subspaces with the planes of the points by their common rows."""
+    from scipy.linalg import subspace_angles
     from scipy.optimize import linear_sum_assignment
 
     dataset = load("planes")
-    names, codes = codes_of(dataset.labels["plane"])
+    names, codes = categories(dataset.labels["plane"])
     Y = np.asarray(dataset.X, dtype=np.float64)
     fitted = fit(Y, options, report)
     principal, shares = principal_scores(Y, 2)
     subspaces = [subspace for subspace in fitted.subspaces if subspace.components]
-    common = np.array(
-        [np.bincount(codes[part.rows], minlength=len(names)) for part in subspaces], dtype=int
-    )
+    common = np.array([np.bincount(codes[part.rows], minlength=len(names)) for part in subspaces])
     rows: list[Row] = []
     for number, plane in zip(*linear_sum_assignment(-common), strict=True):
-        on_plane = Y[codes == plane]
+        (components, members), on_plane = subspaces[number], Y[codes == plane]
         basis = np.linalg.svd(on_plane - on_plane.mean(axis=0), full_matrices=False)[2][:2]
-        W = fitted.components[list(subspaces[number].components)]
-        least = np.linalg.svd(np.linalg.qr(W.T)[0].T @ basis.T, compute_uv=False).min()
-        rows.append(
-            {
-                "subspace": title(subspaces[number].components),
-                "plane": names[plane],
-                "rows": len(subspaces[number].rows),
-                "of_the_plane": int(common[number, plane]),
-                "rows_of_plane": len(on_plane),
-                "angle": float(np.degrees(np.arccos(min(float(least), 1.0)))),
-            }
-        )
+        angle = subspace_angles(fitted.components[list(components)].T, basis.T).max()
+        row: Row = {"subspace": title(components), "plane": names[plane], "rows": len(members)}
+        row |= {"of_the_plane": int(common[number, plane]), "rows_of_plane": len(on_plane)}
+        rows.append(row | {"angle": float(np.degrees(angle))})
     arrays = fitted._asdict() | {"X": Y, "plane": codes, "names": np.array(names), "pca": principal}
     judged = plane_claims(rows, residual(Y, fitted), float(1 - shares.sum()))
     return Outcome({"planes": rows}, arrays, judged)
@@ -63,12 +43,9 @@ def run_planes(options: Options, report: Report, processes: int = 1) -> Outcome:
 def residual(Y: np.ndarray, fitted: PanelFit) -> float:
     """Share of the variance that the projections onto each row's subspace lose."""
     centred = Y - Y.mean(axis=0)
-    lost = 0.0
-    for subspace in fitted.subspaces:
-        W = fitted.components[list(subspace.components)]
-        members = centred[subspace.rows]
-        lost += float(np.square(members - members @ W.T @ W).sum())
-    return lost / float(np.square(centred).sum())
+    H = (centred @ fitted.components.T) * fitted.active
+    lost = np.square(centred - H @ fitted.components).sum()
+    return float(lost / np.square(centred).sum())
 
 
 def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
@@ -91,32 +68,25 @@ def plane_claims(rows: list[Row], rest: float, lost: float) -> list[Claim]:
     ]
 
 
-def plane_figures(outcome: Outcome) -> Figures:
-    """Points in space, and the four projections."""
-    from appca.plots.studies import Scatter, scatters, space
-
-    arrays = outcome.arrays
-    pca, codes = arrays["pca"], arrays["plane"]
+def _plane_figures(plots: ModuleType, outcome: Outcome) -> Figures:
+    arrays, codes = outcome.arrays, outcome.arrays["plane"]
     names = [f"plane {name}" for name in arrays["names"].tolist()]
-    panels = subspace_panels(arrays, codes, lambda name, _n: f"aPPCA, subspace {name}")
-    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], codes, *PCA_AXES))
+    drawn = panels(plots, arrays, codes, "aPPCA, subspace {}".format, "points")
     return {
-        "projections": scatters(panels, names, columns=2, size=4),
-        "space": space(arrays["X"], codes, names, arrays["components"]),
+        "projections": plots.scatters(drawn, names, columns=2, size=4),
+        "space": plots.space(arrays["X"], codes, names, arrays["components"]),
     }
 
 
 PLANES = Study(
-    name="planes",
-    title="Three planes in space",
-    paper=(
-        "The paper shows synthetic points near three planes, each spanned by two of three "
-        "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one."
-    ),
+    "planes",
+    "Figure 1: Three planes in space",
+    "The paper shows synthetic points near three planes, each spanned by two of three "
+    "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one.",
     revision=2,
-    **one_size({"n_components": 3, "n_active": 2, "seed": 0}, 1.5),
+    **sized((1.5,) * 3, {"n_components": 3, "n_active": 2, "seed": 0}),
     run=run_planes,
-    figures=plane_figures,
+    draw=_plane_figures,
 )
 
 
@@ -125,27 +95,21 @@ NOTE = "The paper does not say how it drew its matrices; the generator writes do
 
 def run_designs(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Draw one matrix of each design."""
-    arrays, rows = {}, []
+    arrays = {}
     for place, design in enumerate(DESIGNS):
-        report(f"drawing the design {design}", place / len(DESIGNS))
         rng = np.random.default_rng([options["seed"], place])
         sizes = options["n_rows"], options["n_components"], options["n_active"]
         arrays[design] = draw_indicators(rng, design, *sizes)
-        rows.append(described(design, arrays[design]))
+    rows = [described(design, Z) for design, Z in arrays.items()]
     return Outcome({"designs": rows}, arrays, design_claims(rows), NOTE)
 
 
 def described(design: str, Z: np.ndarray) -> Row:
     """How full a matrix of indicators is, by row and by factor."""
     row, factor = Z.sum(axis=1), Z.mean(axis=0)
-    return {
-        "design": design,
-        "per_row": float(row.mean()),
-        "per_row_sd": float(row.std()),
-        "least_popular": float(factor.min()),
-        "most_popular": float(factor.max()),
-        "different_sets": len(np.unique(Z, axis=0)),
-    }
+    facts: Row = {"design": design, "per_row": float(row.mean()), "per_row_sd": float(row.std())}
+    facts |= {"least_popular": float(factor.min()), "most_popular": float(factor.max())}
+    return facts | {"different_sets": len(np.unique(Z, axis=0))}
 
 
 def design_claims(rows: list[Row]) -> list[Claim]:
@@ -166,21 +130,15 @@ def design_claims(rows: list[Row]) -> list[Claim]:
     return [checked(claim, measured, tests, number=(share(tests), "as they are called"))]
 
 
-def design_figures(outcome: Outcome) -> Figures:
-    """All matrices side by side."""
-    from appca.plots.studies import indicators
-
-    return {"designs": indicators({name.capitalize(): Z for name, Z in outcome.arrays.items()})}
-
-
 Z_PRIORS = Study(
-    name="z-priors",
-    title="The five designs of Z",
-    paper="A figure of the paper shows the five indicator matrices: black cells are ones.",
-    revision=1,
-    **one_size({"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}, 0.1),
+    "z-priors",
+    "Figure 3: The five designs of Z",
+    "A figure of the paper shows the five indicator matrices: black cells are ones.",
+    **sized((0.1,) * 3, {"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}),
     run=run_designs,
-    figures=design_figures,
+    draw=lambda plots, outcome: {
+        "designs": plots.indicators({name.capitalize(): Z for name, Z in outcome.arrays.items()})
+    },
 )
 
 
@@ -197,23 +155,13 @@ LIMITS = {
 
 
 def drawn(design: str, choices: Options) -> Synthetic:
-    """Draw data of one of `appca.data.sources.DESIGNS`.
+    """Draw data of a design in `appca.data.sources.DESIGNS` with choices inside `LIMITS`.
 
-    The choices are n_rows, n_features, n_components, n_active, noise_sd and seed. Raises InputError
-    for an unknown design or choices outside of `LIMITS`, in one sentence.
+    Raises InputError for more than `MOST_VALUES` values, or when L exceeds K.
     """
-    if design not in DESIGNS:
-        msg = f"design must be one of {', '.join(DESIGNS)}; got “{design}”."
-        raise InputError(msg)
-    for name, (least, most) in LIMITS.items():
-        if not least <= choices[name] <= most:
-            msg = f"{name} must lie between {least:,} and {most:,}; got {choices[name]}."
-            raise InputError(msg)
     if choices["n_rows"] * choices["n_features"] > MOST_VALUES:
-        msg = (
-            f"Rows times features must be at most {MOST_VALUES:,}; got {choices['n_rows']:,} x "
-            f"{choices['n_features']:,}, so ask for fewer."
-        )
+        shape = f"{choices['n_rows']:,} x {choices['n_features']:,}"
+        msg = f"Rows times features must be at most {MOST_VALUES:,}; got {shape}, so ask for fewer."
         raise InputError(msg)
     sizes = {name: value for name, value in choices.items() if name != "seed"}
     rng = np.random.default_rng([choices["seed"], DESIGNS.index(design)])
@@ -228,19 +176,12 @@ def dataset_of(design: str, choices: Options) -> Dataset:
     """
     truth = drawn(design, choices)
     sets = np.array([",".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in truth.Z])
-    labels = {"true set": sets} if len(np.unique(sets)) <= MOST_LABELLED else {}
+    Z = ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)]
     return Dataset(
         name=f"Synthetic, {design}, K = {choices['n_components']}, seed {choices['seed']}",
         X=truth.Y,
         ids=np.array([f"row-{n + 1}" for n in range(len(truth.Y))]),
-        labels=labels,
-        provenance={
-            "source": "synthetic",
-            "comparable": True,
-            "options": {"design": design, **choices},
-            "truth": {
-                "W": truth.W.tolist(),
-                "Z": ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)],
-            },
-        },
+        labels={"true set": sets} if len(np.unique(sets)) <= MOST_LABELLED else {},
+        provenance={"source": "synthetic", "comparable": True}
+        | {"options": {"design": design, **choices}, "truth": {"W": truth.W.tolist(), "Z": Z}},
     )

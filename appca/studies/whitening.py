@@ -14,15 +14,14 @@ from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.readers import read
 from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Claim, Figures, Options, Outcome, Report, Row, Study, checked, share
-from appca.words import InputError, fixed, percent
+from appca.studies.claims import Claim, checked, share
+from appca.studies.fitting import Spec, work
+from appca.studies.study import Options, Outcome, Report, Row, Study, sized
+from appca.words import InputError, fixed, percent, unknown
 
-LEAST_FOLDS = 2
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
 LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
 RAW, PCA = "raw", "pca"
-NEVER = math.inf  # components
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
     RAW: "Raw values",
@@ -62,11 +61,8 @@ def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     elif path.is_file():
         dataset = read(path.name, path)
     else:
-        msg = (
-            f"“{source}” is neither a file nor a built-in data set; the built-in ones are "
-            f"{', '.join(SOURCES)}."
-        )
-        raise InputError(msg)
+        error = unknown("file or built-in data set", source, SOURCES)
+        raise error
     return classified(dataset, n_rows, column)
 
 
@@ -76,53 +72,36 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
         msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
         raise InputError(msg)
     if column and column not in dataset.labels:
-        msg = (
-            f"“{dataset.name}” has no column of labels called “{column}”; choose among "
-            f"{', '.join(dataset.labels)}."
-        )
-        raise InputError(msg)
+        error = unknown("column of labels", column, dataset.labels, f" in “{dataset.name}”")
+        raise error
     names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
-    has_class = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
-    X, codes = dataset.X[has_class][:n_rows], codes[has_class][:n_rows]
-    present, y = np.unique(codes, return_inverse=True)
+    rows = np.flatnonzero(np.array(names)[codes] != MISSING)[:n_rows]
+    present, y = np.unique(codes[rows], return_inverse=True)
     if len(present) < 2:
         msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
         raise InputError(msg)
+    X = dataset.X[rows]
     return Labelled(dataset.name, X, y, tuple(names[code] for code in present), suggest(dataset))
 
 
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the rows (train, test), each class evenly.
-
-    Raises InputError for fewer than two folds, or more than the rarest class has rows.
-    """
+    """Divide the rows (train, test), each class evenly; InputError if they are too few."""
     from sklearn.model_selection import StratifiedKFold
 
     counts = np.bincount(data.y)
-    if n_folds < LEAST_FOLDS or counts.min() < n_folds:
-        msg = (
-            f"folds must lie between {LEAST_FOLDS} and the {counts.min():,} rows of the rarest "
-            f"class, “{data.names[int(counts.argmin())]}”; got {n_folds}."
-        )
+    if not 2 <= n_folds <= counts.min():
+        rarest = f"{counts.min():,} rows of the rarest class, “{data.names[counts.argmin()]}”"
+        msg = f"folds must lie between 2 and the {rarest}; got {n_folds}."
         raise InputError(msg)
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
 
 
-class LabelledFold(NamedTuple):
-    """One division of the rows, preprocessed as its training rows ask for."""
-
-    X: np.ndarray  # (n, D) float32, to learn from
-    y: np.ndarray
-    X_test: np.ndarray  # (m, D)
-    y_test: np.ndarray
-
-
-def fold(data: Labelled, n_folds: int, seed: int, number: int) -> LabelledFold:
-    """Return one of the folds."""
+def fold(data: Labelled, n_folds: int, seed: int, number: int) -> tuple[np.ndarray, ...]:
+    """Return X (n, D) and y to learn from, and to test, preprocessed as the former ask for."""
     train, test = folds(data, n_folds, seed)[number]
     fitted = data.preprocessing.fit(data.X[train])
     X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
-    return LabelledFold(X, data.y[train], X_test, data.y[test])
+    return X, data.y[train], X_test, data.y[test]
 
 
 class Scores(NamedTuple):
@@ -135,20 +114,17 @@ class Scores(NamedTuple):
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
     """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
 
-    The coordinates are turned as little as possible (the symmetric root), so that a coordinate
-    means nearly the same in all subspaces. Mean and covariance of a subspace are drawn towards 0
-    and the identity by as many rows as twice its dimensions. Rows of `test` in a subspace that
-    `train` does not have stay as they are.
+    The symmetric root turns coordinates as little as possible. Mean and covariance of a subspace
+    are drawn towards 0 and the identity by as many rows as twice its dimensions. Rows of `test` in
+    a subspace that `train` does not have stay as they are.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
         scores = train.H[np.ix_(members, active)].astype(np.float64)
-        n, L = scores.shape
-        prior = 2.0 * L
+        (n, L), prior = scores.shape, 2.0 * len(active)
         mean = scores.sum(axis=0) / (n + prior)
-        centred = scores - mean
-        covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
-        values, vectors = np.linalg.eigh(covariance)
+        squares = (scores - mean).T @ (scores - mean)
+        values, vectors = np.linalg.eigh((squares + prior * np.eye(L)) / (n + prior))
         root = (vectors / np.sqrt(values)) @ vectors.T
         H[np.ix_(members, active)] = (scores - mean) @ root
         H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
@@ -168,21 +144,16 @@ def predict(
 ) -> np.ndarray:
     """Train a perceptron with one hidden layer on (n, d); predict the classes of `X_test` (m, d).
 
-    The options are hidden (units), epochs and seed. Where X is a part of `n_all` rows, it gets as
-    many steps as the whole would.
+    Where X is a part of `n_all` rows, it gets as many steps as the whole would.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
     n, whole = len(X), n_all or len(X)
     batch = min(n, max(LEAST_BATCH, BATCH * n // whole))
-    steps = options["epochs"] * -(-whole // BATCH)
-    network = MLPClassifier(
-        (options["hidden"],),
-        batch_size=batch,
-        max_iter=max(1, round(steps / -(-n // batch))),
-        random_state=options["seed"],
-    )
+    passes = max(1, round(options["epochs"] * -(-whole // BATCH) / -(-n // batch)))
+    how = {"batch_size": batch, "max_iter": passes, "random_state": options["seed"]}
+    network = MLPClassifier((options["hidden"],), **how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # all get the same number of steps
         return np.asarray(network.fit(X, y).predict(X_test))
@@ -191,11 +162,7 @@ def predict(
 def predict_each(
     train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
 ) -> np.ndarray:
-    """Classify by a separate perceptron in every subspace.
-
-    Small subspaces, and those of a single class that others may contradict, keep the prediction
-    `joint` (M,) of the classifier of all rows.
-    """
+    """Classify by a perceptron a subspace; small ones and those of one class keep `joint` (M,)."""
     answer = joint.copy()
     for members, others, active in subspaces(train, test):
         classes = y[members]
@@ -205,13 +172,12 @@ def predict_each(
     return answer
 
 
-def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Classify by every method on every fold, and sum up."""
-    return classify(options["data"], options, report, processes)
+def run(options: Options, report: Report, processes: int = 1, source: str = "") -> Outcome:
+    """Classify by every method on every fold, and sum up.
 
-
-def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Classify the rows of a source as `labelled` opens it, whatever the options call it."""
+    `source` is what `labelled` opens instead of the data that the options name.
+    """
+    source = source or options["data"]
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
@@ -223,30 +189,26 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     if n_done < 2:
         msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
         raise InputError(msg)
-    seen: set[int] = set()
-    shared: list[Options] = []  # each K, largest first, and the sizes of PCA to compare, each once
-    for K in sorted(set(options["components"]), reverse=True):
-        sizes = [size for size in (K, K - 1) if size not in seen]
-        seen.update(sizes)
-        shared.append({"K": K, "pca": sizes, "raw": not shared})
+    wanted = sorted(set(options["components"]), reverse=True)  # the long ones first
+    # PCA of K and of K - 1, each size once
+    pca = {K: [K, K - 1] if K + 1 not in wanted else [K - 1] for K in wanted}
     specs = [
-        {"source": source, "options": options, "fold": number, **sizes}
+        {"source": source, "options": options, "fold": number, "K": K, "pca": pca[K]}
         for number in range(n_done)
-        for sizes in shared
+        for K in wanted
     ]
-    parts = work("appca.studies.whitening:cell", specs, report, processes)
-    rows = [row for part in parts for row in part]
+    rows = work("appca.studies.whitening:cell", specs, report, processes)
     rows.sort(key=lambda row: (list(TITLES).index(row["method"]), row["K"] or 0, row["fold"]))
     table = summary(rows, options["folds"])
-    raw = table[0]  # the first method of `TITLES`
+    raw = [percent(table[0][name], 1) for name in ("accuracy", "accuracy_sd")]  # the first method
     text = (
-        f"Of {len(data.y):,} rows of {data.name}, {raw['folds']} of {options['folds']} folds; raw "
-        f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
+        f"Of {len(data.y):,} rows of {data.name}, {n_done} of {options['folds']} folds; raw values "
+        f"give {raw[0]} (sd {raw[1]})."
     )
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
 
 
-def cell(spec: Spec, tick: Tick) -> list[Row]:
+def cell(spec: Spec, tick: Report) -> list[Row]:
     """One fold and K: the accuracy of all methods.
 
     As in the paper L = K - 1, in three ways; then half of 2 K active, and its pattern of zeros.
@@ -256,46 +218,45 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.threads import single_threaded_blas
 
-    options, K = spec["options"], spec["K"]
+    options, K, seed = spec["options"], spec["K"], spec["options"]["seed"]
     stage = f"fold {spec['fold'] + 1}, K = {K}"
     tick(stage, 0.0)
     data = labelled(spec["source"], options["n_rows"], options["label"])
-    part = fold(data, options["folds"], options["seed"], spec["fold"])
+    X, y, X_test, y_test = fold(data, options["folds"], seed, spec["fold"])
     rows: list[Row] = []
 
     def note(method: str, K: int | None, L: int | None, inputs: int, answer: np.ndarray) -> None:
         row = {"method": method, "title": TITLES[method], "K": K, "L": L, "inputs": inputs}
-        right = float((answer == part.y_test).mean())
-        rows.append(row | {"fold": spec["fold"], "accuracy": right})
+        rows.append(row | {"fold": spec["fold"], "accuracy": float((answer == y_test).mean())})
 
     def score(
-        method: str, K: int | None, L: int | None, X: np.ndarray, X_test: np.ndarray
+        method: str, K: int | None, L: int | None, H: np.ndarray, H_test: np.ndarray
     ) -> np.ndarray:
         """Train on inputs (n, d), note the accuracy on (m, d), return the predictions."""
-        predicted = predict(X, part.y, X_test, options)
-        note(method, K, L, X.shape[1], predicted)
+        predicted = predict(H, y, H_test, options)
+        note(method, K, L, H.shape[1], predicted)
         return predicted
 
     def pca(size: int) -> tuple[np.ndarray, np.ndarray]:
-        model = PrincipalComponents(size, whiten=True, random_state=options["seed"])
-        return model.fit_transform(part.X), model.transform(part.X_test)
+        model = PrincipalComponents(size, whiten=True, random_state=seed)
+        return model.fit_transform(X), model.transform(X_test)
 
     def appca(K: int, L: int) -> list[Scores]:
-        model = AdaptivePPCA(K, L, whiten=True, random_state=options["seed"]).fit(part.X)
-        return [Scores(model.transform(X), model.allocate(X)) for X in (part.X, part.X_test)]
+        model = AdaptivePPCA(K, L, whiten=True, random_state=seed).fit(X)
+        return [Scores(model.transform(part), model.allocate(part)) for part in (X, X_test)]
 
     with single_threaded_blas():  # the same numbers whatever runs beside
-        if spec["raw"]:
-            score(RAW, None, None, part.X, part.X_test)
+        if max(options["components"]) == K:
+            score(RAW, None, None, X, X_test)
         for size in spec["pca"]:
             score(PCA, size, size, *pca(size))
             tick(stage, 0.2)
         train, test = appca(K, K - 1)
         joint = score("appca", K, K - 1, train.H, test.H)
         score("within", K, K - 1, *whitened_within(train, test))
-        note("each", K, K - 1, K - 1, predict_each(train, part.y, test, joint, options))
+        note("each", K, K - 1, K - 1, predict_each(train, y, test, joint, options))
         tick(stage, 0.6)
-        if min(len(part.X) - 1, part.X.shape[1]) >= 2 * K:
+        if min(len(X) - 1, X.shape[1]) >= 2 * K:
             train, test = appca(2 * K, K)
             score("half", 2 * K, K, train.H, test.H)
             patterns = [scores.Z.astype(np.float32) for scores in (train, test)]
@@ -308,19 +269,17 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
 def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
     """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
     groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
-    inputs = {}
+    first: dict[tuple[str, int | None, int | None], Row] = {}
     for record in rows:
         key = (record["method"], record["K"], record["L"])
         groups.setdefault(key, {})[record["fold"]] = record["accuracy"]
-        inputs[key] = record["inputs"]
+        first.setdefault(key, {name: record[name] for name in list(record)[:5]})
     table = []
-    for (method, K, L), accuracies in groups.items():
-        values = np.array(list(accuracies.values()))
-        row: Row = {"method": method, "title": TITLES[method], "K": K, "L": L}
-        row |= {"inputs": inputs[method, K, L], "folds": len(values)}
+    for key, accuracies in groups.items():
+        values, row = np.array(list(accuracies.values())), first[key] | {"folds": len(accuracies)}
         row |= {"accuracy": float(values.mean()), "accuracy_sd": float(values.std(ddof=1))}
-        for name, size in (("gain_at_k", K), ("gain_at_l", L)):
-            pca = None if method in {RAW, PCA} else groups.get((PCA, size, size))
+        for name, size in zip(("gain_at_k", "gain_at_l"), key[1:], strict=True):
+            pca = None if key[0] in {RAW, PCA} else groups.get((PCA, size, size))
             mean, error = (None, None) if pca is None else gain(accuracies, pca, n_folds)
             row |= {name: mean, f"{name}_error": error}
         table.append(row)
@@ -347,35 +306,32 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
     The first claim compares the least K that comes within `NEAR` of the raw values.
     """
-
-    def of(method: str) -> list[Row]:
-        rows = (row for row in table if row["method"] == method)
-        return sorted(rows, key=lambda row: row["L"] or 0)
-
-    def mostly(tests: Sequence[bool]) -> Sequence[bool]:
-        return [True] if sum(tests) > len(tests) / 2 else tests
-
-    (raw,), appca, each, half = (of(method) for method in (RAW, "appca", "each", "half"))
-    sizes, near = [row["K"] for row in appca], []
-    for rows in (appca, [row for row in of(PCA) if row["K"] in sizes]):
-        reached = (row["K"] for row in rows if row["accuracy"] >= raw["accuracy"] - NEAR)
-        near.append(min(reached, default=NEVER))
-    ours, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
+    of: dict[str, list[Row]] = {method: [] for method in TITLES}
+    for row in sorted(table, key=lambda row: row["L"] or 0):
+        of[row["method"]].append(row)
+    appca, each, half, level = of["appca"], of["each"], of["half"], of[RAW][0]["accuracy"] - NEAR
+    sizes, near = {row["K"] for row in appca}, []
+    for rows in (appca, of[PCA]):
+        good = [row["K"] for row in rows if row["K"] in sizes and row["accuracy"] >= level]
+        near.append(min(good, default=math.inf))
+    ours, other = (f"above {max(sizes)}" if size == math.inf else f"= {size}" for size in near)
     better = [
-        single["gain_at_k"] - joint["gain_at_k"] > single["gain_at_k_error"]
-        for single, joint in zip(each, appca, strict=True)
+        several["gain_at_k"] - joint["gain_at_k"] > several["gain_at_k_error"]
+        for several, joint in zip(each, appca, strict=True)
     ]
-    as_good = sum(
-        pattern["accuracy"] >= single["accuracy"]
-        for pattern, single in zip(of("pattern"), half, strict=True)
-    )
+    pairs = zip(of["pattern"], half, strict=True)
+    as_good = sum(pattern["accuracy"] >= row["accuracy"] for pattern, row in pairs)
     equal = [row["gain_at_k"] > row["gain_at_k_error"] for row in appca]
     active = [row["gain_at_l"] > row["gain_at_l_error"] for row in half]
+
+    def mostly(tests: list[bool]) -> list[bool]:
+        return [True] if sum(tests) > len(tests) / 2 else tests
+
     return [
         checked(
             "aPPCA needs fewer components than PCA for the same accuracy",
             f"within {100 * NEAR:.0f} points of the raw values at K {ours}, PCA at K {other}",
-            [near[0] < near[1]] if min(near) < NEVER else [],
+            [near[0] < near[1]] if min(near) < math.inf else [],
         ),
         checked(
             "At equal K, aPPCA with L = K − 1 does better than PCA",
@@ -408,36 +364,23 @@ def _gains(rows: Sequence[Row], measure: str) -> str:
     return f"points above PCA: {listed}" if listed else "too few features to compare"
 
 
-def figures(outcome: Outcome) -> Figures:
-    """Draw accuracy against K and against active coordinates."""
-    from appca.plots.studies import accuracy_curves
-
-    return {"accuracy": accuracy_curves(outcome.tables["whitening"])}
-
-
-_SIZES: Options = {"data": "mnist", "components": [3, 5, 10, 20], "folds": 10, "label": ""}
-_SIZES |= {"hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
-
 STUDY = Study(
-    name="whitening",
-    title="Whitening before a classifier",
-    paper=(
-        "The paper trains a perceptron with one hidden layer on 9,000 MNIST digits and tests it on "
-        "1,000, ten times: on the pixels, on PCA's scores and on aPPCA's with L = K - 1. It states "
-        "that aPPCA needs fewer components than PCA for the same accuracy, and that one classifier "
-        "for each subspace does better still. Its figure gives no numbers."
+    "whitening",
+    "Figure 11: Whitening before a classifier",
+    "The paper trains a perceptron with one hidden layer on 9,000 MNIST digits and tests it on "
+    "1,000, ten times: on the pixels, on PCA's scores and on aPPCA's with L = K - 1. It states "
+    "that aPPCA needs fewer components than PCA for the same accuracy, and that one classifier "
+    "for each subspace does better still. Its figure gives no numbers.",
+    **sized(
+        (40.0, 400.0, 3600.0),
+        {"data": ("digits", "mnist", "mnist"), "label": "", "n_rows": 10_000, "seed": 0}
+        | {"components": ([3, 5, 10, 20], [3, 5, 10, 20], [2, 3, 5, 7, 10, 15, 20, 30, 50])}
+        | {"folds": (5, 10, 10), "folds_done": (3, 4, 10), "epochs": (100, 40, 40), "hidden": 64},
     ),
-    revision=1,
-    sizes={
-        "quick": {**_SIZES, "data": "digits", "folds": 5, "folds_done": 3, "epochs": 100},
-        "default": {**_SIZES, "folds_done": 4},
-        "full": {**_SIZES, "components": [2, 3, 5, 7, 10, 15, 20, 30, 50], "folds_done": 10},
-    },
-    takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
     run=run,
     columns=(
         *("title", "K", "L", "accuracy", "accuracy_sd"),
         *("gain_at_k", "gain_at_k_error", "gain_at_l", "gain_at_l_error"),
     ),
-    figures=figures,
+    draw=lambda plots, outcome: {"accuracy": plots.accuracy_curves(outcome.tables["whitening"])},
 )

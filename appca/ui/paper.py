@@ -19,8 +19,9 @@ from appca.runs.home import home
 from appca.studies import report
 from appca.studies.brain import STUDY, titles_of
 from appca.studies.catalogue import STUDIES, shipped
+from appca.studies.claims import Holds, headings, verdict
 from appca.studies.store import Stored, StudyStore, csv_text
-from appca.studies.study import Figures, Holds, Options, Outcome, Study, headings, verdict
+from appca.studies.study import Figures, Options, Outcome, Study
 from appca.studies.synthetic import LIMITS, dataset_of, described, drawn
 from appca.studies.table1 import active_for
 from appca.studies.whitening import STUDY as WHITENING
@@ -351,17 +352,11 @@ def results() -> None:
                     _card(study, kept)
 
 
-def short(study: Study) -> str:
-    """Return a result's title without its place in the paper."""
-    title = study.title.removeprefix("Table 1: ")
-    return title[0].upper() + title[1:]
-
-
 def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
     by_verdict: dict[tuple[Level, str], list[str]] = {verdict: [] for verdict in LEVELS.values()}
     for study in studies:
         if study.name in there:
-            by_verdict[verdict_of(there[study.name])].append(short(study))
+            by_verdict[verdict_of(there[study.name])].append(study.title)
     lines = (
         chip(level, f"{name} {len(titles)}") + tag("span", words(" · ".join(titles)))
         for (level, name), titles in by_verdict.items()
@@ -373,25 +368,25 @@ def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
 def _card(study: Study, kept: Stored) -> None:
     """Draw figure, title, verdict and numbers; or, while it is computed again, how far that is."""
     chart(card(study, kept), f"paper_{study.name}", config=PICTURE)
-    title = tag("div", words(short(study)), "ca-paper-title", id=study.name)
+    title = tag("div", words(study.title), "ca-paper-title", id=study.name)
     said = chip(*verdict_of(kept)) + numbers(numbers_of(kept))
     st.html(title + tag("div", said, "ca-paper-card"))
     if kit.follow(study.id(kept.options), cancel=f"paper_cancel_{study.name}"):
         return
-    label = apart("Why?", short(study))
+    label = apart("Why?", study.title)
     if st.button(label, key=f"paper_why_{study.name}", type="tertiary", icon=":material/help:"):
         why(study, kept)
 
 
 def _missing(study: Study) -> None:
     options = study.options(SHIPPED_SIZE)
-    st.html(tag("div", words(short(study)), "ca-paper-title", id=study.name))
+    st.html(tag("div", words(study.title), "ca-paper-title", id=study.name))
     if kit.follow(study.id(options), cancel=f"paper_cancel_{study.name}"):
         return
     takes = about(study.takes[SHIPPED_SIZE])
     st.caption(f"Not computed yet · {takes}")
     st.button(
-        apart("Compute", short(study)),
+        apart("Compute", study.title),
         key=f"paper_run_{study.name}",
         on_click=guarded(kit.begin),
         args=["study", study.id(options), spec_of(study, options)],

@@ -6,7 +6,7 @@ import time
 
 def square(spec, tick):
     tick(f"squaring {spec['x']}", 0.5)
-    return {"square": spec["x"] ** 2, "process": os.getpid()}
+    return [{"square": spec["x"] ** 2, "process": os.getpid()}]
 
 
 def refuse(spec, tick):

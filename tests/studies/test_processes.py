@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from appca.studies.processes import work
+from appca.studies.fitting import work
 from appca.words import InputError
 
 PIECES = "tests.studies.pieces"

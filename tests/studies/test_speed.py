@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.studies.speed import STUDY, WAYS, chase, draw, estimator, rungs, times
+from appca.studies.speed import STUDY, WAYS, draw, estimator, rungs, times
 from appca.words import InputError
 
 SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
@@ -15,37 +15,29 @@ def outcome():
     return STUDY.run(options, lambda _stage, _share: None, 1)
 
 
-def _course(*pairs, measure="error"):
-    return [{"seconds": float(seconds), measure: value} for seconds, value in pairs]
+def _course(*pairs):
+    return [{"seconds": float(seconds), "error": value} for seconds, value in pairs]
 
 
-def test_the_level_is_what_both_reach_and_a_hundredth_of_the_way_is_let_off():
-    em = _course((1, 10.0), (2, 5.0), (3, 1.0))
-    gibbs = _course((1, 10.0), (20, 6.0), (40, 5.04), (80, 5.0))
-    assert times(em, gibbs, "error") == (2.0, 40.0)  # 5 is the worse end; 5.05 is near enough
-    assert times(gibbs, em, "error") == (40.0, 2.0)
-
-
-def test_a_higher_likelihood_is_better():
-    em = _course((1, -9.0), (2, -5.0), (3, -1.0), measure="likelihood")
-    gibbs = _course((1, -9.0), (30, -5.0), measure="likelihood")
-    assert times(em, gibbs, "likelihood") == (2.0, 30.0)
-
-
-def test_a_chain_that_never_reaches_the_end_of_em_gives_a_lower_bound():
-    em = _course((1, 10.0), (2, 5.0), (4, 1.0))
-    assert chase(em, _course((1, 10.0), (40, 5.0)), "error") == (10.0, False)
-    assert chase(em, _course((1, 10.0), (40, 1.05), (80, 1.0)), "error") == (10.0, True)
+def test_times_are_taken_at_the_level_that_both_reach_or_at_the_end_of_em():
+    em, gibbs = _course((1, 10.0), (2, 5.0), (4, 1.0)), _course((1, 10.0), (40, 5.04), (80, 5.0))
+    assert times(em, gibbs, "error") == (2.0, 40.0, True)  # 5 is the worse end; 5.05 is near enough
+    assert times(gibbs, em, "error") == (40.0, 2.0, True)
+    assert times(em, gibbs, "error", to_end=True) == (4.0, 80.0, False)  # a lower bound
+    arrives = _course((1, 10.0), (40, 1.05), (80, 1.0))
+    assert times(em, arrives, "error", to_end=True) == (4.0, 40.0, True)
     better = _course((1, 10.0), (20, 0.5))
-    assert chase(em, better, "error") == (5.0, True)  # the end of EM counts, not the chain's
+    assert times(em, better, "error", to_end=True) == (4.0, 20.0, True)  # EM's end counts
+    higher = [[row | {"likelihood": -row["error"]} for row in rows] for rows in (em, gibbs)]
+    assert times(*higher, "likelihood") == (2.0, 40.0, True)  # a higher likelihood is better
 
 
-@pytest.mark.parametrize("most", [1, 2, 5, 8, 100, 256])
-def test_the_rungs_rise_to_the_most_in_steps_of_at_most_a_factor_of_two(most):
-    steps = rungs(most)
-    assert (steps[0], steps[-1]) == (1, most)
-    ratios = np.divide(steps[1:], steps[:-1])
-    assert np.all((ratios > 1) & (ratios <= 2))
+def test_the_rungs_rise_to_the_most_in_steps_of_at_most_a_factor_of_two():
+    for most in (1, 2, 5, 8, 100, 256):
+        steps = rungs(most)
+        ratios = np.divide(steps[1:], steps[:-1])
+        assert (steps[0], steps[-1]) == (1, most)
+        assert np.all((ratios > 1) & (ratios <= 2))
 
 
 def test_data_are_of_the_model_and_the_same_for_all_ways():

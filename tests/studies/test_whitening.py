@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import t
-from sklearn.datasets import load_digits
 
-from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
 from appca.studies.whitening import (
     STUDY,
@@ -44,15 +42,6 @@ def planted():
     H[: n // 2, :2] = rng.standard_normal((n // 2, 2)) @ [[1.0, 0.8], [0.0, 0.6]] + [1.0, 2.0]
     H[n // 2 :, 1:] = rng.standard_normal((n // 2, 2)) @ [[2.0, -1.0], [0.0, 1.0]] - 3.0
     return Scores(H, Z)
-
-
-def test_whitened_scores_of_active_components_have_unit_mean_square():
-    X = load_digits().data[:500] / 16.0
-    model = AdaptivePPCA(5, 4, whiten=True, random_state=0).fit(X)
-    scores, active = model.transform(X), model.allocate(X)
-    assert np.array_equal(scores != 0, active)
-    squares = np.array([np.square(scores[active[:, k], k]).mean() for k in range(5)])
-    np.testing.assert_allclose(squares, 1.0, rtol=0.02)
 
 
 def test_whitening_inside_a_subspace_makes_its_scores_uncorrelated(planted):
@@ -99,30 +88,29 @@ def test_no_row_is_tested_that_was_learnt_from_and_scales_come_from_training_row
     tested = np.concatenate([test for _, test in divisions])
     assert sorted(tested) == list(range(len(data.y)))
     assert all(not set(train) & set(test) for train, test in divisions)
-    own = fold(data, 4, 0, 1)
-    np.testing.assert_allclose(own.X.mean(axis=0), 0.0, atol=1e-5)
-    np.testing.assert_allclose(own.X.std(axis=0), 1.0, rtol=1e-4)
+    X, _, X_test, _ = fold(data, 4, 0, 1)
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(X.std(axis=0), 1.0, rtol=1e-4)
     train, test = divisions[1]
     expected = (data.X[test] - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
-    np.testing.assert_allclose(own.X_test, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(X_test, expected, rtol=1e-3, atol=1e-4)
 
 
-def test_rows_without_a_class_are_left_out():
-    X = np.arange(12.0).reshape(6, 2)
-    labels = {"kind": np.array(["a", "", "b", "a", "b", ""])}
-    data = classified(Dataset("small", X, np.array(list("uvwxyz")), labels), 100)
-    np.testing.assert_array_equal(data.X, X[[0, 2, 3, 4]])
-    assert [data.names[code] for code in data.y] == ["a", "b", "a", "b"]
-
-
-def test_data_without_classes_are_refused():
+def test_rows_without_a_class_are_left_out_and_data_without_classes_refused():
     X = np.arange(12.0).reshape(6, 2)
     plain = Dataset("small", X, np.array(list("uvwxyz")))
-    with pytest.raises(InputError, match="“small” has no labels"):
-        classified(plain, 100)
-    one = Dataset("small", X, plain.ids, {"kind": np.array(["a"] * 6)})
-    with pytest.raises(InputError, match="fewer than two classes"):
-        classified(one, 100)
+    labels = {"kind": np.array(["a", "", "b", "a", "b", ""]), "same": np.array(["a"] * 6)}
+    small = Dataset("small", X, plain.ids, labels)
+    data = classified(small, 100)
+    np.testing.assert_array_equal(data.X, X[[0, 2, 3, 4]])
+    assert [data.names[code] for code in data.y] == ["a", "b", "a", "b"]
+    for dataset, column, words in (
+        (plain, "", "“small” has no labels"),
+        (small, "same", "fewer than two classes"),
+        (small, "sort", "There is no column of labels “sort” in “small”"),
+    ):
+        with pytest.raises(InputError, match=words):
+            classified(dataset, 100, column)
 
 
 def test_the_gain_is_paired_and_its_interval_knows_that_folds_share_rows():
@@ -166,8 +154,7 @@ def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"data": "nowhere.csv"}, "is neither a file nor a built-in data set"),
-        ({"components": [1]}, "components must lie between 2 and 64"),
+        ({"data": "nowhere.csv"}, "There is no file or built-in data set “nowhere.csv”"),
         ({"components": [65]}, "components must lie between 2 and 64"),
         ({"folds": 1}, "folds must lie between 2 and"),
         ({"folds_done": 1}, "folds_done must be at least 2"),

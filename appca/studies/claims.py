@@ -1,0 +1,55 @@
+"""Claims of the paper beside the measurements that decide on them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+Holds = Literal["yes", "partly", "no", "not tested"]
+HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")  # of the claims' first fields
+
+
+class Claim(NamedTuple):
+    """One claim of the paper beside the measurement that decides on it."""
+
+    claim: str  # a short sentence
+    paper: str  # its number; empty if it gives none
+    measured: str
+    holds: Holds
+    value: str = ""  # the most telling number, for a card: "92%"
+    caption: str = ""  # its meaning: "on their own plane"
+
+
+def headings(claims: Sequence[Claim]) -> dict[str, str]:
+    """Return field and heading of each column; numbers of the paper only where there are any."""
+    titles = zip(Claim._fields, HEADINGS, strict=False)
+    return {name: title for name, title in titles if any(getattr(c, name) for c in claims)}
+
+
+def checked(
+    claim: str,
+    measured: str,
+    tests: Iterable[bool],
+    paper: str = "",
+    number: tuple[str, str] = ("", ""),
+) -> Claim:
+    """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
+    passed = list(tests)
+    holds: Holds = "yes" if all(passed) else "partly" if any(passed) else "no"
+    return Claim(claim, paper, measured, holds if passed else "not tested", *number)
+
+
+def verdict(claims: Sequence[Claim]) -> Holds:
+    """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
+    holds = {claim.holds for claim in claims} - {"not tested"}
+    if len(holds) == 1:
+        return holds.pop()
+    return "partly" if holds else "not tested"
+
+
+def share(tests: Sequence[bool]) -> str:
+    """Count the tests that hold: "3 of 5"."""
+    return f"{sum(tests)} of {len(tests)}"
+
+
+def span(values: Sequence[float], form: str = ".2f") -> str:
+    """Write the least and the largest value: "1.20 to 3.45"."""
+    return " to ".join(dict.fromkeys(format(edge(values), form) for edge in (min, max)))
