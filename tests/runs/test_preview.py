@@ -91,7 +91,7 @@ def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
     inside = np.square(ground.coordinates, dtype=np.float64).sum(axis=1)
     np.testing.assert_allclose(inside + ground.outside, lengths, rtol=1e-4)
     narrow = prepare(digits, config_of(digits), rows=300)
-    assert narrow.coordinates is None  # rows are no wider than coordinates would be
+    assert narrow.coordinates.shape == (600, 64)
     for k, own, shared_by in ((3, data, ground), (6, data, ground), (3, digits, narrow)):
         config = config_of(own, n_components=k, n_active=2)
         alone = preview(own, config, rows=300)
