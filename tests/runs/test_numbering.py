@@ -1,6 +1,5 @@
 """Numbers of components: 1 to K in every run, kept over K, previews, windows and old homes."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,7 +12,6 @@ from appca.runs.fit import fit_run, preview
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, numbered
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore
-from appca.storage.files import write_json
 from appca.words import InputError
 from tests.fitted_runs import fitted_run, info_of
 
@@ -211,19 +209,6 @@ def test_a_damaged_mapping_is_decided_anew(home, text):
     found = ComponentNumbers(home).of_run(run)
     (run.path / numbering.FILE).write_text(text)
     assert ComponentNumbers(home).of_run(run) == found
-
-
-def test_numbers_with_gaps_are_counted_anew_in_their_order(home):
-    run = stored(home, E[:4])
-    ComponentNumbers(home).of_run(run)
-    old = {"numbers": [7, 2, 16, 5], "signs": [1, -1, 1, 1], "names": ["", "", "stroke", ""]}
-    write_json(run.path / numbering.FILE, old, "The numbers")
-    wanted = ((1, 3, 0, 2), (-1, 1, 1, 1), ("", "", "", "stroke"))
-    assert ComponentNumbers(home).of_run(run) == wanted
-    kept = json.loads((run.path / numbering.FILE).read_text())
-    assert kept["numbers"] == [7, 2, 16, 5], "nothing was written by looking"
-    assert ComponentNumbers(home).rename(run, 3, "bar").names[3] == "bar"
-    assert ComponentNumbers(home).of_run(run).order == wanted[0]
 
 
 def test_two_windows_at_once_agree(home):
