@@ -18,8 +18,7 @@ import numpy as np
 from appca.analysis.components import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.run import RunConfig
-from appca.runs.store import FILE as LABELS
-from appca.runs.store import NAME_LENGTH, Labels, Run, changeable, labels, put
+from appca.runs.store import LABELS, NAME_LENGTH, Labels, Run, changeable, labels, put
 from appca.storage import lock
 from appca.storage.files import or_none, read_json, read_numbered, write_json, write_numbered
 from appca.storage.identity import digest_of

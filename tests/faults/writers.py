@@ -70,7 +70,7 @@ def _rename_run(home: Path, version: int) -> None:
 
 def _run(home: Path) -> int | None:
     (found,) = RunStore(home).list() or (None,)
-    assert RunStore(home).problems() == ()
+    assert RunStore(home).damaged() == {}
     if found is None or not found.named:
         return None
     assert differing(found.fitted, result().fitted) == []

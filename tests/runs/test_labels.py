@@ -49,7 +49,7 @@ def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
 def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
-    (run.path / store.FILE).write_text(text, encoding="utf-8")
+    (run.path / store.LABELS).write_text(text, encoding="utf-8")
     assert store.labels(run) == store.Labels(("", "", ""), (1, 1, 1))
 
 

@@ -86,7 +86,7 @@ def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_pa
     known = [run.fitted for run in before]
     later()
     store = RunStore(tmp_path)
-    assert store.problems() == ()
+    assert store.damaged() == {}
     for run, fitted in zip(before, known, strict=True):
         found = store.get(run.id)
         assert found.config.parameters["sharpness"] == 0.0
@@ -125,7 +125,7 @@ def test_a_keyword_nobody_declared_damages_no_run(planes, later, tmp_path):
     """Its runs are asked for under new ids, which the fixture home finds out; none is lost."""
     old = stored(tmp_path, planes)
     later(named=False)
-    assert RunStore(tmp_path).problems() == ()
+    assert RunStore(tmp_path).damaged() == {}
     assert RunStore(tmp_path).get(old.id).config.id == old.id
 
 
@@ -170,7 +170,7 @@ def test_tampering_with_recorded_settings_is_noticed(planes, tmp_path, part, nam
     (settings[part] if part else settings)[name] = value
     rewrite(file, config=settings)
     assert RunStore(tmp_path).get(run.id) is None
-    (problem,) = RunStore(tmp_path).problems()
+    (problem,) = RunStore(tmp_path).damaged().values()
     assert "its settings are not those it was fitted with" in problem
 
 

@@ -79,7 +79,7 @@ def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
         "aPPCA, K = 4, L = 2, seed 1",
         "aPPCA, K = 4, L = 2",
     ]
-    assert [run.partial for run in store.list()] == [True, False, False, False]
+    assert [run.config.stopped_at for run in store.list()] == [12, None, None, None]
 
 
 def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
@@ -175,12 +175,12 @@ def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, 
     DAMAGES[words](run.path)
     assert store.get(run.id) is None
     assert [found.id for found in store.list()] == [healthy.id]
-    (problem,) = store.problems()
+    (problem,) = store.damaged().values()
     assert problem.startswith(f"Fit {run.id} is damaged (")
     assert words in problem
     assert problem.endswith("; delete it or fit it again.")
     assert store.save(CONFIG, result_of()).fitted.mean.size == 7
-    assert store.problems() == ()
+    assert store.damaged() == {}
     assert files(store.folder) == {run.id, healthy.id}
 
 
@@ -245,7 +245,7 @@ def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
         store.sweep()
         assert files(store.folder) == {CONFIG.id, alive.name}
         assert len(store.list()) == 1
-        assert store.problems() == ()
+        assert store.damaged() == {}
     assert files(store.folder) == {CONFIG.id}
 
 
