@@ -83,7 +83,7 @@ def fit_run(
         imputed = np.asarray(filled[dataset.missing[gaps]])
         facts["n_missing"] = dataset.n_missing
     model = FittedModel.from_estimator(estimator, preprocessing)
-    result = _result(began, estimator, description, model, facts)
+    result = _result(began, estimator, description, model, **facts)
     draws = dict(getattr(estimator, "posterior_", {}))
     if "components" in draws:  # thinned where they would fill the disk
         W = draws["components"]
@@ -226,18 +226,14 @@ def _describe(
         if callback is not None:
             with contextlib.suppress(StopIteration):  # there is nothing to stop early
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
-    *columns, methods, scales = zip(*parts, strict=True)
-    rows = [np.concatenate(column) for column in columns]
-    all_scales = None if scales[0] is None else np.concatenate(scales)
-    return parts[0]._make([*rows, methods[0], all_scales])
+    return parts[0]._make(
+        np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
+        for column in zip(*parts, strict=True)
+    )
 
 
 def _result(
-    began: float,
-    estimator: Any,
-    description: "Description",
-    model: FittedModel,
-    facts: dict[str, Any],
+    began: float, estimator: Any, description: "Description", model: FittedModel, **facts: Any
 ) -> FitResult:
     """Join a model with its description of the rows and the facts of the fit."""
     rows = DescribedRows.from_description(description)
@@ -298,11 +294,10 @@ def preview(
     """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
 
     A first picture while the fit proper runs, not to be stored (``info.preview``). Few rows choose
-    from the starts of the fit, so that both end on the same peak; many take the first.
-
-    Preprocessing is learned from the sample of so many `rows`, and so is `ground` where it is not
-    given, see `prepare`, where `on_ground` allows one. `passes` are the most iterations. `watch`
-    is called after each iteration and before each block of rows; what it raises ends the preview.
+    from the starts of the fit, so that both end on the same peak; many take the first. The
+    preprocessing is learned from the sample of so many `rows`, and so is `ground`, see `prepare`.
+    `passes` bounds the iterations. `watch` is called after each of them and before each block of
+    rows; an exception that it raises ends the preview.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -321,7 +316,7 @@ def preview(
         estimator = kind(**short.parameters, callback=lambda _: watch()).fit(Y[sample])
         description = estimator.describe(Y)
         model = FittedModel.from_estimator(estimator, preprocessing)
-    return _result(began, estimator, description, model, {"preview": True})
+    return _result(began, estimator, description, model, preview=True)
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
@@ -342,10 +337,7 @@ def width(config: RunConfig) -> int:
 
 
 def prepare(
-    dataset: Dataset,
-    config: RunConfig,
-    rows: int = ROWS,
-    watch: Callable[[], object] = bool,
+    dataset: Dataset, config: RunConfig, rows: int = ROWS, watch: Callable[[], object] = bool
 ) -> Ground:
     """Bring all rows of a data set into the leading principal coordinates of its sample.
 

@@ -37,13 +37,8 @@ class Numbering(NamedTuple):
     @property
     def key(self) -> str:
         """Name the numbering in a cache; empty where the run is shown as it was fitted."""
-        plain = self.as_fitted and not any(self.names)
-        return "" if plain else digest_of([*map(list, self)])
-
-    @property
-    def as_fitted(self) -> bool:
-        """Whether rows and signs are those of the estimator."""
-        return self.order == tuple(range(len(self.order))) and -1 not in self.signs
+        as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
+        return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
 
 class _Stored(NamedTuple):
@@ -168,21 +163,20 @@ class ComponentNumbers:
         old = registry.numbers.tolist()
         if stored is not None:  # the registry may be lost: the run still knows
             lost = [k for k, number in enumerate(stored.numbers) if number not in old]
-            if lost:
-                signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
-                registry = registry.followed_by(numbers, rows[lost] * signs)
-                with suppress(OSError):
-                    self._write(run.config, registry)
-            return stored, registry
-        stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
-        every, texts, kept = registry.numbers.tolist(), registry.names.tolist(), []
-        for number, name, sign in zip(stored.numbers, *(came or labels(run)), strict=True):
-            place = every.index(number)
-            texts[place] = texts[place] or ("" if run.config.imported is not None else name)
-            registry.turned[place] |= number not in old and sign == -1
-            kept.append(name if texts[place] != name else "")
-        stored = stored._replace(names=tuple(kept))
-        registry = registry._replace(names=np.array(texts, dtype=str))
+            if not lost:
+                return stored, registry
+            signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
+            registry = registry.followed_by(numbers, rows[lost] * signs)
+        else:
+            stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
+            every, texts, kept = registry.numbers.tolist(), registry.names.tolist(), []
+            for number, name, sign in zip(stored.numbers, *(came or labels(run)), strict=True):
+                place = every.index(number)
+                texts[place] = texts[place] or ("" if run.config.imported is not None else name)
+                registry.turned[place] |= number not in old and sign == -1
+                kept.append(name if texts[place] != name else "")
+            stored = stored._replace(names=tuple(kept))
+            registry = registry._replace(names=np.array(texts, dtype=str))
         with suppress(OSError):
             self._write(run.config, registry)
         with suppress(OSError):

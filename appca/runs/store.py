@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -65,17 +66,12 @@ class Run:
             raise InputError(msg) from error
 
     @property
-    def named(self) -> bool:
-        """Whether somebody gave it a name."""
-        return bool(self.custom_name)
-
-    @property
     def kept(self) -> bool:
         """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
 
         A component that was named or flipped once, and may be selected by that name, has.
         """
-        return self.origin == "fit" or self.named or (self.path / LABELS).exists()
+        return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
     def is_shared(self) -> bool:
@@ -211,10 +207,6 @@ class RunStore:
         with refusing(f"Fit {run_id} could not be changed", "check the permissions of its file"):
             (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """Remove the drafts of processes that are gone."""
-        files.sweep(self.folder)
-
     def _folders(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
 
@@ -265,12 +257,7 @@ def changeable(run: Run, folder: Path) -> Run:
     """
     if not run.is_shared:
         return run
-
-    def fill(draft: Path) -> None:
-        for file in run.path.iterdir():
-            with files.solid(draft / file.name) as copy:
-                copy.write(file.read_bytes())
-
+    fill = partial(shutil.copytree, run.path, dirs_exist_ok=True)
     with storing("The fit", folder):
         files.put_folder(folder / run.id, fill, _is_sound)
     return _read(folder / run.id)
@@ -296,8 +283,7 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # of all stages: what starts a sampler, or a race of starts, goes before the passes or
-        # sweeps that a run counts
+        # of all stages, those before the iterations that a run counts as well
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 

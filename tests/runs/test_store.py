@@ -13,7 +13,7 @@ import pytest
 from appca.runs import store as store_module
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore, labels, put
-from appca.storage.files import draft_folder
+from appca.storage.files import draft_folder, sweep
 from appca.words import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 from tests.forged import forge
@@ -54,7 +54,7 @@ def test_a_run_comes_back_bit_for_bit_in_another_store(store, tmp_path):
     assert found.id == saved.id == CONFIG.id
     assert found.config == CONFIG
     assert found.info == result_of().info
-    assert (found.name, found.named, found.origin) == ("my run", True, "fit")
+    assert (found.name, found.custom_name, found.origin) == ("my run", "my run", "fit")
     assert differing(found.fitted, result_of().fitted) == []
     for values in found.fitted.to_arrays().values():
         assert values.ndim == 0 or not values.flags.writeable, "sessions share the arrays"
@@ -119,7 +119,7 @@ def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
 def test_rename_and_back(store):
     run = store.save(CONFIG, result_of())
     assert store.rename(run.id, "digits, first try").name == "digits, first try"
-    assert store.get(run.id).named
+    assert store.get(run.id).custom_name
     assert store.rename(run.id, " ").name == "aPPCA, K = 4, L = 2"
     assert len(store.rename(run.id, "x" * 1000).name) == 120
     with pytest.raises(InputError, match="no fit “000000000000” to rename"):
@@ -242,7 +242,7 @@ def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
     (draft / "arrays.npz").write_bytes(b"half")
     os.utime(draft, (long_ago, long_ago))
     with draft_folder(store.folder) as alive:
-        store.sweep()
+        sweep(store.folder)
         assert files(store.folder) == {CONFIG.id, alive.name}
         assert len(store.list()) == 1
         assert store.damaged() == {}
