@@ -260,8 +260,8 @@ def versions() -> dict[str, str]:
     import sklearn
 
     packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": sys.modules["appca"]}
-    packages_here = {name: package.__version__ for name, package in packages.items()}
-    return {"python": platform.python_version(), **packages_here}
+    of_packages = {name: package.__version__ for name, package in packages.items()}
+    return {"python": platform.python_version(), **of_packages}
 
 
 ROWS, PASSES = 5000, 40
@@ -409,9 +409,8 @@ def _fit_on_ground(
         fit = fit_by_em(rng, sample, start.run.state.W, control)
     publish_subspace(estimator, sample, fit.state, L, fit.second)
     estimator._ended(fit.log_likelihoods, fit.stop_reason).n_features_in_ = q
-    W = estimator.components_ @ ground.basis.T
-    extreme = W[range(K), np.abs(W).argmax(axis=1)]
-    signs = np.copysign(1, extreme)[:, None]  # the largest entry of each is positive
+    W = estimator.components_ @ ground.basis.T  # the largest entry of each becomes positive
+    signs = np.copysign(1, W[range(K), np.abs(W).argmax(axis=1)])[:, None]
     estimator.components_ = estimator.components_ * signs
     model = FittedModel.from_estimator(estimator, ground.preprocessing)
     mean = (ground.origin + ground.basis @ model.mean).astype(W.dtype)

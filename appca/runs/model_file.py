@@ -86,7 +86,8 @@ def load_model(path: Path | str) -> Any:
     config, info, model, names = read_model(name, path)
     n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
     how = n_iter, str(info.get("stop_reason", ""))
-    estimator = _restored(name, config.model, config.parameters, model, how)
+    estimator = estimator_class(config.model)(**config.parameters)
+    _restore(name, config.model, estimator, model, how)
     loaded = _named(behind(config.preprocessing, estimator, model), names)
     loaded.config, loaded.info = config, info
     return loaded
@@ -109,19 +110,17 @@ def _named(estimator: Any, names: Sequence[str]) -> Any:
     return estimator
 
 
-def _restored(
-    name: str, kind: str, parameters: dict[str, Any], model: FittedModel, how: tuple[int, str]
-) -> Any:
-    """Return the fitted estimator; `how` it was reached is its iterations and stop reason."""
+def _restore(
+    name: str, kind: str, estimator: Any, model: FittedModel, how: tuple[int, str]
+) -> None:
+    """Restore an estimator; `how` it was fitted is the number of iterations and stop reason."""
     try:
-        estimator = estimator_class(kind)(**parameters)
         estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
         msg = f"“{name}” does not hold a fitted {kind} ({error})."
         raise InputError(msg) from error
     estimator.log_likelihoods_ = model.log_likelihoods
     estimator.n_iter_, estimator.stop_reason_ = how
-    return estimator
 
 
 @contextmanager
@@ -145,12 +144,11 @@ def _saved(packed: Packed, name: str) -> Any:
         facts = validated(_Saved, without_number(f"“{name}”", packed.json(ESTIMATOR)))
         kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
         kind = kinds[facts.estimator]
-        unfitted: Any = estimator_class(kind)(**facts.parameters)
-        refuse_parameters(kind, unfitted.get_params(deep=False))
+        estimator: Any = estimator_class(kind)(**facts.parameters)
+        refuse_parameters(kind, estimator.get_params(deep=False))
         Preprocessing.from_dict(facts.preprocessing or {})
     model = _model_of(packed, name, facts.estimator)
-    how = facts.n_iter, facts.stop_reason
-    estimator = _restored(name, kind, facts.parameters, model, how)
+    _restore(name, kind, estimator, model, (facts.n_iter, facts.stop_reason))
     if facts.preprocessing is not None:
         estimator = behind(facts.preprocessing, estimator, model)
     return _named(estimator, facts.features)
@@ -192,7 +190,21 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     `name` is for messages. Raises InputError when it is not there, damaged, or no model file.
     """
     with _opened(name, file) as packed:
-        return _read(packed, name)
+        if f"{RUN}.npy" not in packed:
+            msg = (
+                f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
+                "Export, or by `fit --out`."
+            )
+            raise InputError(msg)
+        text = packed.array(f"{RUN}.npy")
+        with _describing(name, "model"):
+            about = validated(_About, without_number(f"“{name}”", as_object(str(text))))
+            config = RunConfig.from_record(about.config)
+            if about.info:
+                RunInfo.from_dict(about.info)
+        model = _model_of(packed, name, config.model, config)
+        listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
+        return ModelFile(config, about.info, model, tuple(map(str, listed)))
 
 
 @contextmanager
@@ -204,32 +216,13 @@ def _opened(name: str, file: Path | str | BinaryIO) -> Iterator[Packed]:
         yield Packed(name, raw)
 
 
-def _read(packed: Packed, name: str) -> ModelFile:
-    """Read settings, facts of the fit, arrays and names."""
-    if f"{RUN}.npy" not in packed:
-        msg = (
-            f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page Export, "
-            "or by `fit --out`."
-        )
-        raise InputError(msg)
-    text = packed.array(f"{RUN}.npy")
-    with _describing(name, "model"):
-        about = validated(_About, without_number(f"“{name}”", as_object(str(text))))
-        config = RunConfig.from_record(about.config)
-        if about.info:
-            RunInfo.from_dict(about.info)
-    model = _model_of(packed, name, config.model, config)
-    listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
-    return ModelFile(config, about.info, model, tuple(map(str, listed)))
-
-
 def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
     """Read the arrays of a model; a file of `save` has no config, and perhaps no preprocessing."""
     names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
+    read = FittedModel.from_saved if config is None else FittedModel.from_arrays
     try:
-        model = (FittedModel.from_saved if config is None else FittedModel.from_arrays)(arrays)
-        fits = fits_together(model, config)
+        fits = fits_together(model := read(arrays), config)
     except KeyError as error:
         msg = f"“{name}” lacks {error.args[0]} of its {kind}; save the model again."
         raise InputError(msg) from error

@@ -3,8 +3,8 @@
 When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
 |cos| `ROUGHLY` or more one keeps its number, if that is at most K. The others take the free
 numbers, by explained variance. Signs and names belong to directions: a registry for each data set
-and model, kept in the home, gives them back to any run that has the direction. It never changes a
-direction that it has. `numbered` brings a run into this order for all that shows or saves it.
+and model, stored in the home, returns them to any run that has the direction, which never changes.
+`numbered` brings a run into this order for all that shows or saves it.
 """
 
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ class ComponentNumbers:
     def expected(
         self, config: RunConfig, fitted: FittedModel, screen: np.ndarray | None = None
     ) -> Numbering:
-        """Return the numbering that a fit would get as a run; nothing is decided by looking."""
+        """Return the numbering that a fit would get as a run, without storing it."""
         rows = directions(fitted)
         registry = self._read(config, rows.shape[1])
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
@@ -218,10 +218,9 @@ def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
 
     Without another they are ordered by explained variance.
     """
-    rows = directions(fitted)
-    screen = None if before is None else directions(before)
-    empty = _nothing(rows.shape[1])
-    return numbered(fitted, _as_shown(*_matched(rows, fitted.explained_variance, empty, screen)))
+    rows, screen = directions(fitted), None if before is None else directions(before)
+    matched = _matched(rows, fitted.explained_variance, _nothing(rows.shape[1]), screen)
+    return numbered(fitted, _as_shown(*matched))
 
 
 def directions(fitted: FittedModel) -> np.ndarray:
@@ -286,12 +285,12 @@ def _nothing(n_features: int) -> _Registry:
 def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
     """Combine the stored numbering of a run with the registry."""
     turned = set(registry.numbers[registry.turned].tolist())
-    known = dict(zip(registry.numbers.tolist(), registry.names.tolist(), strict=True))
+    all_names = dict(zip(registry.numbers.tolist(), registry.names.tolist(), strict=True))
     shown = sorted(zip(stored.places, range(len(stored.places)), *stored[:3], strict=True))
     return Numbering(
         order=tuple(row for _, row, *_ in shown),
         signs=tuple(-sign if n in turned else sign for _, _, n, sign, _ in shown),
-        names=tuple(name or known.get(n, "") for _, _, n, _, name in shown),
+        names=tuple(name or all_names.get(n, "") for _, _, n, _, name in shown),
     )
 
 

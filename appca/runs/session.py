@@ -181,8 +181,8 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     the same file opened again then adds the rest.
     """
     packed = Packed(name, stream)
-    contents = _contents(packed)
     try:
+        contents = _contents(packed)
         dataset = _read_data(packed, contents.dataset, home)
         runs = [_read_run(packed, i, part, dataset) for i, part in enumerate(contents.runs)]
         mask = partial(_mask, packed, dataset)
@@ -192,7 +192,9 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     except InputError:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
-        raise _damaged(name, error) from error
+        why = f": {error}" if isinstance(error, Misfit) else ""
+        msg = f"“{shortened(name)}” is damaged{why}; save it again."
+        raise InputError(msg) from error
     store, stored_as = RunStore(home), dict[str, str]()
     here = or_none(partial(DatasetStore(home).get, dataset.digest))  # keeps its name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
@@ -257,23 +259,15 @@ def _contents(packed: Packed) -> _Contents:
         )
         raise InputError(msg)
     refuse_other_format(f"“{name}”", number, VERSION)
-    try:
-        contents: _Contents = validated(_Contents, described)
-    except Misfit as error:
-        raise _damaged(name, error) from error
+    contents: _Contents = validated(_Contents, described)
     return contents
-
-
-def _damaged(name: str, error: Exception) -> InputError:
-    why = f": {error}" if isinstance(error, Misfit) else ""
-    return InputError(f"“{shortened(name)}” is damaged{why}; save it again.")
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     """Return the data set: from the file, from the store, or made again; with the right digest."""
     if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
         msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
-        raise _damaged(packed.name, Misfit(msg))
+        raise Misfit(msg)
     came: Provenance = validated(Provenance, about.provenance)
     if not about.included:
         return _data_at_hand(packed.name, about, came, home)
@@ -362,8 +356,8 @@ def _keep_selections(
     """Store selections and their rules, each under a free name; return the names."""
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     stored = []
-    for given, mask, rule in named:
-        name = tidy(given)
+    for wanted, mask, rule in named:
+        name = tidy(wanted)
         same = name not in here or np.array_equal(here[name], mask)
         others = (f"{name[:50]} ({i})" for i in count(2))
         free = name if same else next(other for other in others if other not in here)

@@ -54,23 +54,19 @@ class Run:
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+            # what a parser says is for programmers
+            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
+            msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
                 msg = (
                     f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit is "
                     "kept: remove the cause and look again."
                 )
-                raise InputError(msg) from error
-            # what a parser says is for programmers
-            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
-            msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             raise InputError(msg) from error
 
     @property
     def kept(self) -> bool:
-        """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
-
-        A component that was named or flipped once, and may be selected by that name, has.
-        """
+        """Whether it stays until deleted: asked for, named, or a component was named or flipped."""
         return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
@@ -117,9 +113,9 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Count a sound run as new, under a new name if one is given; None where there is none.
+        """Count a sound run as new, perhaps under a new name; None where there is none.
 
-        On a full disk it stays as old as it was, and without the name.
+        On a full disk it keeps its time and name.
         """
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
@@ -226,18 +222,17 @@ def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
     config = RunConfig.from_record(meta["config"])
     size = (folder / ARRAYS).stat().st_size
+    msg = None
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
-        raise ValueError(msg)
-    if config.id != folder.name:
+    elif config.id != folder.name:
         msg = "its settings are not those it was fitted with"
-        raise ValueError(msg)
-    if size != meta["bytes"]:
+    elif size != meta["bytes"]:
         msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
-        raise ValueError(msg)
-    if not isinstance(meta["name"], str | None):
+    elif not isinstance(meta["name"], str | None):
         msg = "config.json has another shape than that of a run"
-        raise TypeError(msg)
+    if msg:
+        raise ValueError(msg)
     return Run(
         id=folder.name,
         config=config,
@@ -355,13 +350,13 @@ def findings(home: Path) -> Iterator[StoredFinding]:
 def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]:
     """Compare the files of a folder with the digests in its descriptions, or their own."""
     entries = (path for path in folder.iterdir() if not path.name.startswith("."))
-    found = {path.name: path for path in sorted(entries) if path.is_file()}
+    present = {path.name: path for path in sorted(entries) if path.is_file()}
     for name in needed:
-        if name not in found:
+        if name not in present:
             yield StoredFinding(folder / name, f"{name} is missing")
     digests: dict[str, str] = {}
-    is_described = set(needed[:1]) <= set(found)
-    for name, file in found.items():
+    is_described = set(needed[:1]) <= set(present)
+    for name, file in present.items():
         try:
             listed = read_json(file, name).get(FILES, {}) if file.suffix == ".json" else {}
             if not isinstance(listed, dict) or any(Path(each).name != each for each in listed):
@@ -371,7 +366,7 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
         except Exception as error:  # a damaged file fails in as many ways as its parsers can
             yield StoredFinding(file, reason(error))
             is_described &= name not in needed
-    for name in {**digests, **(found if is_described else {})}:
+    for name in {**digests, **(present if is_described else {})}:
         file = folder / name
         try:
             if name in digests:
