@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -453,6 +454,13 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
     return np.concatenate([mixed, opaque], axis=-1)
 
 
+def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any) -> np.ndarray:
+    """Return values of voxels at `places` of a grid as an upright volume, 0 elsewhere."""
+    volume = np.zeros(grid, dtype=np.float64)
+    volume[places] = values
+    return upright(volume, affine)
+
+
 def strong(values: np.ndarray) -> float:
     """Return the magnitude that gets full colour; the few largest do not bleach all others."""
     there = np.abs(values[values != 0])
@@ -465,13 +473,8 @@ def slices_of(
     """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
     facts = dataset.provenance
     places, affine = tuple(voxels_of(dataset).T), np.array(facts["affine"], float).reshape(4, 4)
-
-    def volume(values: np.ndarray) -> np.ndarray:
-        filled = np.zeros(facts["grid"], dtype=np.float64)
-        filled[places] = values
-        return upright(filled, affine)
-
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
+    volume = partial(volume_of, places=places, grid=facts["grid"], affine=affine)
     inside, grey = volume(np.ones(dataset.n_rows)) > 0, volume(signal)
     box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(inside.any(axis=2)))
     ground = (DARK if dark else LIGHT)[1]

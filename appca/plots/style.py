@@ -23,6 +23,17 @@ def framed(
     return figure.update_layout(height=height, margin=margin, **layout)
 
 
+def chart(
+    traces: Any, height: float, x: Any, y: Any, top: int = 8, bottom: int = 8, **layout: Any
+) -> "go.Figure":
+    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
+    import plotly.graph_objects as go
+
+    axes = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
+    across, down = axes
+    return framed(go.Figure(traces), height, top, bottom, xaxis=across, yaxis=down, **layout)
+
+
 def above(y: float = 1.02) -> dict[str, Any]:
     """Put the legend in a line above the plot."""
     return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0}
