@@ -11,7 +11,7 @@ from PIL import Image
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
 from appca.data.dataset import Dataset
-from appca.plots.style import CLEAR, framed, lines, plain
+from appca.plots.style import CLEAR, chart, lines, plain
 from appca.words import counted, percent, shortened
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     """
     import plotly.graph_objects as go
 
-    columns = list(dict.fromkeys(tests["column"]))
+    columns, K = list(dict.fromkeys(tests["column"])), len(components)
     x = tests["component"].to_numpy()
     y = tests["column"].map({column: place for place, column in enumerate(columns)}).to_numpy()
     use = (tests["part"] == "use").to_numpy()
@@ -48,33 +48,26 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
         effect = f"{test['direction']}, effect {test['effect']:.2f}, {test['n']:,} rows"
         texts.append(plain(f"{what}: {effect}"))
     coloured, hover = np.array(colours), np.array(texts)
-    cells = np.full((len(columns), len(components)), np.nan)
-    cells[y[use], x[use] - 1] = np.arange(use.sum())
+    cells, in_cells = np.full((len(columns), K), np.nan), np.full((len(columns), K), "", object)
+    cells[y[use], x[use] - 1], in_cells[y[use], x[use] - 1] = np.arange(use.sum()), hover[use]
     steps = max(int(use.sum()) - 1, 1)
     scale = [[i / steps, colour] for i, colour in enumerate(coloured[use])] or [[0, CLEAR]]
     scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
-    in_cells = np.full(cells.shape, "", dtype=object)
-    in_cells[y[use], x[use] - 1] = hover[use]
-    places = {"x": np.arange(1, len(components) + 1), "y": np.arange(len(columns))}
-    colouring = {"zmin": 0, "zmax": steps, "colorscale": scale, "showscale": False}
-    look = {"xgap": 2, "ygap": 2, "hoverongaps": False}
+    squares = go.Heatmap(z=cells, x=np.arange(1, K + 1), y=np.arange(len(columns)), name="use")
+    squares.update(zmin=0, zmax=steps, colorscale=scale, showscale=False, text=in_cells)
+    squares.update(xgap=2, ygap=2, hoverongaps=False)
     marker = {"symbol": "circle-open", "size": RING, "color": coloured[~use], "opacity": 1}
-    rings = {"mode": "markers", "marker": marker | {"line": {"width": 3}}}
-    figure = go.Figure(
-        [
-            go.Heatmap(z=cells, **places, **colouring, **look, text=in_cells, name="use"),
-            go.Scatter(x=x[~use], y=y[~use], **rings, text=hover[~use], name="score"),
-        ]
-    ).update_traces(hovertemplate="%{text}<extra></extra>")
+    rings = go.Scatter(x=x[~use], y=y[~use], mode="markers", text=hover[~use], name="score")
+    rings.update(marker=marker | {"line": {"width": 3}})
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
-    if len(heads) > MOST_NAMES:  # only numbers fit
-        heads = [str(number) for number in range(1, len(heads) + 1)]
-    across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
-    across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
-    across |= {"showgrid": False, "zeroline": False}
-    axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
-    axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
-    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
+    if K > MOST_NAMES:  # only numbers fit
+        heads = [str(number) for number in range(1, K + 1)]
+    across = {"tickvals": list(range(1, K + 1)), "ticktext": heads, "title": "component"}
+    across |= {"side": "top", "range": [0.5, K + 0.5], "showgrid": False, "zeroline": False}
+    height, down = LINE * len(columns) + ABOVE, lines(columns, MOST_LETTERS)
+    look = {"plot_bgcolor": CLEAR, "showlegend": False, "bottom": 10}
+    figure = chart([squares, rings], height, across, down, top=ABOVE, **look)
+    return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
 COURSE = (64, 96)  # height and width of a component as a line, in pixels
@@ -280,14 +273,8 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
 
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
-SHARING_RING = "#8a94a0"  # readable on white and on black
-CELL, FILLED = 76, 0.9  # pixels of a circle's cell, and the part that the largest takes
-BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
-BAR_HEIGHT = 280
+EVEN = "#8a94a0"  # readable on white and on black
 MOST_SHARING_LETTERS = 14  # of a class's name on an axis
-TALLEST, NARROWEST, SHARING_LINE = 560, 14, 34  # pixels of a heat map, and of its lines
-BELOW = 70  # pixels below a heat map
-LOWEST = 110  # pixels in which a scale of colours can be read
 
 
 def circles(
@@ -302,39 +289,33 @@ def circles(
     """
     import plotly.graph_objects as go
 
-    n = len(names)
+    n, cell, beside, scale = len(names), 76, 32, 84  # pixels: a cell, names, the colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
     values = shared[rows, columns]
     largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
-    size = CELL * FILLED / np.sqrt(max(largest, expected))
+    size = 0.9 * cell / np.sqrt(max(largest, expected))
     sized = [
-        f"{name} ({counted(int(count), 'row')})"
-        for name, count in zip(_shortened(names), counts, strict=True)
+        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
+        for name, count in zip(names, counts, strict=True)
     ]
     texts = [
         f"{sized[a]} and {sized[b]}:<br>"
         f"{value:.2f} components shared, {percent(value / largest)} of the most"
         for a, b, value in zip(rows, columns, values, strict=True)
     ]
-    places = {"x": columns, "y": rows, "mode": "markers"}
-    colours = {
-        "color": values,
-        "colorscale": [[0, FAINT], [1, STRONG]],
-        "colorbar": {"thickness": 10, "title": {"text": "shared"}, "nticks": 6},
-    }
-    dots = {"size": size * np.sqrt(values), "line": {"width": 0}, "opacity": 1, **colours}
+    colours = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
+    colours["colorbar"] = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
+    dots = go.Scatter(x=columns, y=rows, mode="markers", text=texts)
+    dots.update(marker={"size": size * np.sqrt(values), "line": {"width": 0}, **colours})
+    dots.update(hovertemplate="%{text}<extra></extra>")
     even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
-    ring = {"symbol": "circle-open", "size": even, "color": SHARING_RING}
-    hover = "%{text}<extra></extra>"
-    return go.Figure(
-        [
-            go.Scatter(**places, marker=dots, text=texts, hovertemplate=hover),
-            go.Scatter(**places, marker=ring, hoverinfo="skip"),
-        ]
-    ).update_layout(
-        width=CELL * n + BESIDE + SCALE,
-        height=CELL * n + BESIDE,
-        margin={"l": BESIDE, "r": SCALE, "t": 0, "b": BESIDE, "autoexpand": False},
+    rings = go.Scatter(x=columns, y=rows, mode="markers", hoverinfo="skip")
+    rings.update(marker={"symbol": "circle-open", "size": even, "color": EVEN})
+    margin = {"l": beside, "r": scale, "t": 0, "b": beside, "autoexpand": False}
+    return go.Figure([dots, rings]).update_layout(
+        width=cell * n + beside + scale,
+        height=cell * n + beside,
+        margin=margin,
         xaxis=lines(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
         yaxis=lines(names, MOST_SHARING_LETTERS),
         showlegend=False,
@@ -352,24 +333,20 @@ def popularity_bars(
     import plotly.graph_objects as go
 
     order = np.argsort(-shares, kind="stable")
-    figure = go.Figure(
-        go.Bar(
-            x=np.arange(1, len(shares) + 1),
-            y=shares[order],
-            customdata=[
-                [name, percent(share, 1)]
-                for name, share in zip(_shortened(components)[order], shares[order], strict=True)
-            ],
-            marker={"color": "#3f90da"},
-            hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
-        )
+    bars = go.Bar(
+        x=np.arange(1, len(shares) + 1),
+        y=shares[order],
+        customdata=[[plain(shortened(components[k])), percent(shares[k], 1)] for k in order],
+        marker={"color": "#3f90da"},
+        hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
     )
-    if even is not None:
-        figure.add_hline(even, line={"color": SHARING_RING, "dash": "dash", "width": 1.5})
     across = {"title": "component, most popular first", "showgrid": False}
     across |= _ticks((order + 1).tolist())
     down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
-    return framed(figure, BAR_HEIGHT, top=8, bargap=0.15, xaxis=across, yaxis=down)
+    figure = chart([bars], 280, across, down, bottom=10, bargap=0.15)
+    if even is not None:
+        figure.add_hline(even, line={"color": EVEN, "dash": "dash", "width": 1.5})
+    return figure
 
 
 def popularity_map(
@@ -385,40 +362,29 @@ def popularity_map(
     """
     import plotly.graph_objects as go
 
-    numbers = range(1, len(components) + 1)
-    ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
-    height = max(LOWEST, np.clip(TALLEST / len(names), NARROWEST, SHARING_LINE) * len(names))
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares,
-            x=list(numbers),
-            y=np.arange(len(names)),
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
-            xgap=1 if len(numbers) <= 60 else 0,
-            ygap=1,
-            customdata=np.broadcast_to(_shortened(components), shares.shape),
-            text=[
-                [f"{percent(share, 1)} of class {plain(name)}" for share in line]
-                for name, line in zip(names, shares, strict=True)
-            ],
-            hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
-            colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
-        )
+    numbers = list(range(1, len(components) + 1))
+    cells = go.Heatmap(
+        z=shares,
+        x=numbers,
+        y=np.arange(len(names)),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
+        xgap=1 if len(numbers) <= 60 else 0,
+        ygap=1,
+        customdata=np.broadcast_to([plain(shortened(name)) for name in components], shares.shape),
+        text=[
+            [f"{percent(share, 1)} of class {plain(name)}" for share in line]
+            for name, line in zip(names, shares, strict=True)
+        ],
+        hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
+        colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
     )
-    return framed(
-        figure,
-        int(height + BELOW),
-        top=8,
-        xaxis={"title": "component", "showgrid": False, **ticks},
-        yaxis=lines(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS),
-        plot_bgcolor=CLEAR,
-    )
-
-
-def _shortened(components: Sequence[str]) -> np.ndarray:
-    return np.array([plain(shortened(name)) for name in components])
+    height = max(110, np.clip(560 / len(names), 14, 34) * len(names))  # pixels
+    across = {"title": "component", "showgrid": False}
+    across |= _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
+    down = lines(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
+    return chart([cells], int(height + 70), across, down, bottom=10, plot_bgcolor=CLEAR)
 
 
 def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:

@@ -8,54 +8,36 @@ from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups import GroupDifference
 from appca.plots.components import NEGATIVE, POSITIVE
-from appca.plots.style import framed, plain
-from appca.words import minus, number, percent, shortened
+from appca.plots.style import chart, lines, plain
+from appca.words import minus, number, percent
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
-LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
-
-
 LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
 STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
-    effects = [difference.effect for difference in differences]
-    figure = go.Figure(
-        go.Bar(
-            x=effects,
-            y=list(range(len(differences))),
-            orientation="h",
-            marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
-            customdata=[
-                [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
-                for difference in differences
-            ],
-            hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
-            "<br>effect %{customdata[3]}<extra></extra>",
-        )
+    n, effects = len(differences), [difference.effect for difference in differences]
+    texts = []
+    for difference in differences:
+        both = map(percent if difference.is_share else number, (difference.group, difference.rest))
+        texts.append([plain(difference.name), *both, minus(f"{difference.effect:+.2f}")])
+    effect_bars = go.Bar(
+        x=effects,
+        y=list(range(n)),
+        orientation="h",
+        marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
+        customdata=texts,
+        hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
+        "<br>effect %{customdata[3]}<extra></extra>",
     )
-    figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
-    figure.update_yaxes(
-        tickvals=list(range(len(differences))),
-        ticktext=[plain(shortened(difference.name, NAME_LENGTH)) for difference in differences],
-        range=[max(len(differences), 1) - 0.4, -0.6],
-        automargin=True,
-        showgrid=False,
-    )
-    height = FRAME_HEIGHT + LINE_HEIGHT * max(len(differences), 1)
-    return framed(figure, height, 8, 8, bargap=0.35, showlegend=False)
-
-
-def sides(difference: GroupDifference) -> tuple[str, str]:
-    """Return mean or share of the group and of the rest as text."""
-    return (
-        (percent(difference.group), percent(difference.rest))
-        if difference.is_share
-        else (number(difference.group), number(difference.rest))
-    )
+    across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
+    down = lines([difference.name for difference in differences], NAME_LENGTH)
+    down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
+    look = {"bargap": 0.35, "showlegend": False}
+    return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
