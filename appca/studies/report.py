@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.plots.files import figure_page, fold, fragment, framed, markdown_table, paragraph, table
+from appca.plots.files import fold, fragment, framed, markdown_table, paragraph, table
 from appca.storage import files
 from appca.studies.catalogue import STUDIES, heading, is_current, shipped, study_of
 from appca.studies.store import TIMED, Stored, StudyStore, csv_text
@@ -124,7 +124,7 @@ def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
     files = {f"{stem(name)}.csv": csv_text(rows) for name, rows in outcome.tables.items()}
     files[f"{study.name}.txt"] = "\n\n".join(filter(None, parts)) + "\n"
     for name, figure in study.figures(outcome).items():
-        files[f"{stem(name)}.html"] = figure_page(figure, study.title)
+        files[f"{stem(name)}.html"] = fragment(figure, study.title)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

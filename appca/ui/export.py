@@ -17,7 +17,7 @@ from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
-from appca.plots.files import code, drawn, facts, framed, image, paragraph, section, table
+from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
 from appca.runs import store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
@@ -224,7 +224,7 @@ def _again(material: Material, script: str) -> str:
     return section(
         "How to make it again",
         paragraph(about),
-        code(script),
+        paragraph(script, "pre"),
         "<h3>Versions</h3>",
         facts(versions),
     )
