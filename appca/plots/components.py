@@ -175,13 +175,16 @@ def ranked_loadings(
 
     Features without names are called "feature 1" and so on.
     """
-    largest = np.argsort(-np.abs(component), kind="stable")[:n]
     unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
-    loadings = []
-    for j in largest:
-        name, value = names[j] if names else f"feature {j + 1}", float(component[j])
-        loadings.append(Loading(name, value, abs(value) / unit, int(j)))
-    return loadings
+    return [
+        Loading(
+            names[j] if names else f"feature {j + 1}",
+            float(component[j]),
+            abs(float(component[j])) / unit,
+            int(j),
+        )
+        for j in np.argsort(-np.abs(component), kind="stable")[:n]
+    ]
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
@@ -198,6 +201,12 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
     return sheet
 
 
+def enlarged(images: np.ndarray, side: int) -> np.ndarray:
+    """Enlarge small images (n, h, w[, 3]) by a whole number, so that pixels stay square."""
+    factor = max(1, -(-side // max(images.shape[1:3])))
+    return images.repeat(factor, axis=1).repeat(factor, axis=2)
+
+
 def png(image: np.ndarray, compress_level: int = 6) -> bytes:
     """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
     buffer = io.BytesIO()
@@ -210,10 +219,8 @@ def data_uri(image: np.ndarray) -> str:
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()
 
 
-COLUMNS = 6  # images on a line
-SIDE, BAR_COLUMNS, BARS = (1.5, 1.95), 3, 10  # inches; most features of a component
-BAR_SIZE = (3.6, 2.6)
-LEAST_SIDE = 112  # pixels of an image in the picture; smaller ones are enlarged by a whole number
+COLUMNS, BARS = 6, 10  # images on a line; most features of a component
+LEAST_SIDE = 112  # pixels of an image in the picture
 
 
 def component_figure(
@@ -233,10 +240,9 @@ def component_figure(
     """
     from appca.plots.still import StillFigure, styled
 
-    pictured = image_shape is not None
-    columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))
+    per_line, wide, high = (COLUMNS, 1.5, 1.95) if image_shape is not None else (3, 3.6, 2.6)
+    columns = min(per_line, len(patterns))
     lines = -(-len(patterns) // columns)
-    wide, high = SIDE if pictured else BAR_SIZE
     with styled(dark=dark):
         figure = StillFigure(figsize=(columns * wide, lines * high), layout="constrained")
         every = figure.subplots(lines, columns, squeeze=False).ravel()
@@ -247,28 +253,25 @@ def component_figure(
             if image_shape is not None:
                 axes.imshow(component_image(pattern, image_shape, dark=dark))
                 axes.set_axis_off()
-                continue
-            if times is not None:
+            elif times is not None:
                 axes.plot(times, pattern, linewidth=0.8)
                 axes.axhline(0, color="gray", linewidth=0.5)
                 axes.set_xlabel("seconds", fontsize=8)
-                continue
-            loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
-            values = np.array([loading.value for loading in loadings])
-            limit = float(np.abs(pattern).max())
-            places = range(len(loadings))
-            axes.barh(places, values, color=diverging(values, limit, dark=dark) / 255)
-            axes.set_yticks(places, [loading.name[:32] for loading in loadings], parse_math=False)
-            axes.spines[["top", "right", "left"]].set_visible(False)
+            else:
+                loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
+                values, names = np.array([each.value for each in loadings]), range(len(loadings))
+                colours = diverging(values, float(np.abs(pattern).max()), dark=dark) / 255
+                axes.barh(names, values, color=colours)
+                axes.set_yticks(names, [each.name[:32] for each in loadings], parse_math=False)
+                axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
 
 def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
     """Return the images of components (K, D) line by line in one picture, uint8 (h, w, 3)."""
     images = np.stack([component_image(pattern, image_shape) for pattern in patterns])
-    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
     columns = min(len(images), max(COLUMNS, int(np.ceil(np.sqrt(len(images))))))
-    return montage(images.repeat(factor, axis=1).repeat(factor, axis=2), columns, gap=8)
+    return montage(enlarged(images, LEAST_SIDE), columns, gap=8)
 
 
 # One hue of growing strength, so that "more" reads on white and on black.
@@ -394,30 +397,26 @@ def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
     return {"tickvals": list(range(1, len(numbers) + 1)), "ticktext": [str(n) for n in numbers]}
 
 
-_STRONG = 0.995  # quantile of the magnitudes that gets full colour
-_WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
-_COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
+# colours by strength from 0 to 1
+WARM = ((150, 20, 20), (235, 90, 20), (255, 225, 90))
+COLD = ((20, 50, 140), (40, 130, 220), (150, 225, 255))
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
     """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
 
-    What is not `inside` the mask is left clear; `limit` is the magnitude of full colour. Returns
-    uint8 (..., 4): red, green, blue and cover.
+    Only `inside` the mask is opaque; `limit` is the magnitude of full colour. Returns uint8
+    (..., 4): red, green, blue and opacity.
     """
     top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
-    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
+    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)
     strength = np.clip(np.abs(values) / (limit or 1.0), 0, 1)
-    places = 2 * strength
-    stops = np.where((values > 0)[..., None, None], _WARM, _COLD)
-    low = np.minimum(places.astype(int), 1)[..., None, None]
-    first = np.take_along_axis(stops, low, axis=-2)[..., 0, :]
-    second = np.take_along_axis(stops, low + 1, axis=-2)[..., 0, :]
-    colour = first + (second - first) * (places - low[..., 0, 0])[..., None]
-    cover = np.sqrt(strength)[..., None]
-    mixed = np.rint(grey + (colour - grey) * cover).astype(np.uint8)
-    opaque = np.where(inside[..., None], 255, 0).astype(np.uint8)
-    return np.concatenate([mixed, opaque], axis=-1)
+    channels = [np.where(inside, 255, 0)]
+    for warm, cold in zip(zip(*WARM, strict=True), zip(*COLD, strict=True), strict=True):
+        ends = (np.interp(strength, (0, 0.5, 1), stops) for stops in (warm, cold))
+        colour = np.where(values > 0, *ends)
+        channels.insert(-1, np.rint(grey + (colour - grey) * np.sqrt(strength)))
+    return np.stack(channels, axis=-1).astype(np.uint8)
 
 
 def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any) -> np.ndarray:
@@ -430,7 +429,7 @@ def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any)
 def strong(values: np.ndarray) -> float:
     """Return the magnitude that gets full colour; the few largest do not bleach all others."""
     there = np.abs(values[values != 0])
-    return float(np.quantile(there, _STRONG)) if there.size else 1.0
+    return float(np.quantile(there, 0.995)) if there.size else 1.0
 
 
 def slices_of(

@@ -7,13 +7,13 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups import GroupDifference
-from appca.plots.components import NEGATIVE, POSITIVE
+from appca.plots.components import NEGATIVE, POSITIVE, enlarged, montage
 from appca.plots.style import chart, lines, plain
 from appca.words import minus, number, percent
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
 NAME_LENGTH = 34
-LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
+LEAST_SIDE = 56  # pixels
 STRIP, GAP = 5, 4  # pixels below and between the images
 
 
@@ -46,17 +46,11 @@ def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.nd
     `colours` are the "#rrggbb" of a strip below each. Returns uint8 (height, width, 4): red, green,
     blue and opacity.
     """
-    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
-    large = images.repeat(factor, axis=1).repeat(factor, axis=2)
+    large = enlarged(images, LEAST_SIDE)
     if large.ndim == 3:
-        large = np.stack([large] * 3, axis=-1)
-    n, h, w, _ = large.shape
+        large = large[..., None].repeat(3, axis=3)
     below = 0 if colours is None else STRIP
-    row = np.zeros((h + below, n * (w + GAP) - GAP, 4), np.uint8)
-    for i, image in enumerate(large):
-        left = i * (w + GAP)
-        row[:h, left : left + w, :3] = image
-        if colours is not None:
-            row[h:, left : left + w, :3] = hex_to_rgb(colours[i])
-        row[:, left : left + w, 3] = 255
-    return row
+    opaque = np.pad(large, ((0, 0), (0, below), (0, 0), (0, 1)), constant_values=255)
+    if colours is not None:
+        opaque[:, -STRIP:, :, :3] = np.array([*map(hex_to_rgb, colours)])[:, None, None]
+    return montage(opaque, len(opaque), gap=GAP, ground=0)
