@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from appca import words
 from appca.plots.data import CURVE, LEAST_SPAN, likelihood
-from appca.plots.style import CATEGORICAL, CLEAR, MISSING, above, chart
+from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, legend_above
 from appca.words import number, percent
 
 MOST_TEXT = 16  # columns up to which a cell carries its number
@@ -129,7 +129,7 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     down = {"title": "|cos| to the reference", "range": [0, 1.03]}
     layout: dict[str, Any] = {"showlegend": True, "bargap": 0.45, "dragmode": False, "top": 34}
     across = {"showgrid": False}
-    figure = chart([bars, dots], CURVES_HEIGHT, across, down, legend=above(), **layout)
+    figure = chart([bars, dots], CURVES_HEIGHT, across, down, legend=legend_above(), **layout)
     for limit in limits:
         line = {"dash": "dot", "width": 1.2, "color": "rgba(128, 140, 155, 0.9)"}
         figure.add_hline(y=limit, line=line)
@@ -203,7 +203,7 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def _of_diagnostics(every: Sequence[Any], x: dict[str, Any], y: str) -> go.Figure:
-    legend = above(1.0) | {"traceorder": "normal"}
+    legend = legend_above(1.0) | {"traceorder": "normal"}
     look = {"legend": legend, "showlegend": len(every) > 1, "bargap": 0.15}
     return chart(every, HEIGHT, x | {"showgrid": False}, {"title": y, "nticks": 5}, top=26, **look)
 

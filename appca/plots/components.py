@@ -11,7 +11,7 @@ from PIL import Image
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
 from appca.data.dataset import Dataset
-from appca.plots.style import CLEAR, chart, lines, plain
+from appca.plots.style import CLEAR, category_axis, chart, plain
 from appca.words import counted, percent, shortened
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
         heads = [str(number) for number in range(1, K + 1)]
     across = {"tickvals": list(range(1, K + 1)), "ticktext": heads, "title": "component"}
     across |= {"side": "top", "range": [0.5, K + 0.5], "showgrid": False, "zeroline": False}
-    height, down = LINE * len(columns) + ABOVE, lines(columns, MOST_LETTERS)
+    height, down = LINE * len(columns) + ABOVE, category_axis(columns, MOST_LETTERS)
     look = {"plot_bgcolor": CLEAR, "showlegend": False, "bottom": 10}
     figure = chart([squares, rings], height, across, down, top=ABOVE, **look)
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
@@ -319,8 +319,8 @@ def circles(
         width=cell * n + beside + scale,
         height=cell * n + beside,
         margin=margin,
-        xaxis=lines(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
-        yaxis=lines(names, MOST_SHARING_LETTERS),
+        xaxis=category_axis(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
+        yaxis=category_axis(names, MOST_SHARING_LETTERS),
         showlegend=False,
         plot_bgcolor=CLEAR,
     )
@@ -386,7 +386,7 @@ def popularity_map(
     height = max(110, np.clip(560 / len(names), 14, 34) * len(names))  # pixels
     across = {"title": "component", "showgrid": False}
     across |= _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
-    down = lines(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
+    down = category_axis(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
     return chart([cells], int(height + 70), across, down, bottom=10, plot_bgcolor=CLEAR)
 
 

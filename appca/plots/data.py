@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from appca.analysis.fitted import FittedRun
 from appca.analysis.subspaces import fullest
 from appca.plots.components import FALLS, LINE, MOST_LETTERS, RING, RISES
-from appca.plots.style import CATEGORICAL, CLEAR, chart, lines, plain
+from appca.plots.style import CATEGORICAL, CLEAR, category_axis, chart, plain
 from appca.words import fixed, number
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
             marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
             traces.append(go.Scatter(**look, mode="markers", marker=marker))
     across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
-    height, down = LINE * len(columns) + 60, lines(columns, MOST_LETTERS)
+    height, down = LINE * len(columns) + 60, category_axis(columns, MOST_LETTERS)
     layout = {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
     return chart(traces, height, across, down, bottom=10, **layout)
 

@@ -8,7 +8,7 @@ from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups import GroupDifference
 from appca.plots.components import NEGATIVE, POSITIVE, enlarged, montage
-from appca.plots.style import chart, lines, plain
+from appca.plots.style import category_axis, chart, plain
 from appca.words import minus, number, percent
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
@@ -34,7 +34,7 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
         "<br>effect %{customdata[3]}<extra></extra>",
     )
     across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
-    down = lines([difference.name for difference in differences], NAME_LENGTH)
+    down = category_axis([difference.name for difference in differences], NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
     look = {"bargap": 0.35, "showlegend": False}
     return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)

@@ -15,11 +15,11 @@ from appca.plots.components import data_uri, montage, painted, strong, volume_of
 from appca.plots.style import (
     CATEGORICAL,
     CLEAR,
-    above,
-    below,
     chart,
     class_colour,
     framed,
+    legend_above,
+    legend_below,
     plain,
     to_hex,
 )
@@ -99,7 +99,7 @@ def scatters(
         if panel.images is not None:
             axis = str(place + 1) if place else ""
             pictures += _images(panel, panel.images, cells, len(names), axis)
-    legend = below(-60 / height) | {"itemsizing": "constant"}
+    legend = legend_below(-60 / height) | {"itemsizing": "constant"}
     return framed(figure, height, legend=legend, images=pictures)
 
 
@@ -230,7 +230,7 @@ def space(
         triangles = {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
         figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **triangles, **look)
     scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
-    legend = below(0) | {"itemsizing": "constant"}
+    legend = legend_below(0) | {"itemsizing": "constant"}
     framed(figure, 520, 10, 0, scene=scene, legend=legend)
     return figure.update_layout(margin={"l": 0, "r": 0})
 
@@ -294,7 +294,9 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     figure.update_xaxes(title=title, matches=None, dtick="D2" if log else None)
     figure.update_yaxes(title=None, showgrid=False, zeroline=False)
     height = 130 + 36 * table["title"].nunique()
-    return framed(figure, height, 66, scattermode="group", legend=above(1.09) | {"title": None})
+    return framed(
+        figure, height, 66, scattermode="group", legend=legend_above(1.09) | {"title": None}
+    )
 
 
 def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go.Figure:
@@ -330,7 +332,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", rangemode="tozero")
     figure.update_yaxes(title="factor, most popular first", col=1)
-    return framed(figure, 420, legend=below(-0.2) | {"title": None})
+    return framed(figure, 420, legend=legend_below(-0.2) | {"title": None})
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
@@ -363,7 +365,7 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
     figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
-    return framed(figure, 640, legend=below(-0.12) | {"title": None})
+    return framed(figure, 640, legend=legend_below(-0.12) | {"title": None})
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
@@ -410,7 +412,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
             figure.add_hline(row["accuracy"], line=line, col=2)
     figure.update_yaxes(tickformat=".0%", title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
-    return framed(figure, 520, legend=below(-0.16) | {"title": None})
+    return framed(figure, 520, legend=legend_below(-0.16) | {"title": None})
 
 
 def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
@@ -456,7 +458,7 @@ def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
         for y, look in courses
     ]
     titled = {"x": "seconds", "y": "standard deviations"}
-    return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=above())
+    return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=legend_above())
 
 
 def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
@@ -470,7 +472,7 @@ def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
         traces.append(go.Scatter(x=middles, y=brain.models[key].errors, line=line, name=title))
     across = {"title": "root mean square error of a voxel", "rangemode": "tozero"}
     down = {"title": "voxels", "rangemode": "tozero"}
-    figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=above())
+    figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=legend_above())
     return figure.update_traces(**look)
 
 

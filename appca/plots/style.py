@@ -34,17 +34,17 @@ def chart(
     return framed(go.Figure(traces), height, top, bottom, xaxis=across, yaxis=down, **layout)
 
 
-def above(y: float = 1.02) -> dict[str, Any]:
+def legend_above(y: float = 1.02) -> dict[str, Any]:
     """Put the legend in a line above the plot."""
     return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0}
 
 
-def below(y: float) -> dict[str, Any]:
+def legend_below(y: float) -> dict[str, Any]:
     """Put the legend in a line below the plot."""
     return {"orientation": "h", "y": y, "x": 0}
 
 
-def lines(names: Sequence[str], letters: int) -> dict[str, Any]:
+def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
     """Return an axis with a line for each name of so many letters, the first at the top."""
     return {
         "tickvals": list(range(len(names))),
