@@ -17,10 +17,9 @@ import numpy as np
 
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.subspaces import principal_scores
-from appca.canvas.scene import Map, Scene, scene_of
+from appca.canvas.scene import Map, Scene, scene_shown
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, suggest
-from appca.plots.style import Colour, colour_by
 from appca.runs.fit import fit_run
 from appca.runs.run import RunConfig
 
@@ -115,18 +114,15 @@ def fitted_to(dataset: Dataset, K: int, L: int, file: Path, model: str = "aPPCA"
 
 
 def scene_from(fitted: FittedRun, dataset: Dataset) -> Scene:
-    """Lay a run out with its classes, its membership, a component and PCA."""
-    colourings = {
-        **{f"label:{name}": colour_by(name, one) for name, one in dataset.labels.items()},
-        "membership": Colour("number", "Membership", fitted.membership.astype(np.float64)),
-    }
+    """Lay a run out with its colours and a map by PCA."""
     sample = dataset.X[:20_000]
     scores, _ = principal_scores(sample.astype(np.float32), 2)
     if len(sample) < dataset.n_rows:
         centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
         axes = np.linalg.lstsq(sample - centre, scores, rcond=None)[0]
         scores = (dataset.X - centre) @ axes
-    return scene_of(fitted, dataset, colourings, {"pca": Map("PCA", scores)})
+    maps = {"pca": Map("PCA", scores)}
+    return scene_shown(dataset, fitted, maps)
 
 
 Made = Callable[[Path], tuple[FittedRun, Dataset]]

@@ -48,8 +48,9 @@ def fitted_run(active: np.ndarray, **given: Any) -> FittedRun:
 
 def info_of(**given: Any) -> RunInfo:
     """Return facts of a fit, plain where nothing is said."""
-    plain = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5}
-    return RunInfo.from_dict(plain | {"n_rows": 30, "seconds": 0.1} | given)
+    plain = {"n_iter": 3, "stop_reason": "converged", "log_likelihood": -1.5, "likelihood": "exact"}
+    plain |= {"likelihood_error": 0.0, "n_rows": 30, "n_features": 7, "versions": {}}
+    return RunInfo.from_dict(plain | {"seconds": 0.1} | given)
 
 
 def differing(one: FittedRun, other: FittedRun) -> list[str]:

@@ -2,7 +2,6 @@
 
 import io
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -19,7 +18,17 @@ USAGE = (  # what is said of the command line, whatever the data are
     *("invalid choice", "invalid int", "must be of the form", "not allowed", "required", "; give "),
     *("needs --out", "with --out, or", "is for", "are for", "name must end"),
     *("one file from", "--level", "raise it"),
-    *("-K must", "-L must", "--seed must", "--pca must", "--divide must", "has the settings"),
+    *(
+        "tol must",
+        "init must",
+        "DATA must",
+        "-K must",
+        "-L must",
+        "--seed must",
+        "--pca must",
+        "--divide must",
+        "has the settings",
+    ),
 )
 
 
@@ -42,6 +51,14 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["fit", "wine", "-K", "0"], "-K must be"),
+        (["fit", "wine", "-L", "7"], "-L must be"),
+        (["fit", "wine", "--seed", "-1"], "--seed must be"),
+        (["fit", "wine", "--set", "tol=-1"], "tol must be"),
+        (["fit", "wine", "--set", "init=[[1,2]]"], "init"),
+        (["fit", "wine", "--pca", "99"], "--pca must be"),
+        (["fit", "wine", "--out", "fitted.h5ad"], "DATA must be one .h5ad file"),
+        (["fit", "wine", "--out", "/proc/x.csv"], "“x.csv” could not be stored in /proc"),
         (["fit", "nothing"], "“nothing” is not a file, a folder or a built-in data set"),
         (["fit", "wnie"], "the nearest is “wine”"),
         (["fit", "wine", "-K", "99"], "-K must be at most 13"),
@@ -132,44 +149,6 @@ def test_a_reader_that_has_gone_is_no_trouble(tmp_path):
     os.close(writing)
     assert done.returncode == 141
     assert done.stderr == ""
-
-
-@pytest.fixture
-def small_files(monkeypatch):
-    """Let no file grow beyond 1,000 bytes: what a full disk is to a writer."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python 3.13.0 keeps what it cut short
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
-def test_a_disk_that_takes_no_more_leaves_the_old_file_and_one_sentence(
-    tmp_path, capfd, monkeypatch, suffix, request
-):
-    out = tmp_path / f"wine.{suffix}"
-    out.write_bytes(b"the old one")
-    error = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", error)
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    request.getfixturevalue("small_files")
-    assert main(["data", "wine", "--out", str(out)]) == 1
-    told = f"appca: “{out.name}” could not be stored in {out.parent}: File too large; free some"
-    assert told in error.getvalue()
-    assert error.getvalue().count("\n") == 1
-    assert out.read_bytes() == b"the old one"
-    assert [path.name for path in tmp_path.iterdir()] == [out.name]
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder nobody can write to")
-def test_a_folder_that_cannot_be_written_to_is_one_sentence(capsys):
-    assert main(["data", "wine", "--out", "/proc/wine.csv"]) == 1
-    told = capsys.readouterr().err
-    assert "“wine.csv” could not be stored in /proc: No such file or directory; " in told
-    assert told.count("\n") == 1
 
 
 def test_more_than_the_memory_holds_is_one_sentence(monkeypatch, capsys):

@@ -10,15 +10,7 @@ import numpy as np
 from appca.analysis.subspaces import principal_scores
 from appca.canvas.from_model import GivenRows, rows_of
 from appca.canvas.panels import Usage, row_by_row, usage_of_slots
-from appca.canvas.scene import (
-    ComponentSheet,
-    Map,
-    Scene,
-    heaviest,
-    label_lines,
-    scene_of_usage,
-    sheet_of,
-)
+from appca.canvas.scene import Map, Scene, heaviest, label_lines, scene_of_usage, sheet_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image
 from appca.plots.style import colour_by, label_colour
@@ -53,29 +45,24 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     whose entries that are not zero are used. `components` (K, D) are what each adds to a row.
     Raises InputError when the parts do not fit together, or rows use more than 128 components.
     """
-    indices, values = codes if isinstance(codes, tuple) else _listed(codes)
-    indices, values = np.asarray(indices), np.asarray(values, np.float32)
+    if not isinstance(codes, tuple):
+        from scipy.sparse import csr_matrix
+
+        matrix = csr_matrix(codes)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        codes = row_by_row(rows, matrix.indices, matrix.data, matrix.shape[0])
+    indices, values = np.asarray(codes[0]), np.asarray(codes[1], np.float32)
     if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
         msg = (
             "codes are two arrays (N, L), whole numbers and their values, or a matrix (N, K); got "
             f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
         )
         raise InputError(msg)
-    if indices.shape[1] > MOST_USED or not len(indices):
-        msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
-        raise InputError(msg + f"give 1 to {MOST_USED} of each row, such as the strongest.")
-    if not np.isfinite(values).all():
-        msg = "The values of codes are finite numbers; correct or leave out those that are not."
-        raise InputError(msg)
     directions = None if components is None else np.asarray(components, np.float32)
     most = int(indices.max(initial=-1)) + 1
     K = most if directions is None else len(directions)
-    if not 0 < most <= K <= MOST_COMPONENTS or (directions is not None and directions.ndim != 2):
-        msg = (
-            f"Components are counted from 0 to at most {min(K, MOST_COMPONENTS) - 1:,}; got "
-            f"{most - 1:,}: leave out those beyond."
-        )
-        raise InputError(msg)
     none = (indices < 0) | (values == 0)
     dtype = np.uint8 if K < 256 else np.uint16
     full = np.iinfo(dtype).max
@@ -84,28 +71,22 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     slots = np.take_along_axis(filled, order, axis=1).astype(dtype)
     listed = np.take_along_axis(np.where(none, np.float32(0), values), order, axis=1)
     twice = ((slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] != full)).any(axis=1)
-    if twice.any():
+    msg = ""
+    if indices.shape[1] > MOST_USED or not len(indices):
+        msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
+        msg += f"give 1 to {MOST_USED} of each row, such as the strongest."
+    elif not np.isfinite(values).all():
+        msg = "The values of codes are finite numbers; correct or leave out those that are not."
+    elif not 0 < most <= K <= MOST_COMPONENTS or (directions is not None and directions.ndim != 2):
+        msg = f"Components are counted from 0 to at most {min(K, MOST_COMPONENTS) - 1:,}; got "
+        msg += f"{most - 1:,}: leave out those beyond."
+    elif twice.any():
         msg = f"Each component is in a row once; row {twice.argmax():,} has one twice, so add its "
-        raise InputError(msg + "values.")
+        msg += "values."
+    if msg:
+        raise InputError(msg)
     used = max(1, int((slots != full).sum(axis=1).max()))
     return Codes(slots[:, :used], listed[:, :used], K, directions)
-
-
-def _listed(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.sparse import csr_matrix
-
-    listed = csr_matrix(matrix)
-    listed.sum_duplicates()
-    listed.eliminate_zeros()
-    rows = np.repeat(np.arange(listed.shape[0]), np.diff(listed.indptr))
-    return row_by_row(rows, listed.indices, listed.data, listed.shape[0])
-
-
-def shape_of(images: Any) -> tuple[int, ...] | None:
-    """Return the shape of one image, from images (N, h, w ...) or from their shape."""
-    if images is None:
-        return None
-    return tuple(images) if isinstance(images, (tuple, list)) else np.asarray(images).shape[1:]
 
 
 def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
@@ -139,12 +120,22 @@ def scene_of_codes(
     colourings = {f"label:{name}": label_colour(rows.dataset, name) for name in labels}
     colourings["size"] = colour_by("Size of code", np.linalg.norm(codes.values, axis=1))
     pca = Map("PCA of codes", _principal(codes))
-    strongest = _strongest(usage)
+    strongest, values = _strongest(usage)
     entries: list[dict[str, Any]] = [
         {"number": k, "name": "", "columns": columns}
-        for k, columns in enumerate(_columns(codes, rows.dataset, strongest))
+        for k, columns in enumerate(_columns(codes, rows.dataset, strongest, values))
     ]
-    sheet = _pictures(codes, shape, shown if pictured else None, strongest[0])
+    sheet, weights = None, codes.directions
+    if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
+        both = [[component_image(w, shape, dark=dark) for w in weights] for dark in (False, True)]
+        sheet = sheet_of(np.concatenate(both), shape)
+    elif shown.image_shape is not None:  # the image of the strongest row
+        first = strongest[:, :1].max(axis=1, initial=-1)
+        images = shown.images(np.maximum(first, 0))
+        if images.ndim == 3:
+            images = np.repeat(images[..., None], 3, axis=-1)
+        images[first < 0] = 128
+        sheet = sheet_of(np.concatenate([images, images]), shown.image_shape)
     marks = {"doubt": np.full(len(codes.slots), 255, np.uint8)}
     of_a_row = (colourings, {"pca": pca} | maps, label_lines(rows.dataset))
     n_active = None if usage.varies else usage.most_used
@@ -179,35 +170,15 @@ def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _columns(
-    codes: Codes, dataset: Dataset, strongest: tuple[np.ndarray, np.ndarray]
+    codes: Codes, dataset: Dataset, rows: np.ndarray, values: np.ndarray
 ) -> list[list[tuple[str, float]]]:
-    """Return what stands for each component: features by weight where they have names, or rows."""
+    """Return what describes each component: features by weight if they have names, or rows."""
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
         return heaviest(codes.directions, names)
-    rows, values = strongest[0].tolist(), strongest[1].astype(float)
     largest = np.abs(values).max(axis=1, initial=0, keepdims=True)
-    shares = np.round(values / np.where(largest > 0, largest, 1), 3).tolist()
+    shares = np.round(values.astype(float) / np.where(largest > 0, largest, 1), 3).tolist()
     return [
         [(f"row {dataset.ids[row]}", share) for row, share in zip(*entry, strict=True) if row >= 0]
-        for entry in zip(rows, shares, strict=True)
+        for entry in zip(rows.tolist(), shares, strict=True)
     ]
-
-
-def _pictures(
-    codes: Codes, shape: tuple[int, ...] | None, pictures: Dataset | None, strongest: np.ndarray
-) -> ComponentSheet | None:
-    """Draw the components that are images; else each as the image of its strongest row."""
-    weights = codes.directions
-    if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
-        both = [[component_image(w, shape, dark=dark) for w in weights] for dark in (False, True)]
-        return sheet_of(np.concatenate(both), shape)
-    if pictures is None:
-        return None
-    assert pictures.image_shape is not None
-    rows = strongest[:, :1].max(axis=1, initial=-1)
-    images = pictures.images(np.maximum(rows, 0))
-    if images.ndim == 3:
-        images = np.repeat(images[..., None], 3, axis=-1)
-    images[rows < 0] = 128
-    return sheet_of(np.concatenate([images, images]), pictures.image_shape)

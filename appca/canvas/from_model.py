@@ -117,11 +117,8 @@ def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
 
 def _label(name: str, values: Any) -> np.ndarray:
     """Return labels (N,) as a data set takes them; dates are years with decimals."""
-    if (
-        isinstance(values, np.ndarray)
-        and values.dtype.kind in "iuU"
-        and not np.ma.isMaskedArray(values)
-    ):
+    is_plain = isinstance(values, np.ndarray) and not np.ma.isMaskedArray(values)
+    if is_plain and values.dtype.kind in "iuU":
         return values
     column = column_of(name, values)
     if column.kind == "class":

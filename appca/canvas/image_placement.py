@@ -1,4 +1,4 @@
-"""Who has room: rows of a panel in the order in which their images fit, level by level.
+"""Image placement: rows of a panel in the order in which their images fit, level by level.
 
 At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
 the larger of the two coordinates. Rows are tried in the order in which they are given, those of
@@ -9,7 +9,6 @@ machine, and nobody should wait for them before the first picture.
 """
 
 import sys
-from collections.abc import Callable
 from itertools import pairwise
 from math import gcd
 
@@ -50,43 +49,31 @@ def room_orders(
     order = np.empty(len(x), np.int64)
     levels = np.full((len(start) - 1, STEPS), -1, np.int64)
     compiled = len(x) >= LEAST_COMPILED or room_compiled()
-    room_order: Callable[..., int] = _compiled_order if compiled else _room_order
-    for p, panel in enumerate(pairwise(start.tolist())):
-        points = slice(*panel)
-        a, b, panel_order = x[points], y[points], order[points]
-        waits = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
-        others = np.ones(len(a), bool)
-        placed = room_order(a, b, waits, min(most, len(a)), panel_order, levels[p])
+    for p, (first, last) in enumerate(pairwise(start.tolist())):
+        a, b, panel_order = x[first:last], y[first:last], order[first:last]
+        inside = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
+        others, fitting = np.ones(len(a), bool), min(most, len(a))
+        if compiled:
+            from appca.canvas.scene_kernels import fill_levels
+
+            size = 1 << (max(64, 4 * fitting) - 1).bit_length()
+            cells = np.empty(size, np.int64), np.empty((size, 2)), np.empty(size, int)
+            points, grid = (a, b, inside), (DISTANCES, FITS, TRIED)
+            table = np.full(len(a), -1), *cells
+            placed = fill_levels(points, grid, fitting, panel_order, levels[p], table)
+        else:
+            rows = _fill_levels(a, b, inside, fitting, levels[p])
+            placed = len(rows)
+            panel_order[:placed] = rows
         others[panel_order[:placed]] = False
         panel_order[placed:] = np.flatnonzero(others)
     return order, levels
 
 
-def _compiled_order(
-    x: np.ndarray,
-    y: np.ndarray,
-    inside: np.ndarray,
-    most: int,
-    order: np.ndarray,
-    levels: np.ndarray,
-) -> int:
-    """Begin the order of one panel as `_room_order` does."""
-    from appca.canvas.scene_kernels import fill_levels
-
-    size = 1 << (max(64, 4 * most) - 1).bit_length()
-    table = np.full(len(x), -1), np.empty(size, np.int64), np.empty((size, 2)), np.empty(size, int)
-    return fill_levels((x, y, inside), (DISTANCES, FITS, TRIED), most, order, levels, table)
-
-
-def _room_order(
-    x: np.ndarray,
-    y: np.ndarray,
-    inside: np.ndarray,
-    most: int,
-    order: np.ndarray,
-    levels: np.ndarray,
-) -> int:
-    """Begin the order of one panel with those that have room; return how many they are."""
+def _fill_levels(
+    x: np.ndarray, y: np.ndarray, inside: np.ndarray, most: int, levels: np.ndarray
+) -> list[int]:
+    """Return the points of one panel whose images have room, in their order."""
     x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # outside: never looked at
     waits, placed = np.flatnonzero(inside).tolist(), list[int]()
     for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
@@ -99,14 +86,13 @@ def _room_order(
         taken = set(now[len(placed) :])
         waits = [j for j in waits if j not in taken]
         placed = now
-    order[: len(placed)] = placed
-    return len(placed)
+    return placed
 
 
 def _level(
     x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
 ) -> list[int]:
-    """Give room to those who still wait, coordinates in cells, each of which holds one at most."""
+    """Greedily place waiting images on a grid, one per cell; x and y are in cells."""
     side = fit + 3  # of the grid with a border: a step to the side stays in its row
     cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
     around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]

@@ -39,10 +39,7 @@ class ComponentSheet(NamedTuple):
 
 
 def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
-    """Draw the components, first as on white, then as in the dark.
-
-    Those of ordered features are lines. None of a table.
-    """
+    """Draw the components, first as on white, then as in the dark; None of a table."""
     if picture_shape(dataset) is None or not len(fitted.components):
         return None
     light, dark = (picture_list(fitted, dataset, dark=on) for on in (False, True))
@@ -81,16 +78,6 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
     header = {"tile": [*tile, 3], "cell": cell, "columns": min(columns, len(both))}
     header |= {"per_sheet": len(both), "count": 1}
     return ComponentSheet(header, png(on_sheet(cells, cell, columns), compress_level=FAST))
-
-
-def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
-    """Return of each component the columns of a table that weigh most, from -1 to 1.
-
-    None of images and ordered features.
-    """
-    if dataset.image_shape is not None or dataset.is_ordered:
-        return [[] for _ in fitted.components]
-    return heaviest(in_units_of_the_fit(fitted), dataset.feature_names)
 
 
 def heaviest(
@@ -194,48 +181,13 @@ class Scene(NamedTuple):
     lines: Sequence[RowText] = ()  # of the hover card
 
 
-def scene_of(
-    fitted: FittedRun,
-    dataset: Dataset,
-    colourings: Mapping[str, style.Colour] | None = None,
-    maps: Mapping[str, Map] | None = None,
-    outside: np.ndarray | None = None,
-    lines: Sequence[RowText] = (),
-) -> Scene:
-    """Lay a run and the rows of its data set out for the canvas.
-
-    The first of the `colourings` is shown first. `maps` are by name of the layout: "pca", "umap".
-    Rows `outside` (N,) are marked: new ones among those of the fit. `lines` are of the hover card.
-    """
-    usage = usage_of(fitted, pictured=dataset.image_shape is not None or dataset.is_ordered)
-    columns = strongest_columns(fitted, dataset)
-    spread = score_spread(fitted)
-    entries = [
-        {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
-        | ({} if spread is None else {"spread": float(spread[k])})
-        for k, strongest in enumerate(columns)
-    ]
-    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
-    sheet = component_pictures(fitted, dataset)
-    marks = {"doubt": doubt}
-    if outside is not None and outside.any():
-        marks["outside"] = outside.astype(np.uint8)
-    of_a_row = (colourings or {}, maps or {}, lines)
-    return scene_of_usage(usage, dataset, of_a_row, (entries, fitted.n_active, sheet, marks))
-
-
-def scene_of_usage(
-    usage: Usage,
-    dataset: Dataset,
-    of_a_row: OfARow,
-    of_run: OfRun,
-) -> Scene:
+def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
     """Lay out what rows use; the data set has their ids and images.
 
-    `of_a_row` has colourings, maps and lines as `scene_of` takes them. `of_run` has entries of the
-    components for the header, how many a row uses, or None where rows differ, pictures of the
-    components, and marks (N,) uint8 of the rows: "doubt", the certainty of their supports, and
-    "outside".
+    `of_a_row` has colourings, the first of which is shown first, maps by the name of their layout,
+    such as "pca", and lines of the hover card. `of_run` has entries of the components for the
+    header, how many a row uses, or None where rows differ, pictures of the components, and marks
+    (N,) uint8 of the rows: "doubt", the certainty of their supports, and "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
@@ -326,14 +278,28 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    `maps` are "pca" and "umap"; rows `outside` (N,) are marked (see `scene_of`); `feature` is the
-    key of a feature that rows can be coloured by, too (see `colours.colour_of`).
+    `maps` are "pca" and "umap"; rows `outside` (N,) are marked: new ones among those of the fit;
+    `feature` is the key of a feature that rows can be coloured by, too (see `colour_of`).
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
     lines = label_lines(dataset)
     lines += [RowText(capital(kind), getattr(fitted, name)) for kind, name in MEASURES.items()]
-    return scene_of(fitted, dataset, choices, maps, outside, lines)
+    pictured, spread = picture_shape(dataset) is not None, score_spread(fitted)
+    columns: list[list[tuple[str, float]]] = [[] for _ in fitted.components]
+    if not pictured:
+        columns = heaviest(in_units_of_the_fit(fitted), dataset.feature_names)
+    entries: list[dict[str, Any]] = [
+        {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+        | ({} if spread is None else {"spread": float(spread[k])})
+        for k, strongest in enumerate(columns)
+    ]
+    marks = {"doubt": np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)}
+    if outside is not None and outside.any():
+        marks["outside"] = outside.astype(np.uint8)
+    of_run = entries, fitted.n_active, component_pictures(fitted, dataset), marks
+    usage = usage_of(fitted, pictured=pictured)
+    return scene_of_usage(usage, dataset, (choices, maps or {}, lines), of_run)
 
 
 def label_lines(dataset: Dataset) -> list[RowText]:

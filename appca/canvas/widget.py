@@ -9,7 +9,7 @@ import numpy as np
 import traitlets
 
 from appca.analysis.fitted import FittedModel, FittedRun
-from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes, shape_of
+from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes
 from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.scene import projected
@@ -256,7 +256,9 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
     if codes is not None:
         listed = codes_of(codes, components)
         rows = rows_of_codes(listed, X, labels, images)
-        return Explorer(listed, rows, maps or {}, height, shape_of(images))
+        by_shape = images is None or isinstance(images, (tuple, list))
+        shape = images if by_shape else np.asarray(images).shape[1:]
+        return Explorer(listed, rows, maps or {}, height, shape and tuple(shape))
     if X is None and not is_annotated(model):
         msg = "X is missing: give the rows (N, D) that the model describes."
         raise InputError(msg)

@@ -82,7 +82,7 @@ def list_runs(_options: argparse.Namespace) -> dict[str, Any]:
         )
     if not runs:
         say("no runs are stored; `fit --store` stores one")
-    problems = list(store.problems())
+    problems = list(store.damaged().values())
     for sentence in problems:
         say(sentence)
     return {"runs": runs, "problems": problems}

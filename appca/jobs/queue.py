@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from appca.processes import Child, Ended, Pool, environment
 from appca.runs.home import threads
-from appca.runs.store import RunStore
+from appca.storage.files import sweep
 from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words import InputError
 
@@ -257,7 +257,7 @@ class Jobs:
     def _sweep(self) -> None:
         """Remove what workers left that were killed."""
         with suppress(OSError):
-            RunStore(self.home).sweep()
+            sweep(self.home / "runs")
 
 
 def _cause_of_death(worker: Child) -> str:

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from PIL import Image
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
 from appca.data.dataset import Dataset
-from appca.plots.style import CLEAR, framed, lines, plain
+from appca.plots.style import CLEAR, category_axis, chart, plain
 from appca.words import counted, percent, shortened
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     """
     import plotly.graph_objects as go
 
-    columns = list(dict.fromkeys(tests["column"]))
+    columns, K = list(dict.fromkeys(tests["column"])), len(components)
     x = tests["component"].to_numpy()
     y = tests["column"].map({column: place for place, column in enumerate(columns)}).to_numpy()
     use = (tests["part"] == "use").to_numpy()
@@ -47,33 +48,26 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
         effect = f"{test['direction']}, effect {test['effect']:.2f}, {test['n']:,} rows"
         texts.append(plain(f"{what}: {effect}"))
     coloured, hover = np.array(colours), np.array(texts)
-    cells = np.full((len(columns), len(components)), np.nan)
-    cells[y[use], x[use] - 1] = np.arange(use.sum())
+    cells, in_cells = np.full((len(columns), K), np.nan), np.full((len(columns), K), "", object)
+    cells[y[use], x[use] - 1], in_cells[y[use], x[use] - 1] = np.arange(use.sum()), hover[use]
     steps = max(int(use.sum()) - 1, 1)
     scale = [[i / steps, colour] for i, colour in enumerate(coloured[use])] or [[0, CLEAR]]
     scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
-    in_cells = np.full(cells.shape, "", dtype=object)
-    in_cells[y[use], x[use] - 1] = hover[use]
-    places = {"x": np.arange(1, len(components) + 1), "y": np.arange(len(columns))}
-    colouring = {"zmin": 0, "zmax": steps, "colorscale": scale, "showscale": False}
-    look = {"xgap": 2, "ygap": 2, "hoverongaps": False}
+    squares = go.Heatmap(z=cells, x=np.arange(1, K + 1), y=np.arange(len(columns)), name="use")
+    squares.update(zmin=0, zmax=steps, colorscale=scale, showscale=False, text=in_cells)
+    squares.update(xgap=2, ygap=2, hoverongaps=False)
     marker = {"symbol": "circle-open", "size": RING, "color": coloured[~use], "opacity": 1}
-    rings = {"mode": "markers", "marker": marker | {"line": {"width": 3}}}
-    figure = go.Figure(
-        [
-            go.Heatmap(z=cells, **places, **colouring, **look, text=in_cells, name="use"),
-            go.Scatter(x=x[~use], y=y[~use], **rings, text=hover[~use], name="score"),
-        ]
-    ).update_traces(hovertemplate="%{text}<extra></extra>")
+    rings = go.Scatter(x=x[~use], y=y[~use], mode="markers", text=hover[~use], name="score")
+    rings.update(marker=marker | {"line": {"width": 3}})
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
-    if len(heads) > MOST_NAMES:  # only numbers fit
-        heads = [str(number) for number in range(1, len(heads) + 1)]
-    across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
-    across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
-    across |= {"showgrid": False, "zeroline": False}
-    axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
-    axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
-    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
+    if K > MOST_NAMES:  # only numbers fit
+        heads = [str(number) for number in range(1, K + 1)]
+    across = {"tickvals": list(range(1, K + 1)), "ticktext": heads, "title": "component"}
+    across |= {"side": "top", "range": [0.5, K + 0.5], "showgrid": False, "zeroline": False}
+    height, down = LINE * len(columns) + ABOVE, category_axis(columns, MOST_LETTERS)
+    look = {"plot_bgcolor": CLEAR, "showlegend": False, "bottom": 10}
+    figure = chart([squares, rings], height, across, down, top=ABOVE, **look)
+    return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
 COURSE = (64, 96)  # height and width of a component as a line, in pixels
@@ -181,13 +175,16 @@ def ranked_loadings(
 
     Features without names are called "feature 1" and so on.
     """
-    largest = np.argsort(-np.abs(component), kind="stable")[:n]
     unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
-    loadings = []
-    for j in largest:
-        name, value = names[j] if names else f"feature {j + 1}", float(component[j])
-        loadings.append(Loading(name, value, abs(value) / unit, int(j)))
-    return loadings
+    return [
+        Loading(
+            names[j] if names else f"feature {j + 1}",
+            float(component[j]),
+            abs(float(component[j])) / unit,
+            int(j),
+        )
+        for j in np.argsort(-np.abs(component), kind="stable")[:n]
+    ]
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
@@ -204,6 +201,12 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
     return sheet
 
 
+def enlarged(images: np.ndarray, side: int) -> np.ndarray:
+    """Enlarge small images (n, h, w[, 3]) by a whole number, so that pixels stay square."""
+    factor = max(1, -(-side // max(images.shape[1:3])))
+    return images.repeat(factor, axis=1).repeat(factor, axis=2)
+
+
 def png(image: np.ndarray, compress_level: int = 6) -> bytes:
     """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
     buffer = io.BytesIO()
@@ -216,10 +219,8 @@ def data_uri(image: np.ndarray) -> str:
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()
 
 
-COLUMNS = 6  # images on a line
-SIDE, BAR_COLUMNS, BARS = (1.5, 1.95), 3, 10  # inches; most features of a component
-BAR_SIZE = (3.6, 2.6)
-LEAST_SIDE = 112  # pixels of an image in the picture; smaller ones are enlarged by a whole number
+COLUMNS, BARS = 6, 10  # images on a line; most features of a component
+LEAST_SIDE = 112  # pixels of an image in the picture
 
 
 def component_figure(
@@ -239,10 +240,9 @@ def component_figure(
     """
     from appca.plots.still import StillFigure, styled
 
-    pictured = image_shape is not None
-    columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))
+    per_line, wide, high = (COLUMNS, 1.5, 1.95) if image_shape is not None else (3, 3.6, 2.6)
+    columns = min(per_line, len(patterns))
     lines = -(-len(patterns) // columns)
-    wide, high = SIDE if pictured else BAR_SIZE
     with styled(dark=dark):
         figure = StillFigure(figsize=(columns * wide, lines * high), layout="constrained")
         every = figure.subplots(lines, columns, squeeze=False).ravel()
@@ -253,40 +253,31 @@ def component_figure(
             if image_shape is not None:
                 axes.imshow(component_image(pattern, image_shape, dark=dark))
                 axes.set_axis_off()
-                continue
-            if times is not None:
+            elif times is not None:
                 axes.plot(times, pattern, linewidth=0.8)
                 axes.axhline(0, color="gray", linewidth=0.5)
                 axes.set_xlabel("seconds", fontsize=8)
-                continue
-            loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
-            values = np.array([loading.value for loading in loadings])
-            limit = float(np.abs(pattern).max())
-            places = range(len(loadings))
-            axes.barh(places, values, color=diverging(values, limit, dark=dark) / 255)
-            axes.set_yticks(places, [loading.name[:32] for loading in loadings], parse_math=False)
-            axes.spines[["top", "right", "left"]].set_visible(False)
+            else:
+                loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
+                values, names = np.array([each.value for each in loadings]), range(len(loadings))
+                colours = diverging(values, float(np.abs(pattern).max()), dark=dark) / 255
+                axes.barh(names, values, color=colours)
+                axes.set_yticks(names, [each.name[:32] for each in loadings], parse_math=False)
+                axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
 
 def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
     """Return the images of components (K, D) line by line in one picture, uint8 (h, w, 3)."""
     images = np.stack([component_image(pattern, image_shape) for pattern in patterns])
-    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
     columns = min(len(images), max(COLUMNS, int(np.ceil(np.sqrt(len(images))))))
-    return montage(images.repeat(factor, axis=1).repeat(factor, axis=2), columns, gap=8)
+    return montage(enlarged(images, LEAST_SIDE), columns, gap=8)
 
 
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
-SHARING_RING = "#8a94a0"  # readable on white and on black
-CELL, FILLED = 76, 0.9  # pixels of a circle's cell, and the part that the largest takes
-BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
-BAR_HEIGHT = 280
+EVEN = "#8a94a0"  # readable on white and on black
 MOST_SHARING_LETTERS = 14  # of a class's name on an axis
-TALLEST, NARROWEST, SHARING_LINE = 560, 14, 34  # pixels of a heat map, and of its lines
-BELOW = 70  # pixels below a heat map
-LOWEST = 110  # pixels in which a scale of colours can be read
 
 
 def circles(
@@ -301,41 +292,35 @@ def circles(
     """
     import plotly.graph_objects as go
 
-    n = len(names)
+    n, cell, beside, scale = len(names), 76, 32, 84  # pixels: a cell, names, the colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
     values = shared[rows, columns]
     largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
-    size = CELL * FILLED / np.sqrt(max(largest, expected))
+    size = 0.9 * cell / np.sqrt(max(largest, expected))
     sized = [
-        f"{name} ({counted(int(count), 'row')})"
-        for name, count in zip(_shortened(names), counts, strict=True)
+        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
+        for name, count in zip(names, counts, strict=True)
     ]
     texts = [
         f"{sized[a]} and {sized[b]}:<br>"
         f"{value:.2f} components shared, {percent(value / largest)} of the most"
         for a, b, value in zip(rows, columns, values, strict=True)
     ]
-    places = {"x": columns, "y": rows, "mode": "markers"}
-    colours = {
-        "color": values,
-        "colorscale": [[0, FAINT], [1, STRONG]],
-        "colorbar": {"thickness": 10, "title": {"text": "shared"}, "nticks": 6},
-    }
-    dots = {"size": size * np.sqrt(values), "line": {"width": 0}, "opacity": 1, **colours}
+    colours = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
+    colours["colorbar"] = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
+    dots = go.Scatter(x=columns, y=rows, mode="markers", text=texts)
+    dots.update(marker={"size": size * np.sqrt(values), "line": {"width": 0}, **colours})
+    dots.update(hovertemplate="%{text}<extra></extra>")
     even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
-    ring = {"symbol": "circle-open", "size": even, "color": SHARING_RING}
-    hover = "%{text}<extra></extra>"
-    return go.Figure(
-        [
-            go.Scatter(**places, marker=dots, text=texts, hovertemplate=hover),
-            go.Scatter(**places, marker=ring, hoverinfo="skip"),
-        ]
-    ).update_layout(
-        width=CELL * n + BESIDE + SCALE,
-        height=CELL * n + BESIDE,
-        margin={"l": BESIDE, "r": SCALE, "t": 0, "b": BESIDE, "autoexpand": False},
-        xaxis=lines(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
-        yaxis=lines(names, MOST_SHARING_LETTERS),
+    rings = go.Scatter(x=columns, y=rows, mode="markers", hoverinfo="skip")
+    rings.update(marker={"symbol": "circle-open", "size": even, "color": EVEN})
+    margin = {"l": beside, "r": scale, "t": 0, "b": beside, "autoexpand": False}
+    return go.Figure([dots, rings]).update_layout(
+        width=cell * n + beside + scale,
+        height=cell * n + beside,
+        margin=margin,
+        xaxis=category_axis(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
+        yaxis=category_axis(names, MOST_SHARING_LETTERS),
         showlegend=False,
         plot_bgcolor=CLEAR,
     )
@@ -351,24 +336,20 @@ def popularity_bars(
     import plotly.graph_objects as go
 
     order = np.argsort(-shares, kind="stable")
-    figure = go.Figure(
-        go.Bar(
-            x=np.arange(1, len(shares) + 1),
-            y=shares[order],
-            customdata=[
-                [name, percent(share, 1)]
-                for name, share in zip(_shortened(components)[order], shares[order], strict=True)
-            ],
-            marker={"color": "#3f90da"},
-            hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
-        )
+    bars = go.Bar(
+        x=np.arange(1, len(shares) + 1),
+        y=shares[order],
+        customdata=[[plain(shortened(components[k])), percent(shares[k], 1)] for k in order],
+        marker={"color": "#3f90da"},
+        hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
     )
-    if even is not None:
-        figure.add_hline(even, line={"color": SHARING_RING, "dash": "dash", "width": 1.5})
     across = {"title": "component, most popular first", "showgrid": False}
     across |= _ticks((order + 1).tolist())
     down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
-    return framed(figure, BAR_HEIGHT, top=8, bargap=0.15, xaxis=across, yaxis=down)
+    figure = chart([bars], 280, across, down, bottom=10, bargap=0.15)
+    if even is not None:
+        figure.add_hline(even, line={"color": EVEN, "dash": "dash", "width": 1.5})
+    return figure
 
 
 def popularity_map(
@@ -384,40 +365,29 @@ def popularity_map(
     """
     import plotly.graph_objects as go
 
-    numbers = range(1, len(components) + 1)
-    ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
-    height = max(LOWEST, np.clip(TALLEST / len(names), NARROWEST, SHARING_LINE) * len(names))
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares,
-            x=list(numbers),
-            y=np.arange(len(names)),
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
-            xgap=1 if len(numbers) <= 60 else 0,
-            ygap=1,
-            customdata=np.broadcast_to(_shortened(components), shares.shape),
-            text=[
-                [f"{percent(share, 1)} of class {plain(name)}" for share in line]
-                for name, line in zip(names, shares, strict=True)
-            ],
-            hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
-            colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
-        )
+    numbers = list(range(1, len(components) + 1))
+    cells = go.Heatmap(
+        z=shares,
+        x=numbers,
+        y=np.arange(len(names)),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
+        xgap=1 if len(numbers) <= 60 else 0,
+        ygap=1,
+        customdata=np.broadcast_to([plain(shortened(name)) for name in components], shares.shape),
+        text=[
+            [f"{percent(share, 1)} of class {plain(name)}" for share in line]
+            for name, line in zip(names, shares, strict=True)
+        ],
+        hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
+        colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
     )
-    return framed(
-        figure,
-        int(height + BELOW),
-        top=8,
-        xaxis={"title": "component", "showgrid": False, **ticks},
-        yaxis=lines(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS),
-        plot_bgcolor=CLEAR,
-    )
-
-
-def _shortened(components: Sequence[str]) -> np.ndarray:
-    return np.array([plain(shortened(name)) for name in components])
+    height = max(110, np.clip(560 / len(names), 14, 34) * len(names))  # pixels
+    across = {"title": "component", "showgrid": False}
+    across |= _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
+    down = category_axis(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
+    return chart([cells], int(height + 70), across, down, bottom=10, plot_bgcolor=CLEAR)
 
 
 def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
@@ -427,36 +397,39 @@ def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
     return {"tickvals": list(range(1, len(numbers) + 1)), "ticktext": [str(n) for n in numbers]}
 
 
-_STRONG = 0.995  # quantile of the magnitudes that gets full colour
-_WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
-_COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
+# colours by strength from 0 to 1
+WARM = ((150, 20, 20), (235, 90, 20), (255, 225, 90))
+COLD = ((20, 50, 140), (40, 130, 220), (150, 225, 255))
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
     """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
 
-    What is not `inside` the mask is left clear; `limit` is the magnitude of full colour. Returns
-    uint8 (..., 4): red, green, blue and cover.
+    Only `inside` the mask is opaque; `limit` is the magnitude of full colour. Returns uint8
+    (..., 4): red, green, blue and opacity.
     """
     top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
-    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
+    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)
     strength = np.clip(np.abs(values) / (limit or 1.0), 0, 1)
-    places = 2 * strength
-    stops = np.where((values > 0)[..., None, None], _WARM, _COLD)
-    low = np.minimum(places.astype(int), 1)[..., None, None]
-    first = np.take_along_axis(stops, low, axis=-2)[..., 0, :]
-    second = np.take_along_axis(stops, low + 1, axis=-2)[..., 0, :]
-    colour = first + (second - first) * (places - low[..., 0, 0])[..., None]
-    cover = np.sqrt(strength)[..., None]
-    mixed = np.rint(grey + (colour - grey) * cover).astype(np.uint8)
-    opaque = np.where(inside[..., None], 255, 0).astype(np.uint8)
-    return np.concatenate([mixed, opaque], axis=-1)
+    channels = [np.where(inside, 255, 0)]
+    for warm, cold in zip(zip(*WARM, strict=True), zip(*COLD, strict=True), strict=True):
+        ends = (np.interp(strength, (0, 0.5, 1), stops) for stops in (warm, cold))
+        colour = np.where(values > 0, *ends)
+        channels.insert(-1, np.rint(grey + (colour - grey) * np.sqrt(strength)))
+    return np.stack(channels, axis=-1).astype(np.uint8)
+
+
+def volume_of(values: np.ndarray, places: Any, grid: Sequence[int], affine: Any) -> np.ndarray:
+    """Return values of voxels at `places` of a grid as an upright volume, 0 elsewhere."""
+    volume = np.zeros(grid, dtype=np.float64)
+    volume[places] = values
+    return upright(volume, affine)
 
 
 def strong(values: np.ndarray) -> float:
     """Return the magnitude that gets full colour; the few largest do not bleach all others."""
     there = np.abs(values[values != 0])
-    return float(np.quantile(there, _STRONG)) if there.size else 1.0
+    return float(np.quantile(there, 0.995)) if there.size else 1.0
 
 
 def slices_of(
@@ -465,13 +438,8 @@ def slices_of(
     """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
     facts = dataset.provenance
     places, affine = tuple(voxels_of(dataset).T), np.array(facts["affine"], float).reshape(4, 4)
-
-    def volume(values: np.ndarray) -> np.ndarray:
-        filled = np.zeros(facts["grid"], dtype=np.float64)
-        filled[places] = values
-        return upright(filled, affine)
-
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
+    volume = partial(volume_of, places=places, grid=facts["grid"], affine=affine)
     inside, grey = volume(np.ones(dataset.n_rows)) > 0, volume(signal)
     box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(inside.any(axis=2)))
     ground = (DARK if dark else LIGHT)[1]

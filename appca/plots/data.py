@@ -1,6 +1,6 @@
 """Figures of data sets, of drift and of the course of a fit."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,14 +8,13 @@ import plotly.graph_objects as go
 from appca.analysis.fitted import FittedRun
 from appca.analysis.subspaces import fullest
 from appca.plots.components import FALLS, LINE, MOST_LETTERS, RING, RISES
-from appca.plots.style import CATEGORICAL, CLEAR, framed, lines, plain
+from appca.plots.style import CATEGORICAL, CLEAR, category_axis, chart, plain
 from appca.words import fixed, number
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES, LEAST = 25, 0.005  # columns, and the effect that a column must have
-BELOW, PALE = 60, 0.4
 
 
 def drift_chart(tests: "pd.DataFrame") -> go.Figure:
@@ -26,30 +25,30 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
     traces = []
     for part in ("level", "spread"):
         of = tests[(tests["part"] == part) & tests["column"].isin(columns)]
-        shade = np.where(of["q"] < 0.05, 1.0, PALE)
+        shade = np.where(of["q"] < 0.05, 1.0, 0.4)
         colours = [
             f"rgba{(*(RISES if effect > 0 else FALLS), float(alpha))}"
             for effect, alpha in zip(of["effect"], shade, strict=True)
         ]
-        told = [
+        texts = [
             plain(
                 f"{test['column']}, {part}: {test['direction']}, effect {test['effect']:+.2f}, "
                 f"q {test['q']:.2g}, old {number(test['old'])}, new {number(test['new'])}"
             )
             for test in of.to_dict("records")
         ]
-        across = {"x": of["effect"], "y": [columns.index(name) for name in of["column"]]}
-        look = {"name": part, "text": told, "hovertemplate": "%{text}<extra></extra>"}
+        look = {"x": of["effect"], "y": [columns.index(name) for name in of["column"]]}
+        look |= {"name": part, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
         if part == "level":
             bar = {"orientation": "h", "marker_color": colours, "textposition": "none"}
-            traces.append(go.Bar(**across, **look, **bar))
+            traces.append(go.Bar(**look, **bar))
         else:
             marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
-            traces.append(go.Scatter(**across, **look, mode="markers", marker=marker))
-    effects = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
-    layout: dict[str, Any] = {"xaxis": effects, "yaxis": lines(columns, MOST_LETTERS)}
-    layout |= {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
-    return framed(go.Figure(traces), LINE * len(columns) + BELOW, top=8, **layout)
+            traces.append(go.Scatter(**look, mode="markers", marker=marker))
+    across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
+    height, down = LINE * len(columns) + 60, category_axis(columns, MOST_LETTERS)
+    layout = {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
+    return chart(traces, height, across, down, bottom=10, **layout)
 
 
 WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
@@ -67,45 +66,36 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -
     `codes` (N,) are the classes of the rows, the same colours on both grounds. Returns uint8
     (HEIGHT, WIDTH, 3).
     """
-    picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
     ground, ground_of_panels = DARK if dark else LIGHT
-    picture[:] = ground
+    picture = np.full((HEIGHT, WIDTH, 3), ground, np.uint8)
     table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
     groups = fullest(fitted.active, COLUMNS * LINES)
     columns, lines = min(COLUMNS, len(groups)) or 1, -(-len(groups) // COLUMNS) or 1
-    width = (WIDTH - GAP * (columns + 1)) // columns
-    height = (HEIGHT - GAP * (lines + 1)) // lines
+    width, height = (WIDTH - GAP) // columns - GAP, (HEIGHT - GAP) // lines - GAP
     for place, group in enumerate(groups):
         line, column = divmod(place, columns)
         top, left = GAP + line * (height + GAP), GAP + column * (width + GAP)
         panel = picture[top : top + height, left : left + width]
         panel[:] = ground_of_panels
         rows = group.rows[np.random.default_rng(0).permutation(len(group.rows))[:MOST_ROWS]]
-        colours = table[0 if codes is None else codes[rows] % len(table)]
         scores = fitted.scores[rows][:, list(group.components)].astype(np.float64)
-        _dots(panel, scores, colours)
+        widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
+        positions = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
+        low, high = np.percentile(positions, [EDGE, 100 - EDGE], axis=0)
+        spread = np.where(high > low, high - low, 1.0)
+        places = np.where(high > low, (positions - low) / spread, 0.5)
+        x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 6).astype(int)
+        y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 6).astype(int)
+        for down, right in DOT:
+            panel[y + down, x + right] = table[0 if codes is None else codes[rows] % len(table)]
     return picture
 
 
 def in_the_dark(picture: np.ndarray) -> np.ndarray:
-    """Turn the lightness of a picture (h, w) or (h, w, 3) round and keep its hues."""
+    """Invert the lightness of a picture (h, w) or (h, w, 3) and keep its hues."""
     wide = np.atleast_3d(picture).astype(int)
-    turned = wide + 255 - wide.max(axis=2, keepdims=True) - wide.min(axis=2, keepdims=True)
-    return np.asarray(turned, np.uint8).reshape(picture.shape)
-
-
-def _dots(panel: np.ndarray, scores: np.ndarray, colours: np.ndarray) -> None:
-    """Draw round dots by the two components that vary most."""
-    widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
-    positions = np.column_stack([scores[:, widest], np.zeros((len(scores), 2 - len(widest)))])
-    low, high = np.percentile(positions, [EDGE, 100 - EDGE], axis=0)
-    spread = np.where(high > low, high - low, 1.0)
-    places = np.where(high > low, (positions - low) / spread, 0.5)
-    height, width, _ = panel.shape
-    x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 6).astype(int)
-    y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 6).astype(int)
-    for down, right in DOT:
-        panel[y + down, x + right] = colours
+    inverted = wide + 255 - wide.max(axis=2, keepdims=True) - wide.min(axis=2, keepdims=True)
+    return np.asarray(inverted, np.uint8).reshape(picture.shape)
 
 
 CURVE = "#3f90da"
@@ -129,22 +119,14 @@ def likelihood(
         low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
         margin = max(0.08 * (finite.max() - low), LEAST_SPAN / 2)
         limits = [float(low - margin), float(finite.max() + margin)]
-    figure = course(np.asarray(iterations, np.float32), per_row, step)
-    across = {"title": step, "showgrid": False}
-    down = {"title": "log-likelihood per row", "nticks": 5, "range": limits}
-    return framed(figure, 230, 8, 8, xaxis=across, yaxis=down, showlegend=False)
-
-
-def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:
-    """Draw nats per row (n,) after steps of a fit, with dots where there are few."""
-    return go.Figure(
-        go.Scatter(
-            x=places,
-            y=values,
-            mode="lines+markers" if len(values) < 40 else "lines",
-            line={"color": CURVE, "width": 2},
-            marker={"size": 4},
-            customdata=[fixed(value) for value in values],
-            hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
-        )
+    line = go.Scatter(
+        x=np.asarray(iterations, np.float32),
+        y=per_row,
+        mode="lines+markers" if len(per_row) < 40 else "lines",
+        line={"color": CURVE, "width": 2},
+        marker={"size": 4},
+        customdata=[fixed(value) for value in per_row],
+        hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
     )
+    down = {"title": "log-likelihood per row", "nticks": 5, "range": limits}
+    return chart([line], 230, {"title": step, "showgrid": False}, down, showlegend=False)

@@ -19,27 +19,15 @@ if TYPE_CHECKING:
 
 
 def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Return a table; what is given as text is shown literally, but for line ends."""
+    """Return a table; texts are shown literally, but for line ends."""
     rows = [columns, ["---"] * len(columns), *lines]
-    return "\n".join(f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows)
-
-
-def _markdown_cell(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text.replace("\\", "\\\\").replace("|", "\\|")
-
-
-# Plotly's own buttons: nothing is sent to a server, no advertisement.
-CONFIG = {
-    "showSendToCloud": False,
-    "displaylogo": False,
-    "responsive": True,
-    "toImageButtonOptions": {"format": "svg"},
-}
+    literal = str.maketrans({"\\": "\\\\", "|": "\\|"})
+    cells = ([" ".join(str(value).split()).translate(literal) for value in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def framed(title: str, body: str, script: str = "") -> str:
-    """Return a whole page around a body that is HTML already, with what its figures need."""
+    """Return a whole page around a body that is HTML already, and the script of its figures."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -54,14 +42,9 @@ def section(title: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
 
 
-def paragraph(text: str) -> str:
-    """Return a text as a paragraph."""
-    return f"<p>{escape(text)}</p>"
-
-
-def code(text: str) -> str:
-    """Return a text in which spaces and line ends count."""
-    return f"<pre>{escape(text)}</pre>"
+def paragraph(text: str, tag: str = "p") -> str:
+    """Return a text as a paragraph, or as another element: spaces and line ends count in "pre"."""
+    return f"<{tag}>{escape(text)}</{tag}>"
 
 
 def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -75,10 +58,8 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 def facts(lines: Mapping[str, object]) -> str:
     """Return names and values as a list."""
-    body = "".join(
-        f"<dt>{escape(name)}</dt><dd>{_cell(value)}</dd>" for name, value in lines.items()
-    )
-    return f"<dl>{body}</dl>"
+    pairs = (f"<dt>{escape(name)}</dt><dd>{_cell(value)}</dd>" for name, value in lines.items())
+    return f"<dl>{''.join(pairs)}</dl>"
 
 
 def fold(title: str, body: str) -> str:
@@ -102,23 +83,17 @@ def drawn(figure: "StillFigure", caption: str) -> str:
     return f'<img src="{source}" alt="{escape(caption)}" width="{width}">'
 
 
-def figure_page(figure: "go.Figure", title: str) -> str:
-    """Return a whole HTML page with a figure of Plotly and all it needs in it."""
-    html: str = _on_paper(figure).to_html(include_plotlyjs=True, config=CONFIG)
-    return html.replace("</head>", f"<title>{escape(title)}</title></head>", 1)
+def fragment(figure: "go.Figure", title: str | None = None) -> str:
+    """Return a figure of Plotly as a part of a page that holds plotly.js once.
 
-
-def fragment(figure: "go.Figure") -> str:
-    """Return a figure of Plotly as a part of a page that holds plotly.js once."""
-    html: str = _on_paper(figure).to_html(include_plotlyjs=False, full_html=False, config=CONFIG)
-    return html
-
-
-def _on_paper(figure: "go.Figure") -> "go.Figure":
-    """Return a copy on a white ground; on the pages the theme has its own."""
+    With a title it is a whole page, with all that the figure needs in it.
+    """
     import plotly.graph_objects as go
 
-    return go.Figure(figure).update_layout(template="plotly_white")
+    whole = title is not None
+    on_paper = go.Figure(figure).update_layout(template="plotly_white")  # pages have their own
+    html: str = on_paper.to_html(include_plotlyjs=whole, full_html=whole, config=CONFIG)
+    return html.replace("</head>", f"<title>{escape(title or '')}</title></head>", 1)
 
 
 def _cell(value: object) -> str:
@@ -129,6 +104,13 @@ def _cell(value: object) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
+# Plotly's own buttons: nothing is sent to a server, no advertisement.
+CONFIG = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "responsive": True,
+    "toImageButtonOptions": {"format": "svg"},
+}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1300px;margin:2rem auto;padding:0 1rem;"
     "color:#1c2530;background:#fff}h2{margin-top:3rem;border-top:1px solid #c3c8cf;"

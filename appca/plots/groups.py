@@ -7,55 +7,37 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups import GroupDifference
-from appca.plots.components import NEGATIVE, POSITIVE
-from appca.plots.style import framed, plain
-from appca.words import minus, number, percent, shortened
+from appca.plots.components import NEGATIVE, POSITIVE, enlarged, montage
+from appca.plots.style import category_axis, chart, plain
+from appca.words import minus, number, percent
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
-LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
-
-
-LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
+LEAST_SIDE = 56  # pixels
 STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
-    effects = [difference.effect for difference in differences]
-    figure = go.Figure(
-        go.Bar(
-            x=effects,
-            y=list(range(len(differences))),
-            orientation="h",
-            marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
-            customdata=[
-                [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
-                for difference in differences
-            ],
-            hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
-            "<br>effect %{customdata[3]}<extra></extra>",
-        )
+    n, effects = len(differences), [difference.effect for difference in differences]
+    texts = []
+    for difference in differences:
+        both = map(percent if difference.is_share else number, (difference.group, difference.rest))
+        texts.append([plain(difference.name), *both, minus(f"{difference.effect:+.2f}")])
+    effect_bars = go.Bar(
+        x=effects,
+        y=list(range(n)),
+        orientation="h",
+        marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
+        customdata=texts,
+        hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
+        "<br>effect %{customdata[3]}<extra></extra>",
     )
-    figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
-    figure.update_yaxes(
-        tickvals=list(range(len(differences))),
-        ticktext=[plain(shortened(difference.name, NAME_LENGTH)) for difference in differences],
-        range=[max(len(differences), 1) - 0.4, -0.6],
-        automargin=True,
-        showgrid=False,
-    )
-    height = FRAME_HEIGHT + LINE_HEIGHT * max(len(differences), 1)
-    return framed(figure, height, 8, 8, bargap=0.35, showlegend=False)
-
-
-def sides(difference: GroupDifference) -> tuple[str, str]:
-    """Return mean or share of the group and of the rest as text."""
-    return (
-        (percent(difference.group), percent(difference.rest))
-        if difference.is_share
-        else (number(difference.group), number(difference.rest))
-    )
+    across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
+    down = category_axis([difference.name for difference in differences], NAME_LENGTH)
+    down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
+    look = {"bargap": 0.35, "showlegend": False}
+    return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
@@ -64,17 +46,11 @@ def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.nd
     `colours` are the "#rrggbb" of a strip below each. Returns uint8 (height, width, 4): red, green,
     blue and opacity.
     """
-    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
-    large = images.repeat(factor, axis=1).repeat(factor, axis=2)
+    large = enlarged(images, LEAST_SIDE)
     if large.ndim == 3:
-        large = np.stack([large] * 3, axis=-1)
-    n, h, w, _ = large.shape
+        large = large[..., None].repeat(3, axis=3)
     below = 0 if colours is None else STRIP
-    row = np.zeros((h + below, n * (w + GAP) - GAP, 4), np.uint8)
-    for i, image in enumerate(large):
-        left = i * (w + GAP)
-        row[:h, left : left + w, :3] = image
-        if colours is not None:
-            row[h:, left : left + w, :3] = hex_to_rgb(colours[i])
-        row[:, left : left + w, 3] = 255
-    return row
+    opaque = np.pad(large, ((0, 0), (0, below), (0, 0), (0, 1)), constant_values=255)
+    if colours is not None:
+        opaque[:, -STRIP:, :, :3] = np.array([*map(hex_to_rgb, colours)])[:, None, None]
+    return montage(opaque, len(opaque), gap=GAP, ground=0)

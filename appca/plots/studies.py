@@ -1,7 +1,8 @@
 """Figures of the paper's experiments, and their thumbnails."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,26 +11,29 @@ from plotly.subplots import make_subplots
 
 from appca.analysis.brain import BrainMaps
 from appca.data.brain import upright
-from appca.plots.components import data_uri, montage, painted, strong
-from appca.plots.style import CATEGORICAL, CLEAR, above, below, class_colour, framed, plain, to_hex
+from appca.plots.components import data_uri, montage, painted, strong, volume_of
+from appca.plots.style import (
+    CATEGORICAL,
+    CLEAR,
+    chart,
+    class_colour,
+    framed,
+    legend_above,
+    legend_below,
+    plain,
+    to_hex,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column
 
-SIDE, LONE_SIDE = 360, 560  # pixels: of a panel, and of one alone
-LEGEND, GAP = 70, 100  # pixels: below all panels, and between two
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
-CELLS, LONE_CELLS = 11, 18  # thumbnails along a side of a panel at most, and of one alone
-GREY = 128  # of the ground of a sheet
-FRAME = 1  # pixels of a thumbnail's border in its class's colour
-DISTANCE = 2.0  # of the eye, in sizes of the box
+CELLS, LONE_CELLS = 11, 18  # images along a side of a panel at most, and of one alone
 OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two of them is edge-on
-INK, PAPER = "#000000", "#ffffff"
-BOX = "#8a94a0"  # readable on white and on black
-STRIP, LONE_STRIP = 92, 190  # pixels of a matrix among others, and of one alone
-SPACE, EDGES = 40, 76  # pixels between two of them, and above and below all
 MOST_INDICATORS = 400  # rows; more than there are pixels for
-LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
 POPULARITY_COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
 TRUTH = "#d7191c"
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
@@ -41,19 +45,13 @@ ACCURACY_COLOURS = {
     "half": "#bd1f01",
     "pattern": "#ffa90e",
 }
-RAW = {"color": "#717581", "width": 1.8, "dash": "dash"}
 APART = 1.015  # factor between two methods at the same place, so that error bars can be told apart
 CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
-PANELS = {"K": "components, K", "L": "non-zero scores, L"}
-SLICES = 8  # side by side
 BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
-STIMULUS = "#717581"
 TITLE_T = "Linear model, t above the family-wise threshold"
-_ROW, _GAP, BRAIN_HEIGHT = 132, 30, 330  # pixels
+BRAIN_HEIGHT = 330  # pixels
 CARD_HEIGHT, CARD_WIDTH = 160, 290  # pixels
-MOST_POINTS = 1500  # of a thumbnail
-POINT = 3.5  # pixels
-EVERY_POINT = ("x", "y", "text", "customdata")
+MOST_POINTS, POINT = 1500, 3.5  # of a thumbnail, and their size in pixels
 
 
 class Scatter(NamedTuple):
@@ -73,82 +71,84 @@ class Scatter(NamedTuple):
 def scatters(
     panels: Sequence[Scatter], names: Sequence[str], columns: int = 3, size: float = 5
 ) -> go.Figure:
-    """Draw panels side by side, classes in one legend, as many thumbnails as have room.
+    """Draw panels side by side, classes in one legend, as many images of points as have room.
 
     `size` is the diameter of a point in pixels.
     """
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
-    side = SIDE if len(panels) > 1 else LONE_SIDE
-    cells = CELLS if len(panels) > 1 else LONE_CELLS
-    height = lines * side + (lines - 1) * GAP + LEGEND
+    side, cells = (360, CELLS) if len(panels) > 1 else (560, LONE_CELLS)
+    gap = 100  # pixels between two lines of panels
+    height = lines * side + (lines - 1) * gap + 70
     figure = make_subplots(
         rows=lines,
         cols=columns,
         subplot_titles=[plain(panel.title) for panel in panels],
         horizontal_spacing=0.12 if columns == 2 else 0.07,
-        vertical_spacing=GAP / height if lines > 1 else 0.0,
+        vertical_spacing=gap / height if lines > 1 else 0.0,
     )
     kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
     listed: set[int] = set()
     pictures: list[dict[str, Any]] = []  # put in at once: one by one takes seconds
     for place, panel in enumerate(panels):
         at = {"row": place // columns + 1, "col": place % columns + 1}
-        for trace in _traces(panel, names, kind, size, listed):
-            figure.add_trace(trace, **at)
+        for trace in _traces(panel, names, size, listed):
+            figure.add_trace(kind(mode="markers", **trace), **at)
         figure.update_xaxes(title=plain(panel.x_title), zeroline=False, **at)
         figure.update_yaxes(title=plain(panel.y_title), zeroline=False, **at)
         if panel.images is not None:
             axis = str(place + 1) if place else ""
-            thumbnails = _thumbnails(panel, panel.images, cells, len(names))
-            pictures += [each | {"xref": f"x{axis}", "yref": f"y{axis}"} for each in thumbnails]
-    legend = below(-60 / height) | {"itemsizing": "constant"}
+            pictures += _images(panel, panel.images, cells, len(names), axis)
+    legend = legend_below(-60 / height) | {"itemsizing": "constant"}
     return framed(figure, height, legend=legend, images=pictures)
 
 
 def _traces(
-    panel: Scatter, names: Sequence[str], kind: type, size: float, listed: set[int]
-) -> list[go.Scatter | go.Scattergl]:
+    panel: Scatter, names: Sequence[str], size: float, listed: set[int]
+) -> list[dict[str, Any]]:
+    """Return one trace with colours of its own, or one for each class; `listed` have a legend."""
     symbols = np.zeros(len(panel.x), int) if panel.symbols is None else panel.symbols % len(SYMBOLS)
     shapes = np.array(SYMBOLS)[symbols]
-    if panel.rgb is not None:
-        marker = {"size": size, "color": [to_hex(colour) for colour in panel.rgb]}
-        marker["symbol"] = SYMBOLS[0] if panel.symbols is None else shapes.tolist()
-        text = [plain(str(names[code])) for code in panel.codes]
-        trace = kind(x=panel.x, y=panel.y, mode="markers", marker=marker, text=text)
-        return [trace.update(hovertemplate="%{text}<extra></extra>", showlegend=False)]
     traces = []
-    for code in np.unique(panel.codes):
-        rows = np.flatnonzero(panel.codes == code)
-        marker = {"size": size, "color": class_colour(int(code), len(names)), "opacity": 0.75}
-        marker["symbol"] = SYMBOLS[0] if panel.symbols is None else shapes[rows].tolist()
-        trace = kind(x=panel.x[rows], y=panel.y[rows], mode="markers", marker=marker)
-        name = plain(str(names[code]))
-        trace.update(name=name, legendgroup=name, showlegend=int(code) not in listed)
-        trace.update(legendrank=int(code), hovertemplate=f"{name}<extra></extra>")
+    for code in [None] if panel.rgb is not None else np.unique(panel.codes):
+        rows = slice(None) if code is None else np.flatnonzero(panel.codes == code)
+        marker = {"size": size, "symbol": SYMBOLS[0]}
+        if panel.symbols is not None:
+            marker["symbol"] = shapes[rows].tolist()
+        trace: dict[str, Any] = {"x": panel.x[rows], "y": panel.y[rows], "marker": marker}
+        if code is None:
+            marker["color"] = [to_hex(colour) for colour in panel.rgb]
+            trace |= {"text": [plain(str(names[code])) for code in panel.codes]}
+            trace |= {"hovertemplate": "%{text}<extra></extra>", "showlegend": False}
+        else:
+            name, number = plain(str(names[code])), int(code)
+            marker |= {"color": class_colour(number, len(names)), "opacity": 0.75}
+            trace |= {"name": name, "legendgroup": name, "legendrank": number}
+            trace |= {"hovertemplate": f"{name}<extra></extra>", "showlegend": number not in listed}
+            listed.add(number)
         traces.append(trace)
-        listed.add(int(code))
     return traces
 
 
-def _thumbnails(
-    panel: Scatter, images: np.ndarray, cells: int, n_classes: int
+def _images(
+    panel: Scatter, images: np.ndarray, cells: int, n_classes: int, axis: str
 ) -> list[dict[str, Any]]:
-    """Images of the points nearest to the middles of the cells of a grid."""
+    """Images of the points nearest to the middles of the cells of a grid, framed by class."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     look = {"sizex": 0.86 * wide, "sizey": 0.86 * tall, "sizing": "contain"}
-    look |= {"xanchor": "center", "yanchor": "middle"}
-    return [
-        look
-        | {"source": data_uri(_framed(images[row], class_colour(panel.codes[row], n_classes)))}
-        | {"x": float(x[row]), "y": float(y[row])}
-        for row in spaced(x, y, cells)
-    ]
+    look |= {"xanchor": "center", "yanchor": "middle", "xref": f"x{axis}", "yref": f"y{axis}"}
+    drawn = []
+    for row in spaced(x, y, cells):
+        picture = np.pad(images[row][..., None].repeat(3, axis=2), ((1, 1), (1, 1), (0, 0)))
+        border = np.pad(np.zeros(images[row].shape, bool), 1, constant_values=True)
+        picture[border] = hex_to_rgb(class_colour(panel.codes[row], n_classes))
+        drawn.append(look | {"source": data_uri(picture), "x": float(x[row]), "y": float(y[row])})
+    return drawn
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
-    """Row numbers of points that lie apart: at most one per cell of a grid, nearest its middle."""
+    """Row numbers of points that are apart: at most one per cell of a grid, nearest its middle."""
     places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
     cell = [np.minimum(place.astype(int), cells - 1) for place in places]
     away = sum((place - inside - 0.5) ** 2 for place, inside in zip(places, cell, strict=True))
@@ -157,46 +157,32 @@ def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
     return np.sort(order[first])
 
 
-def _framed(image: np.ndarray, colour: str) -> np.ndarray:
-    h, w = image.shape
-    drawn = np.empty((h + 2 * FRAME, w + 2 * FRAME, 3), image.dtype)
-    drawn[:] = hex_to_rgb(colour)
-    drawn[FRAME:-FRAME, FRAME:-FRAME] = image[..., None]
-    return drawn
-
-
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
     """Draw sheets of images (n, h, w), uint8, one below the other, each under its name.
 
     `columns` images are on a line, places without one stay grey; `zoom` is the number of screen
     pixels for one of an image.
     """
-    drawn = {
-        name: np.pad(montage(images, columns, gap=2, ground=GREY), 1, constant_values=GREY)
-        for name, images in named.items()
-    }
-    heights = [zoom * canvas.shape[0] for canvas in drawn.values()]
-    head = 34
-    height = sum(heights) + head * len(drawn) + 10
+    grey, head = 128, 34  # pixels above a sheet, for its name
+    drawn = [
+        np.pad(montage(images, columns, gap=2, ground=grey), 1, constant_values=grey)
+        for images in named.values()
+    ]
+    width = zoom * max(sheet.shape[1] for sheet in drawn)
+    top = height = sum(zoom * sheet.shape[0] + head for sheet in drawn) + 10
     figure = go.Figure()
-    top = height
-    width = zoom * max(canvas.shape[1] for canvas in drawn.values())
-    for (name, canvas), tall in zip(drawn.items(), heights, strict=True):
+    for name, sheet in zip(named, drawn, strict=True):
         figure.add_annotation(
             x=0, y=top - head / 2, text=plain(name), showarrow=False, xanchor="left", font_size=14
         )
-        place = {"x": 0, "y": top - head, "sizex": zoom * canvas.shape[1], "sizey": tall}
-        look = {"xref": "x", "yref": "y", "sizing": "stretch", "layer": "above"}
-        figure.add_layout_image(source=data_uri(canvas), **place, **look)
+        tall, wide = zoom * sheet.shape[0], zoom * sheet.shape[1]
+        place = {"x": 0, "y": top - head, "sizex": wide, "sizey": tall, "xref": "x", "yref": "y"}
+        figure.add_layout_image(source=data_uri(sheet), sizing="stretch", layer="above", **place)
         top -= head + tall
     figure.update_xaxes(range=[0, width], visible=False)
     figure.update_yaxes(range=[0, height], visible=False)
-    return figure.update_layout(
-        width=int(width + 20),
-        height=int(height + 20),
-        margin=dict.fromkeys("lrtb", 10),
-        plot_bgcolor=CLEAR,
-    )
+    size = {"width": int(width + 20), "height": int(height + 20)}
+    return figure.update_layout(**size, margin=dict.fromkeys("lrtb", 10), plot_bgcolor=CLEAR)
 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
@@ -208,8 +194,7 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
             quartiles = {"q1": [first], "median": [middle], "q3": [third]}
             ends = {"lowerfence": [low], "upperfence": [high], "mean": [float(np.mean(values))]}
             look = {"marker_color": class_colour(place), "showlegend": False}
-            box = go.Box(x=[plain(group)], **quartiles, **ends, **look)
-            figure.add_trace(box, row=1, col=column)
+            figure.add_trace(go.Box(x=[plain(group)], **quartiles, **ends, **look), 1, column)
     return framed(figure, 340)
 
 
@@ -217,10 +202,8 @@ def mixed_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Draw how many groups mix how many objects; rows have `objects`."""
     counts = np.bincount([row["objects"] for row in rows])
     at = np.flatnonzero(counts)
-    figure = go.Figure(go.Bar(x=at, y=counts[at], marker_color=class_colour(0)))
-    figure.update_xaxes(title="objects in a group", dtick=1)
-    figure.update_yaxes(title="groups")
-    return framed(figure, 340)
+    bars, across = go.Bar(x=at, y=counts[at], marker_color=class_colour(0)), "objects in a group"
+    return chart(bars, 340, {"title": across, "dtick": 1}, "groups", top=34, bottom=10)
 
 
 def space(
@@ -232,20 +215,12 @@ def space(
     from between them.
     """
     eye = OBLIQUE @ components
-    eye *= DISTANCE * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)
-    figure = go.Figure(
-        [
-            go.Scatter3d(
-                x=X[codes == code, 0],
-                y=X[codes == code, 1],
-                z=X[codes == code, 2],
-                mode="markers",
-                marker={"size": 2.5, "color": class_colour(code, len(names))},
-                name=plain(name),
-            )
-            for code, name in enumerate(names)
-        ]
-    )
+    eye *= 2.0 * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)  # in sizes of the box
+    figure = go.Figure()
+    for code, name in enumerate(names):
+        marker = {"size": 2.5, "color": class_colour(code, len(names))}
+        places = dict(zip("xyz", X[codes == code].T, strict=True))
+        figure.add_scatter3d(**places, mode="markers", marker=marker, name=plain(name))
     centre = X.mean(axis=0)
     reach = np.quantile(np.abs((X - centre) @ components.T), 0.98, axis=0)
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
@@ -255,7 +230,7 @@ def space(
         triangles = {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
         figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **triangles, **look)
     scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
-    legend = below(0) | {"itemsizing": "constant"}
+    legend = legend_below(0) | {"itemsizing": "constant"}
     framed(figure, 520, 10, 0, scene=scene, legend=legend)
     return figure.update_layout(margin={"l": 0, "r": 0})
 
@@ -266,38 +241,27 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     Of a long one the first `MOST_INDICATORS` rows are drawn.
     """
     n = len(matrices)
-    height = EDGES + n * (STRIP if n > 1 else LONE_STRIP) + (n - 1) * SPACE
-    figure = make_subplots(
-        rows=n,
-        cols=1,
-        subplot_titles=list(matrices),
-        vertical_spacing=SPACE / (height - EDGES) if n > 1 else 0.0,
-    )
+    gaps, edges = (n - 1) * 40, 76  # pixels between them, and above and below all
+    height = edges + n * (92 if n > 1 else 190) + gaps
+    spacing = 40 / (height - edges) if n > 1 else 0.0
+    titles = list(matrices)
+    figure = make_subplots(rows=n, cols=1, subplot_titles=titles, vertical_spacing=spacing)
+    look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}
+    look |= {"showscale": False, "hovertemplate": "row %{x}, factor %{y}: %{z}<extra></extra>"}
     for place, Z in enumerate(matrices.values(), start=1):
-        shown = Z[:MOST_INDICATORS]
-        image = go.Heatmap(
-            z=np.asarray(shown, dtype=np.uint8).T,
-            x=np.arange(1, shown.shape[0] + 1),
-            y=np.arange(1, shown.shape[1] + 1),
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, PAPER], [1, INK]],
-            showscale=False,
-            hovertemplate="row %{x}, factor %{y}: %{z}<extra></extra>",
-        )
-        figure.add_trace(image, row=place, col=1)
-        figure.update_xaxes(range=[0.5, len(shown) + 0.5], autorange=False, row=place, col=1)
-        figure.update_yaxes(range=[Z.shape[1] + 0.5, 0.5], autorange=False, row=place, col=1)
-    box = {"showline": True, "mirror": True, "linecolor": BOX, "linewidth": 1}
+        z = np.asarray(Z[:MOST_INDICATORS], dtype=np.uint8).T
+        x, y = (np.arange(1, size + 1) for size in z.T.shape)
+        figure.add_trace(go.Heatmap(z=z, x=x, y=y, **look), place, 1)
+        figure.update_xaxes(range=[0.5, len(x) + 0.5], autorange=False, row=place, col=1)
+        figure.update_yaxes(range=[len(y) + 0.5, 0.5], autorange=False, row=place, col=1)
+    box = {"showline": True, "mirror": True, "linecolor": "#8a94a0", "linewidth": 1}
     box |= {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
     figure.update_xaxes(**box)
     figure.update_yaxes(title="factor", title_font_size=12, **box)
     figure.update_xaxes(title="row", row=n, col=1)
     figure.update_annotations(x=0, xanchor="left", yshift=7, font_size=14)
-    figure.update_layout(
-        height=height, margin={"l": 30, "r": 10, "t": 40, "b": 34, "pad": 0}, showlegend=False
-    )
-    return figure
+    margin = {"l": 30, "r": 10, "t": 40, "b": 34, "pad": 0}
+    return figure.update_layout(height=height, margin=margin, showlegend=False)
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -309,12 +273,13 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     import pandas as pd
     import plotly.express as px
 
-    columns = ["design", "K", "title", measure, f"{measure}_sd"]
-    table = pd.DataFrame(rows, columns=columns).dropna(subset=[measure])
+    spread = f"{measure}_sd"
+    table = pd.DataFrame(rows, columns=["design", "K", "title", measure, spread])
+    table = table.dropna(subset=[measure]).fillna({spread: 0.0})
     figure = px.scatter(
-        table.fillna({f"{measure}_sd": 0.0}).astype({measure: float, f"{measure}_sd": float}),
+        table.astype({measure: float, spread: float}),
         *(measure, "title"),
-        error_x=f"{measure}_sd",
+        error_x=spread,
         color="design",
         symbol="design",
         facet_col="K",
@@ -328,8 +293,18 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     figure.update_traces(hovertemplate=hover, marker_size=8, error_x={"thickness": 1, "width": 0})
     figure.update_xaxes(title=title, matches=None, dtick="D2" if log else None)
     figure.update_yaxes(title=None, showgrid=False, zeroline=False)
-    height = FRAME_HEIGHT + LINE_HEIGHT * table["title"].nunique()
-    return framed(figure, height, 66, scattermode="group", legend=above(1.09) | {"title": None})
+    height = 130 + 36 * table["title"].nunique()
+    return framed(
+        figure, height, 66, scattermode="group", legend=legend_above(1.09) | {"title": None}
+    )
+
+
+def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go.Figure:
+    """Draw lines with dots, each with its name beside the text under the pointer."""
+    import plotly.express as px
+
+    figure = px.line(table, x, y, markers=True, render_mode="svg", **look)
+    return figure.update_traces(hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>")
 
 
 def popularity(rows: Sequence[Row]) -> go.Figure:
@@ -339,30 +314,25 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     method "truth" is drawn in red.
     """
     import pandas as pd
-    import plotly.express as px
 
     table = pd.DataFrame(rows)
     table = table.sort_values("method", key=lambda names: names == "truth", kind="stable")  # on top
     *others, truth = table["title"].unique()
-    figure = px.line(
+    figure = _lines(
         table,
-        *("share", "rank"),
+        *("share", "rank", "%{y}. factor: %{x:.1%} of the rows"),
         color="title",
         symbol="title",
         facet_col="design",
         facet_col_spacing=0.09,
         color_discrete_map=dict(zip(others, POPULARITY_COLOURS, strict=False)) | {truth: TRUTH},
-        markers=True,
-        render_mode="svg",
     )
     figure.for_each_annotation(lambda note: note.update(text=f"{note.text[7:].capitalize()} data"))
-    hover = "%{y}. factor: %{x:.1%} of the rows<extra>%{fullData.name}</extra>"
-    figure.update_traces(hovertemplate=hover, line_width=1.8)
-    figure.update_traces(line_width=3, selector={"name": truth})
+    figure.update_traces(line_width=1.8).update_traces(line_width=3, selector={"name": truth})
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", rangemode="tozero")
     figure.update_yaxes(title="factor, most popular first", col=1)
-    return framed(figure, 420, legend=below(-0.2) | {"title": None})
+    return framed(figure, 420, legend=legend_below(-0.2) | {"title": None})
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
@@ -371,13 +341,12 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     `rows` are dicts with model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """
     import pandas as pd
-    import plotly.express as px
 
     table = pd.DataFrame(rows)
     methods = [name for name in table.columns if name not in MEASURES]
-    figure = px.line(
+    figure = _lines(
         table.melt(methods, list(MEASURES), "measure"),
-        *("seconds", "value"),
+        *("seconds", "value", "%{x:.3g} s, %{customdata[0]} iterations: %{y:.5g}"),
         color="title",
         line_group="data_set",
         facet_row="measure",
@@ -387,19 +356,16 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
         color_discrete_sequence=CATEGORICAL,
         custom_data=["passes"],
         log_x=True,
-        markers=True,
-        render_mode="svg",
     )
     figure.layout.annotations = figure.layout.annotations[: table["model"].nunique()]
     figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("model=")))
-    hover = "%{x:.3g} s, %{customdata[0]} iterations: %{y:.5g}<extra>%{fullData.name}</extra>"
-    figure.update_traces(hovertemplate=hover, line_width=1.6, marker_size=5)
+    figure.update_traces(line_width=1.6, marker_size=5)
     figure.update_xaxes(dtick=1, exponentformat="power", title=None)
     figure.update_xaxes(title="processor seconds", row=1)
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
     figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
-    return framed(figure, 640, legend=below(-0.12) | {"title": None})
+    return framed(figure, 640, legend=legend_below(-0.12) | {"title": None})
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
@@ -410,126 +376,126 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     out.
     """
     import pandas as pd
-    import plotly.express as px
 
     there = pd.DataFrame([row for row in rows if row["method"] in ACCURACY_COLOURS])
-    titles = {row["method"]: row["title"] for row in rows if row["method"] in ACCURACY_COLOURS}
-    table = pd.concat([there.assign(panel=axis, place=there[axis]) for axis in PANELS])
+    titles = dict(zip(there["method"], there["title"], strict=True))
+    axes = {"K": "components, K", "L": "non-zero scores, L"}
+    table = pd.concat([there.assign(panel=axis, place=there[axis]) for axis in axes])
     shift = {method: APART ** (i - len(titles) / 2) for i, method in enumerate(titles)}
-    figure = px.line(
+    figure = _lines(
         table.assign(x=table["place"] * table["method"].map(shift)).sort_values("x"),
         *("x", "accuracy"),
+        "K = %{customdata[0]}, L = %{customdata[1]}: %{y:.1%}, sd %{customdata[2]:.1%}",
         error_y="accuracy_sd",
         color="title",
         symbol="title",
         facet_col="panel",
         facet_col_spacing=0.04,
         color_discrete_map={title: ACCURACY_COLOURS[method] for method, title in titles.items()},
-        category_orders={"title": [*titles.values()], "panel": [*PANELS]},
+        category_orders={"title": [*titles.values()], "panel": [*axes]},
         custom_data=["K", "L", "accuracy_sd"],
-        markers=True,
-        render_mode="svg",
         log_x=True,
     )
     figure.layout.annotations = ()
-    hover = "K = %{customdata[0]}, L = %{customdata[1]}: %{y:.1%}, sd %{customdata[2]:.1%}"
-    figure.update_traces(hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>")
     figure.update_traces(line_width=1.8, marker_size=7, error_y={"thickness": 1.2, "width": 3})
-    for column, (axis, title) in enumerate(PANELS.items(), start=1):
+    for column, (axis, title) in enumerate(axes.items(), start=1):
         shown: list[int] = []  # from the largest; crowded ones are left out
         for place in sorted(set(there[axis]), reverse=True):
             if not shown or shown[-1] / place > CROWDED:
                 shown.append(int(place))
         figure.update_xaxes(title=title, tickvals=shown, ticktext=shown, matches=None, col=column)
     figure.update_xaxes(tickangle=0)
+    line = {"color": "#717581", "width": 1.8, "dash": "dash"}
     for row in rows:
         if row["method"] == "raw":
-            figure.add_hline(row["accuracy"], line=RAW, annotation_text=row["title"], col=1)
-            figure.add_hline(row["accuracy"], line=RAW, col=2)
-    figure.update_yaxes(tickformat=".0%").update_yaxes(title=None)
+            figure.add_hline(row["accuracy"], line=line, annotation_text=row["title"], col=1)
+            figure.add_hline(row["accuracy"], line=line, col=2)
+    figure.update_yaxes(tickformat=".0%", title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
-    return framed(figure, 520, legend=below(-0.16) | {"title": None})
+    return framed(figure, 520, legend=legend_below(-0.16) | {"title": None})
 
 
 def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
-    """Draw maps of all models, by their titles, and the reference as rows of horizontal slices."""
+    """Draw maps of all models, by their titles, and the reference as rows of horizontal slices.
+
+    Slices are from low to high, front up, the brain's left on the left.
+    """
     shown = {titles[key]: brain.models[key].values for key in brain.different(titles)}
     if brain.stimulus is not None:
         t = brain.stimulus.t
         shown[TITLE_T] = np.where(t > brain.stimulus.threshold, t, 0.0)
-    figure = make_subplots(
-        rows=len(shown), cols=1, subplot_titles=list(shown), vertical_spacing=0.16 / len(shown)
-    )
-    for place, values in enumerate(shown.values(), start=1):
-        picture = _mosaic(brain, values)
-        figure.add_trace(go.Image(source=data_uri(picture), hoverinfo="skip"), row=place, col=1)
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False)
-    figure.update_annotations(font_size=13)
-    framed(figure, len(shown) * (_ROW + _GAP) + 20, 26, 0, plot_bgcolor=CLEAR)
-    return figure.update_layout(margin={"l": 0, "r": 0})
-
-
-def _mosaic(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
-    """Slices from low to high, front up, the brain's left on the left."""
-
-    def volume(values: np.ndarray) -> np.ndarray:
-        filled = np.zeros(brain.mask.shape, dtype=np.float64)
-        filled[brain.mask] = values
-        return upright(filled, brain.affine)
-
+    n, slices = len(shown), 8
+    names = list(shown)
+    figure = make_subplots(rows=n, cols=1, subplot_titles=names, vertical_spacing=0.16 / n)
     inside = upright(brain.mask, brain.affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
-    rgb = painted(volume(brain.signal), volume(values), inside, strong(values))[box]
-    heights = np.unique(np.linspace(0, rgb.shape[2] - 1, SLICES + 2).round().astype(int)[1:-1])
-    return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
+    volume = partial(volume_of, places=brain.mask, grid=brain.mask.shape, affine=brain.affine)
+    for place, values in enumerate(shown.values(), start=1):
+        rgb = painted(volume(brain.signal), volume(values), inside, strong(values))[box]
+        heights = np.linspace(0, rgb.shape[2] - 1, slices + 2).round().astype(int)[1:-1]
+        cuts = [rgb[:, ::-1, height].transpose(1, 0, 2) for height in np.unique(heights)]
+        picture = data_uri(np.concatenate(cuts, axis=1))
+        figure.add_trace(go.Image(source=picture, hoverinfo="skip"), place, 1)
+    figure.update_xaxes(visible=False).update_yaxes(visible=False)
+    figure.update_annotations(font_size=13)
+    framed(figure, n * 162 + 20, 26, 0, plot_bgcolor=CLEAR)
+    return figure.update_layout(margin={"l": 0, "r": 0})
 
 
 def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
-    figure = go.Figure()
-
-    def add(course: np.ndarray, **look: Any) -> None:
-        scaled = np.round(course / (course.std() or 1.0), 3)
-        figure.add_scatter(x=brain.times, y=scaled, mode="lines", **look)
-
+    courses: list[tuple[np.ndarray, dict[str, Any]]] = []
     if brain.stimulus is not None:
-        look = {"name": "Stimulus, as blood answers it", "line": {"color": STIMULUS, "width": 1}}
-        area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        add(brain.stimulus.course, **look, **area)
+        look = {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
+        look |= {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
+        courses.append((brain.stimulus.course, look))
     for key in brain.different(titles):
         line = {"color": BRAIN_COLOURS[key], "width": 2}
         line |= {"dash": "dot" if key == "ppca_k" else "solid"}
-        add(brain.models[key].course, name=titles[key], line=line)
-    figure.update_xaxes(title="seconds")
-    figure.update_yaxes(title="standard deviations")
-    return framed(figure, BRAIN_HEIGHT, 40, legend=above())
+        courses.append((brain.models[key].course, {"name": titles[key], "line": line}))
+    traces = [
+        go.Scatter(x=brain.times, y=np.round(y / (y.std() or 1.0), 3), mode="lines", **look)
+        for y, look in courses
+    ]
+    titled = {"x": "seconds", "y": "standard deviations"}
+    return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=legend_above())
 
 
 def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
-    figure = go.Figure()
-    edges = brain.edges
-    hover = "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
+    middles = (brain.edges[:-1] + brain.edges[1:]) / 2
+    look = {"mode": "lines", "hovertemplate": "%{y:,} voxels at %{x:.2f}"}
+    look["hovertemplate"] += "<extra>%{fullData.name}</extra>"
+    traces = []
     for key, title in titles.items():
-        counts = {"x": (edges[:-1] + edges[1:]) / 2, "y": brain.models[key].errors}
         line = {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}
-        figure.add_scatter(**counts, mode="lines", line=line, name=title, hovertemplate=hover)
-    figure.update_xaxes(title="root mean square error of a voxel", rangemode="tozero")
-    figure.update_yaxes(title="voxels", rangemode="tozero")
-    return framed(figure, BRAIN_HEIGHT, 40, legend=above())
+        traces.append(go.Scatter(x=middles, y=brain.models[key].errors, line=line, name=title))
+    across = {"title": "root mean square error of a voxel", "rangemode": "tozero"}
+    down = {"title": "voxels", "rangemode": "tozero"}
+    figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=legend_above())
+    return figure.update_traces(**look)
 
 
 def thumbnail(figure: go.Figure) -> go.Figure:
     """Return a small copy without titles, ticks and legend; scatters become plain vectors."""
     every = [trace.to_plotly_json() for trace in figure.data]
-    kinds = {"scatter", "scattergl"}
-    total = sum(len(trace["x"]) for trace in every if trace["type"] in kinds)
-    step = max(1, -(-total // MOST_POINTS))
-    traces = [_fewer(trace, step) if trace["type"] in kinds else trace for trace in every]
+    points = [trace for trace in every if trace["type"] in {"scatter", "scattergl"}]
+    step = max(1, -(-sum(len(trace["x"]) for trace in points) // MOST_POINTS))
+    for trace in points:
+        marker = trace["marker"] = dict(trace.get("marker", {}))
+        if np.ndim(marker.get("size", 0)):  # it says something
+            marker["size"] = 0.35 * np.asarray(marker["size"])
+            continue
+        trace["type"], marker["size"] = "scatter", POINT
+        if "lines" not in trace.get("mode", ""):  # lines have few points
+            n, arrays = len(trace["x"]), ("x", "y", "text", "customdata", "color", "symbol")
+            for part in (trace, marker):
+                for name in set(arrays) & set(part):
+                    if np.ndim(part[name]) and len(part[name]) == n:
+                        part[name] = np.asarray(part[name])[::step]
     layout = figure.layout.to_plotly_json()
     layout.pop("annotations", None)
-    small = go.Figure(traces, layout)
+    small = go.Figure(every, layout)
     small.update_traces(hoverinfo="skip", hovertemplate=None)
     small.update_traces(showscale=False, selector={"type": "heatmap"})
     bare = {"title": None, "showticklabels": False, "ticks": "", "showgrid": False}
@@ -538,30 +504,6 @@ def thumbnail(figure: go.Figure) -> go.Figure:
         # a sheet of images: its top, without stretching them
         top = layout["yaxis"]["range"][1]
         small.update_yaxes(range=[top - layout["width"] * CARD_HEIGHT / CARD_WIDTH, top])
-    return small.update_layout(
-        height=CARD_HEIGHT,
-        width=None,
-        autosize=True,
-        showlegend=False,
-        dragmode=False,
-        title=None,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        paper_bgcolor=CLEAR,
-    )
-
-
-def _fewer(trace: dict[str, Any], step: int) -> dict[str, Any]:
-    """Thin the points of a scatter; lines, which have few, stay whole."""
-    marker = dict(trace.get("marker", {}))
-    if np.ndim(marker.get("size", 0)):  # it says something
-        return {**trace, "marker": marker | {"size": 0.35 * np.asarray(marker["size"])}}
-    if "lines" in trace.get("mode", ""):
-        return {**trace, "type": "scatter", "marker": marker | {"size": POINT}}
-    n = len(trace["x"])
-    kept = {
-        name: np.asarray(trace[name])[::step] for name in EVERY_POINT if np.ndim(trace.get(name, 0))
-    }
-    for name in ("color", "symbol"):
-        if np.ndim(marker.get(name, 0)) and len(marker[name]) == n:
-            marker[name] = np.asarray(marker[name])[::step]
-    return {**trace, **kept, "type": "scatter", "marker": marker | {"size": POINT}}
+    look = {"width": None, "autosize": True, "showlegend": False, "dragmode": False, "title": None}
+    framed(small, CARD_HEIGHT, 8, 8, paper_bgcolor=CLEAR, **look)
+    return small.update_layout(margin={"l": 8, "r": 8})

@@ -1,6 +1,6 @@
 """Style of all figures: frame, colours, typeface, alternative text, matplotlib."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,17 +23,28 @@ def framed(
     return figure.update_layout(height=height, margin=margin, **layout)
 
 
-def above(y: float = 1.02) -> dict[str, Any]:
+def chart(
+    traces: Any, height: float, x: Any, y: Any, top: int = 8, bottom: int = 8, **layout: Any
+) -> "go.Figure":
+    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
+    import plotly.graph_objects as go
+
+    axes = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
+    across, down = axes
+    return framed(go.Figure(traces), height, top, bottom, xaxis=across, yaxis=down, **layout)
+
+
+def legend_above(y: float = 1.02) -> dict[str, Any]:
     """Put the legend in a line above the plot."""
     return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0}
 
 
-def below(y: float) -> dict[str, Any]:
+def legend_below(y: float) -> dict[str, Any]:
     """Put the legend in a line below the plot."""
     return {"orientation": "h", "y": y, "x": 0}
 
 
-def lines(names: Sequence[str], letters: int) -> dict[str, Any]:
+def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
     """Return an axis with a line for each name of so many letters, the first at the top."""
     return {
         "tickvals": list(range(len(names))),
@@ -170,58 +181,42 @@ def to_hex(rgb: np.ndarray) -> str:
 
 
 MOST_TRACES = 6  # named in a text
-KINDS_OF_FIGURES = {
-    "bar": "bars",
-    "histogram": "bars",
-    "heatmap": "table of colours",
-    "scatter": "points",
-}
+KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "scatter": "points"}
 
 
 def described(figure: "go.Figure") -> str:
     """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
 
     Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
-    Names that came with the data stand in the text as they are.
+    Names that came with the data are in the text as they are.
     """
     traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
-    titles = figure.layout.yaxis.title.text, figure.layout.xaxis.title.text
-    axes = " over ".join(filter(None, titles))
-    parts = [axes, *(_trace(trace, figure) for trace in traces[:MOST_TRACES])]
+    layout = figure.layout
+    titles = layout.yaxis.title.text, layout.xaxis.title.text
+    parts = [layout.title.text, " over ".join(filter(None, titles))]
+    for trace in traces[:MOST_TRACES]:
+        part, kind, size = trace.to_plotly_json(), trace.type.removesuffix("gl"), ""
+        words = "line" if "lines" in part.get("mode", "") else KINDS.get(kind, kind)
+        parts.append(f"{trace.name}, {words}" if trace.name else words)
+        axis, values, places = layout.xaxis, part.get("y"), part.get("x")
+        if kind == "bar" and trace.orientation == "h":
+            axis, values, places = layout.yaxis, places, values
+        elif kind == "heatmap":
+            values, places, shape = np.ravel(trace.z), None, np.shape(trace.z)
+            size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
+        texts = dict(zip(axis.tickvals or (), axis.ticktext or (), strict=False))
+        ends = _ends(values, [texts.get(place, place) for place in _listed(places)])
+        parts[-1] += f": {size}{ends}" if ends else ""
     left = len(traces) - MOST_TRACES
-    if left > 0:
-        parts.append(f"and {left} more")
-    title = figure.layout.title.text
-    text = "; ".join(part for part in ([title] if title else []) + parts if part)
+    parts.append(f"and {left} more" if left > 0 else "")
+    text = "; ".join(filter(None, parts))
     return f"Figure: {text}." if text else "Figure."
 
 
-def _trace(trace: "go.Scatter", figure: "go.Figure") -> str:
-    is_line = trace.type.startswith("scatter") and "lines" in (trace.mode or "")
-    kind = "line" if is_line else KINDS_OF_FIGURES.get(trace.type.removesuffix("gl"), trace.type)
-    name = f"{trace.name}, {kind}" if trace.name else kind
-    return f"{name}: {facts}" if (facts := _facts(trace, figure)) else name
-
-
-def _facts(trace: "go.Scatter", figure: "go.Figure") -> str:
-    if trace.type == "heatmap":
-        shape = np.shape(trace.z)
-        size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
-        return size + _extent(np.ravel(trace.z), []) if trace.z is not None else ""
-    horizontal = trace.type == "bar" and trace.orientation == "h"
-    if trace.type == "image" or (trace.x if horizontal else trace.y) is None:
-        return ""
-    values, places = (trace.x, trace.y) if horizontal else (trace.y, trace.x)
-    axis = figure.layout.yaxis if horizontal else figure.layout.xaxis
-    ticks = ([] if each is None else list(each) for each in (axis.tickvals, axis.ticktext))
-    names = dict(zip(*ticks, strict=False))
-    return _extent(values, [names.get(p, p) for p in ([] if places is None else places)])
-
-
-def _extent(values: Iterable[Any], places: list[Any]) -> str:
+def _ends(values: Any, places: list[Any]) -> str:
     """Count the numbers, and give the least and the greatest with their places."""
     try:
-        numbers = np.asarray(list(values), dtype=float)
+        numbers = np.asarray(_listed(values), dtype=float)
     except (TypeError, ValueError):
         return ""
     finite = np.flatnonzero(np.isfinite(numbers))
@@ -229,13 +224,15 @@ def _extent(values: Iterable[Any], places: list[Any]) -> str:
         return ""
     ends = []
     for i in (finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]):
-        end = _number(numbers[i])
-        if len(places) == len(numbers):
-            is_number = isinstance(places[i], int | float | np.number)
-            end += f" at {_number(places[i]) if is_number else places[i]}"
-        ends.append(end)
+        at = f" at {_number(places[i])}" if len(places) == len(numbers) else ""
+        ends.append(_number(numbers[i]) + at)
     return f"{len(finite):,} values from {' to '.join(ends)}"
 
 
-def _number(value: float | np.number) -> str:
-    return minus(f"{float(value):.4g}")
+def _listed(values: Any) -> list[Any]:
+    return [] if values is None else list(values)
+
+
+def _number(value: Any) -> str:
+    is_number = isinstance(value, int | float | np.number)
+    return minus(f"{float(value):.4g}") if is_number else str(value)

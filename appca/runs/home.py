@@ -90,8 +90,7 @@ def threads() -> int:
 def hold_threads() -> None:
     """Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
 
-    For good, not for a while: of two fits in two threads of the page, the first to end would give
-    the other its threads back in the middle.
+    For good: the end of one fit must not change the threads of another in the same process.
     """
     import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
     from appca.models.threads import hold_blas

@@ -7,7 +7,8 @@ Further arrays are ignored, such as the description of the rows in ``appca fit -
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,7 +22,8 @@ from appca.models.settings import refuse_parameters
 from appca.runs.run import MODELS, RunConfig, RunInfo, estimator_class
 from appca.storage.files import OtherFormat, numbered, without_number
 from appca.storage.packed import Packed, as_object, write
-from appca.storage.schema import Facts, fitted
+from appca.storage.schema import Facts
+from appca.storage.schema import fitted as validated
 from appca.words import InputError, refusing
 
 RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names of the columns
@@ -75,13 +77,17 @@ def load_model(path: Path | str) -> Any:
     InputError
         A ValueError of one sentence, when the file is not there, damaged, or no model file.
     """
-    saved = _saved(Path(path).name, path)
-    if saved is not None:
-        return saved
-    config, info, model, names = read_model(Path(path).name, path)
+    from appca.models.estimator import ESTIMATOR
+
+    name = Path(path).name
+    with _opened(name, path) as packed:
+        if ESTIMATOR in packed:
+            return _saved(packed, name)
+    config, info, model, names = read_model(name, path)
     n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
     how = n_iter, str(info.get("stop_reason", ""))
-    estimator = _restored(Path(path).name, config.model, config.parameters, model, how)
+    estimator = estimator_class(config.model)(**config.parameters)
+    _restore(name, config.model, estimator, model, how)
     loaded = _named(behind(config.preprocessing, estimator, model), names)
     loaded.config, loaded.info = config, info
     return loaded
@@ -104,45 +110,45 @@ def _named(estimator: Any, names: Sequence[str]) -> Any:
     return estimator
 
 
-def _restored(
-    name: str, kind: str, parameters: dict[str, Any], model: FittedModel, how: tuple[int, str]
-) -> Any:
-    """Return the fitted estimator; `how` it was reached is its iterations and stop reason."""
+def _restore(
+    name: str, kind: str, estimator: Any, model: FittedModel, how: tuple[int, str]
+) -> None:
+    """Restore an estimator; `how` it was fitted is the number of iterations and stop reason."""
     try:
-        estimator = estimator_class(kind)(**parameters)
         estimator.restore(model.estimator_arrays())
     except (TypeError, ValueError) as error:
         msg = f"“{name}” does not hold a fitted {kind} ({error})."
         raise InputError(msg) from error
     estimator.log_likelihoods_ = model.log_likelihoods
     estimator.n_iter_, estimator.stop_reason_ = how
-    return estimator
 
 
-def _saved(name: str, path: Path | str) -> Any:
-    """Return the estimator that a file of `save` holds, or None for any other file."""
+@contextmanager
+def _describing(name: str, what: str) -> Iterator[None]:
+    """Raise InputError for a description that cannot be read, OtherFormat as it is."""
+    try:
+        yield
+    except OtherFormat:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        why = str(error).removesuffix(".")
+        msg = f"“{name}” does not say which {what} it holds ({why}); save the {what} again."
+        raise InputError(msg) from error
+
+
+def _saved(packed: Packed, name: str) -> Any:
+    """Return the estimator that a file of `save` holds."""
     from appca.models.estimator import ESTIMATOR
 
-    opening = refusing(f"“{name}” could not be opened", "check its path")
-    with opening, Path(path).open("rb") as stream:
-        packed = Packed(name, stream)
-        if ESTIMATOR not in packed:
-            return None
-        try:
-            facts = fitted(_Saved, without_number(f"“{name}”", packed.json(ESTIMATOR)))
-            kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
-            kind = kinds[facts.estimator]
-            estimator: Any = estimator_class(kind)(**facts.parameters)
-            refuse_parameters(kind, estimator.get_params(deep=False))
-            Preprocessing.from_dict(facts.preprocessing or {})
-        except OtherFormat:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            msg = f"“{name}” does not say which estimator it holds; save the estimator again."
-            raise InputError(msg) from error
-        model = _model_of(packed, name, facts.estimator, FittedModel.from_saved)
-    how = facts.n_iter, facts.stop_reason
-    estimator = _restored(name, kind, facts.parameters, model, how)
+    with _describing(name, "estimator"):
+        facts = validated(_Saved, without_number(f"“{name}”", packed.json(ESTIMATOR)))
+        kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
+        kind = kinds[facts.estimator]
+        estimator: Any = estimator_class(kind)(**facts.parameters)
+        refuse_parameters(kind, estimator.get_params(deep=False))
+        Preprocessing.from_dict(facts.preprocessing or {})
+    model = _model_of(packed, name, facts.estimator)
+    _restore(name, kind, estimator, model, (facts.n_iter, facts.stop_reason))
     if facts.preprocessing is not None:
         estimator = behind(facts.preprocessing, estimator, model)
     return _named(estimator, facts.features)
@@ -183,54 +189,40 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
 
     `name` is for messages. Raises InputError when it is not there, damaged, or no model file.
     """
+    with _opened(name, file) as packed:
+        if f"{RUN}.npy" not in packed:
+            msg = (
+                f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page "
+                "Export, or by `fit --out`."
+            )
+            raise InputError(msg)
+        text = packed.array(f"{RUN}.npy")
+        with _describing(name, "model"):
+            about = validated(_About, without_number(f"“{name}”", as_object(str(text))))
+            config = RunConfig.from_record(about.config)
+            if about.info:
+                RunInfo.from_dict(about.info)
+        model = _model_of(packed, name, config.model, config)
+        listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
+        return ModelFile(config, about.info, model, tuple(map(str, listed)))
+
+
+@contextmanager
+def _opened(name: str, file: Path | str | BinaryIO) -> Iterator[Packed]:
     if not isinstance(file, (str, Path)):
-        return _read(Packed(name, file), name)
-    with (
-        refusing(f"“{name}” could not be opened", "check its path"),
-        Path(file).open("rb") as stream,
-    ):
-        return _read(Packed(name, stream), name)
+        yield Packed(name, file)
+        return
+    with refusing(f"“{name}” could not be opened", "check its path"), Path(file).open("rb") as raw:
+        yield Packed(name, raw)
 
 
-def _read(packed: Packed, name: str) -> ModelFile:
-    """Read settings, facts of the fit, arrays and names."""
-    if f"{RUN}.npy" not in packed:
-        msg = (
-            f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page Export, "
-            "or by `fit --out`."
-        )
-        raise InputError(msg)
-    text = packed.array(f"{RUN}.npy")
-    try:
-        about = fitted(_About, without_number(f"“{name}”", as_object(str(text))))
-        config = RunConfig.from_record(about.config)
-        if about.info:
-            RunInfo.from_dict(about.info)
-    except OtherFormat:
-        raise
-    except ValueError as error:
-        why = str(error).removesuffix(".")
-        msg = f"“{name}” does not say which model it holds ({why}); save the model again."
-        raise InputError(msg) from error
-    model = _model_of(packed, name, config.model, FittedModel.from_arrays, config)
-    listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
-    return ModelFile(config, about.info, model, tuple(map(str, listed)))
-
-
-def _model_of(
-    packed: Packed,
-    name: str,
-    kind: str,
-    read: Callable[[dict[str, np.ndarray]], FittedModel],
-    config: RunConfig | None = None,
-) -> FittedModel:
-    """Read the arrays of a model; a file of `save` has no config."""
+def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
+    """Read the arrays of a model; a file of `save` has no config, and perhaps no preprocessing."""
     names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
+    read = FittedModel.from_saved if config is None else FittedModel.from_arrays
     try:
-        model = read(arrays)
-        fits = fits_together(model)
-        fits = fits and (config is None or config.allows(len(model.components)))
+        fits = fits_together(model := read(arrays), config)
     except KeyError as error:
         msg = f"“{name}” lacks {error.args[0]} of its {kind}; save the model again."
         raise InputError(msg) from error
@@ -242,8 +234,8 @@ def _model_of(
     return model
 
 
-def fits_together(model: FittedModel) -> bool:
-    """Whether arrays are of one model: others would fail later, and less clearly.
+def fits_together(model: FittedModel, config: RunConfig | None = None) -> bool:
+    """Whether arrays are of one model, by these settings: others would fail later, less clearly.
 
     The noise variance is one for all features or one each, 0 for constant ones; learned sizes and
     scales are positive.
@@ -252,14 +244,12 @@ def fits_together(model: FittedModel) -> bool:
     if model.components.ndim != 2 or before.offset.ndim != 1:
         return False
     K, D = model.components.shape
-    learned = (
-        model.size_probabilities,
-        model.row_scale_values,
-        model.row_scale_probabilities,
-    )
+    learned = model.size_probabilities, model.row_scale_values, model.row_scale_probabilities
     sizes, scales, p = (np.atleast_1d(1.0 if value is None else value) for value in learned)
+    of_components = model.latent_variance, model.scale, model.explained_variance
     return bool(
-        model.mean.shape == (D,)
+        (config is None or config.allows(K))
+        and model.mean.shape == (D,)
         and noise.shape in {(1,), (D,)}
         and (noise >= 0).all()
         and (noise > 0).any()
@@ -268,8 +258,7 @@ def fits_together(model: FittedModel) -> bool:
         and scales.shape == p.shape
         and all((value > 0).all() for value in (sizes, scales, p))
         and (model.n_active is None or 1 <= model.n_active <= K)
-        and model.latent_variance.shape == model.scale.shape == (K,)
-        and model.explained_variance.shape == (K,)
+        and all(value.shape == (K,) for value in of_components)
         and before.scale.shape == before.offset.shape
         and before.n_features == D
         and all(np.isfinite(value).all() for value in model.model_arrays().values())

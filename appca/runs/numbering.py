@@ -3,11 +3,11 @@
 When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
 |cos| `ROUGHLY` or more one keeps its number, if that is at most K. The others take the free
 numbers, by explained variance. Signs and names belong to directions: a registry for each data set
-and model, kept in the home, gives them back to any run that has the direction. It never changes a
-direction that it has. `numbered` brings a run into this order for all that shows or saves it.
+and model, stored in the home, returns them to any run that has the direction, which never changes.
+`numbered` brings a run into this order for all that shows or saves it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +18,7 @@ import numpy as np
 from appca.analysis.components import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.run import RunConfig
-from appca.runs.store import FILE as LABELS
-from appca.runs.store import NAME_LENGTH, Labels, Run, changeable, labels, put
+from appca.runs.store import LABELS, NAME_LENGTH, Labels, Run, changeable, labels, put
 from appca.storage import lock
 from appca.storage.files import or_none, read_json, read_numbered, write_json, write_numbered
 from appca.storage.identity import digest_of
@@ -38,13 +37,8 @@ class Numbering(NamedTuple):
     @property
     def key(self) -> str:
         """Name the numbering in a cache; empty where the run is shown as it was fitted."""
-        plain = self.as_fitted and not any(self.names)
-        return "" if plain else digest_of([*map(list, self)])
-
-    @property
-    def as_fitted(self) -> bool:
-        """Whether rows and signs are those of the estimator."""
-        return self.order == tuple(range(len(self.order))) and -1 not in self.signs
+        as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
+        return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
 
 class _Stored(NamedTuple):
@@ -61,13 +55,8 @@ class _Registry(NamedTuple):
 
     numbers: np.ndarray  # (M,) int64
     directions: np.ndarray  # (M, D) float32, of length one in data units, as first seen
-    turned: np.ndarray  # (M,) bool: a person turned it round since
+    turned: np.ndarray  # (M,) bool: a person has flipped it since
     names: np.ndarray  # (M,) str
-
-    def place_of(self, number: int) -> int | None:
-        """Return where a number is listed, None where it is not."""
-        places = np.flatnonzero(self.numbers == number)
-        return int(places[0]) if len(places) else None
 
     def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
         """Return these directions and, after them, new ones."""
@@ -98,7 +87,7 @@ class ComponentNumbers:
     def expected(
         self, config: RunConfig, fitted: FittedModel, screen: np.ndarray | None = None
     ) -> Numbering:
-        """Return the numbering that a fit would get as a run; nothing is decided by looking."""
+        """Return the numbering that a fit would get as a run, without storing it."""
         rows = directions(fitted)
         registry = self._read(config, rows.shape[1])
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
@@ -110,15 +99,19 @@ class ComponentNumbers:
         """
         if _stored(run) is not None or (run.path / LABELS).exists():
             return
-        places = np.argsort(numbering.order).tolist()
-        names, signs = (tuple(values[j] for j in places) for values in numbering[:0:-1])
+        rows = np.argsort(numbering.order).tolist()
+        names, signs = (tuple(values[j] for j in rows) for values in numbering[:0:-1])
         if any(names) or -1 in signs:
             put(run, Labels(names, signs))
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, registry = self._decided(run, None, Labels(names, signs))
-            turned = [registry.turned[registry.place_of(number)] for number in stored.numbers]
-            turned_signs = tuple(-s if turn else s for s, turn in zip(signs, turned, strict=True))
-            _store(run, stored._replace(signs=turned_signs, places=_from_one(places)))
+            turned = set(registry.numbers[registry.turned].tolist())
+            before = [
+                -sign if n in turned else sign
+                for n, sign in zip(stored.numbers, signs, strict=True)
+            ]
+            places = tuple(row + 1 for row in rows)
+            _store(run, stored._replace(signs=tuple(before), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
@@ -139,9 +132,7 @@ class ComponentNumbers:
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, registry = self._decided(run, None)
             row = stored.places.index(component + 1)
-            place = registry.place_of(stored.numbers[row])
-            if place is None:  # the registry could not be written to
-                return _as_shown(stored, registry)
+            place = registry.numbers.tolist().index(stored.numbers[row])
             if name is None:
                 registry.turned[place] ^= True
             else:
@@ -159,22 +150,33 @@ class ComponentNumbers:
         return shown
 
     def _decided(
-        self, run: Run, screen: np.ndarray | None, new_labels: Labels | None = None
+        self, run: Run, screen: np.ndarray | None, came: Labels | None = None
     ) -> tuple[_Stored, _Registry]:
-        """Return the stored numbering of a run, decided now if there is none, and the registry."""
+        """Return the stored numbering of a run, decided now if there is none, and the registry.
+
+        A new component gets the name and sign that came with the run, or are its labels; one that
+        was registered gets the name if it has none. A name that clashes stays with its run alone,
+        as do all that came in a file.
+        """
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
+        old = registry.numbers.tolist()
         if stored is not None:  # the registry may be lost: the run still knows
-            lost = [k for k, n in enumerate(stored.numbers) if registry.place_of(n) is None]
-            if lost:
-                signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
-                registry = registry.followed_by(numbers, rows[lost] * signs)
-                with suppress(OSError):
-                    self._write(run.config, registry)
-            return stored, registry
-        old = set(registry.numbers.tolist())
-        stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
-        stored, registry = _with_labels(stored, registry, run, old, new_labels or labels(run))
+            lost = [k for k, number in enumerate(stored.numbers) if number not in old]
+            if not lost:
+                return stored, registry
+            signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
+            registry = registry.followed_by(numbers, rows[lost] * signs)
+        else:
+            stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
+            every, texts, kept = registry.numbers.tolist(), registry.names.tolist(), []
+            for number, name, sign in zip(stored.numbers, *(came or labels(run)), strict=True):
+                place = every.index(number)
+                texts[place] = texts[place] or ("" if run.config.imported is not None else name)
+                registry.turned[place] |= number not in old and sign == -1
+                kept.append(name if texts[place] != name else "")
+            stored = stored._replace(names=tuple(kept))
+            registry = registry._replace(names=np.array(texts, dtype=str))
         with suppress(OSError):
             self._write(run.config, registry)
         with suppress(OSError):
@@ -216,10 +218,9 @@ def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
 
     Without another they are ordered by explained variance.
     """
-    rows = directions(fitted)
-    screen = None if before is None else directions(before)
-    empty = _nothing(rows.shape[1])
-    return numbered(fitted, _as_shown(*_matched(rows, fitted.explained_variance, empty, screen)))
+    rows, screen = directions(fitted), None if before is None else directions(before)
+    matched = _matched(rows, fitted.explained_variance, _nothing(rows.shape[1]), screen)
+    return numbered(fitted, _as_shown(*matched))
 
 
 def directions(fitted: FittedModel) -> np.ndarray:
@@ -236,7 +237,7 @@ def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int
     cosine = rows @ screen.T
     return {
         int(k): (int(there), -1 if cosine[k, there] < 0 else 1)
-        for k, there in zip(*_pairs(np.abs(cosine), ROUGHLY), strict=True)
+        for k, there in zip(*_pairs(np.abs(cosine)), strict=True)
     }
 
 
@@ -246,7 +247,7 @@ def _matched(
     """Give directions (K, D) of this explained variance (K,) places; new ones are registered."""
     K = len(rows)
     cosine = rows @ registry.directions.T
-    ours, theirs = _pairs(np.abs(cosine), ROUGHLY)
+    ours, theirs = _pairs(np.abs(cosine))
     on_screen = likeness(rows, screen)
     signs = np.array([on_screen.get(k, (0, 1))[1] for k in range(K)], np.int64)
     signs[ours] = np.where(cosine[ours, theirs] < 0, -1, 1)
@@ -257,25 +258,20 @@ def _matched(
     # a component keeps the place on screen; the others take the free ones
     there = {k: place for k, (place, _) in on_screen.items()}
     placed = {k: place for k, place in there.items() if place < K}
-    free = iter(sorted(set(range(K)) - set(placed.values())))
+    free = sorted(set(range(K)) - set(placed.values()))
     falling = np.argsort(-power, kind="stable").tolist()
     rest = sorted((k for k in falling if k not in placed), key=lambda k: there.get(k, np.inf))
-    placed |= {k: next(free) for k in rest}
-    places = [placed[k] for k in range(K)]
+    placed |= dict(zip(rest, free, strict=True))
     registry = registry.followed_by(numbers[new], rows[new] * signs[new, None])
-    stored = _Stored(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * K, _from_one(places))
-    return stored, registry
+    places = tuple(int(placed[k]) + 1 for k in range(K))
+    return _Stored(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * K, places), registry
 
 
-def _from_one(places: Sequence[int] | np.ndarray) -> tuple[int, ...]:
-    return tuple(int(place) + 1 for place in places)
-
-
-def _pairs(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Match rows to columns by the largest total, at least `least` each."""
+def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Match rows to columns by the largest total, at least `ROUGHLY` each."""
     from scipy.optimize import linear_sum_assignment
 
-    worth = np.where(values >= least, values, -1.0)
+    worth = np.where(values >= ROUGHLY, values, -1.0)
     rows, theirs = linear_sum_assignment(-worth)
     alike = worth[rows, theirs] >= 0
     return rows[alike], theirs[alike]
@@ -286,49 +282,25 @@ def _nothing(n_features: int) -> _Registry:
     return _Registry(none, np.empty((0, n_features)), none.astype(bool), none.astype(str))
 
 
-def _with_labels(
-    stored: _Stored, registry: _Registry, run: Run, old: set[int], new_labels: Labels
-) -> tuple[_Stored, _Registry]:
-    """Take over the names and signs that came with a run, or are older than registries.
-
-    A new component gets both; one that was registered gets the name if it has none. A name that
-    clashes stays with its run alone, as do all that came in a file.
-    """
-    names, kept = registry.names.tolist(), []
-    foreign = run.config.imported is not None
-    for number, name, sign in zip(stored.numbers, *new_labels, strict=True):
-        place = registry.place_of(number)
-        assert place is not None  # all that were matched are registered
-        names[place] = names[place] or ("" if foreign else name)
-        registry.turned[place] |= number not in old and sign == -1
-        kept.append(name if names[place] != name else "")
-    return stored._replace(names=tuple(kept)), registry._replace(names=np.array(names, dtype=str))
-
-
 def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
     """Combine the stored numbering of a run with the registry."""
-    order = tuple(int(row) for row in np.argsort(stored.places))
-    signs, names = [], []
-    for row in order:
-        place = registry.place_of(stored.numbers[row])
-        turned = place is not None and bool(registry.turned[place])
-        signs.append(-stored.signs[row] if turned else stored.signs[row])
-        names.append(stored.names[row] or ("" if place is None else str(registry.names[place])))
-    return Numbering(order, tuple(signs), tuple(names))
+    turned = set(registry.numbers[registry.turned].tolist())
+    all_names = dict(zip(registry.numbers.tolist(), registry.names.tolist(), strict=True))
+    shown = sorted(zip(stored.places, range(len(stored.places)), *stored[:3], strict=True))
+    return Numbering(
+        order=tuple(row for _, row, *_ in shown),
+        signs=tuple(-sign if n in turned else sign for _, _, n, sign, _ in shown),
+        names=tuple(name or all_names.get(n, "") for _, _, n, _, name in shown),
+    )
 
 
 def _stored(run: Run) -> _Stored | None:
-    """Return the stored numbering of a run; None where there is none, or it is damaged.
-
-    A run that was numbered with gaps, when numbers were those of the registry, keeps that order.
-    """
+    """Return the stored numbering of a run; None where there is none, or it is damaged."""
     try:
         kept = read_json(run.path / FILE, f"The numbers of fit {run.id}")
-        numbers = tuple(int(number) for number in kept["numbers"])
+        numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
-        ranks = np.argsort(np.argsort(numbers)) + 1
-        places = tuple(int(place) for place in kept.get("places", ranks))
     except Exception:  # a damaged file fails in as many ways as there are types
         return None
     K = len(run.fitted.components)
@@ -338,7 +310,6 @@ def _stored(run: Run) -> _Stored | None:
 
 
 def _store(run: Run, stored: _Stored) -> None:
-    if run.is_shared:
-        return
-    with lock.held(run.path):
-        write_json(run.path / FILE, stored._asdict(), f"The numbers of fit {run.id}")
+    if not run.is_shared:
+        with lock.held(run.path):
+            write_json(run.path / FILE, stored._asdict(), f"The numbers of fit {run.id}")

@@ -143,21 +143,17 @@ class RunConfig(OfModel):
 
     @property
     def sizes(self) -> list[str]:
-        """The number of components, and how many a row uses where that is a setting, in words."""
-        if self.n_active is None:
-            learned = "n_active" in self.parameters
-            active = [f"K = {self.k}", "L learned"] if learned else [f"K up to {self.k}"]
-            return [*active, *self._extensions]
-        active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
-        return [f"K = {self.k}", *active, *self._extensions]
-
-    @property
-    def _extensions(self) -> list[str]:
-        """Extensions of the paper's model beside sizes, in words."""
-        words = {"noise": "noise per feature", "row_scale": "row scales"}
+        """The number of components, how many a row uses where that is a setting, extensions."""
+        is_setting = "n_active" in self.parameters
+        words = [f"K = {self.k}" if is_setting or self.n_active else f"K up to {self.k}"]
+        if is_setting:
+            words.append("L learned" if self.n_active is None else f"L = {self.n_active}")
         usual = defaults(self.model)
-        return [
-            text for name, text in words.items() if self.parameters.get(name) != usual.get(name)
+        extensions = {"noise": "noise per feature", "row_scale": "row scales"}
+        return words + [
+            text
+            for name, text in extensions.items()
+            if self.parameters.get(name) != usual.get(name)
         ]
 
     def allows(self, n_components: int) -> bool:
@@ -231,26 +227,14 @@ class RunInfo(NamedTuple):
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
-        """Rebuild what `to_dict` took apart; older runs lack some of it.
-
-        Raises ValueError without what every run has had from the first, or where something is of
-        another type.
-        """
-        info: RunInfo = fitted(cls, {**_NOT_FROM_THE_FIRST, **about})
+        """Rebuild facts from `to_dict`; ValueError where one is missing or of another type."""
+        info: RunInfo = fitted(cls, about)
         return info
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able facts."""
         idle = {name for name in ("n_missing", "preview") if not getattr(self, name)}
         return {name: value for name, value in self._asdict().items() if name not in idle}
-
-
-_NOT_FROM_THE_FIRST: dict[str, Any] = {
-    "likelihood": "exact",
-    "likelihood_error": 0.0,
-    "n_features": 0,
-    "versions": {},
-}
 
 
 class FitResult(NamedTuple):

@@ -9,14 +9,13 @@ A session file (``NAME.appca``) is a zip of
     selections/<i>.npy        (N,) bool, the rows of each selection
     maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
-There is no pickle in it, and no name in it becomes a path. It is read and checked as a whole before
-anything is stored. Nobody can tell by its arrays whether a run was fitted by its settings, so one
-that was not fitted here is stored as imported: under an id made of its arrays, too, by which it
-never takes the place of a fit.
+There is no pickle in it, and no name in it becomes a path. It is checked as a whole before anything
+is stored. Arrays do not show whether a run was fitted by its settings, so one that was not fitted
+here is stored as imported: under an id made of its arrays, which never takes the place of a fit.
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -43,12 +42,14 @@ from appca.runs.run import FitResult, RunConfig, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.files import OtherFormat, or_none, refuse_other_format
 from appca.storage.packed import Packed, write
-from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, fitted, weight
+from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, weight
+from appca.storage.schema import fitted as validated
 from appca.words import InputError, shortened
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
+SELECTED = "selections/selected.npy"
 _WIDE = ("scores", "active", "inclusion")  # have a value for each component, others one for a row
 MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
 MOST_SAID = 200_000  # values in the provenance, and eight more for each column
@@ -65,20 +66,19 @@ class _AboutData(Struct):
     included: bool
 
 
-class _Given(Struct):
-    """Of components 1, 2, ... K; files without `rows` have them as the estimator does."""
+class _Components(Struct):
+    """How components 1, 2, ... K were shown, in which order the arrays are."""
 
     names: list[Text]
-    signs: list[Literal[1, -1]]  # to be applied yet
-    rows: list[Count] | None = None  # that the estimator gave them
-    turned: list[Literal[1, -1]] | None = None  # what was applied to the arrays
+    rows: list[Count]  # from 0, that the estimator gave them
+    turned: list[Literal[1, -1]]  # signs that were applied to the arrays
 
 
 class _AboutRun(Struct):
     config: Facts
     info: Facts
     name: Text | None
-    components: _Given
+    components: _Components
 
 
 _RuleText = Annotated[str, Meta(max_length=20_000)]
@@ -122,10 +122,10 @@ class Unpacked(NamedTuple):
 def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
     """Return a session file, with the components of all runs in the order on screen.
 
-    `home` is that of the runs, by default the user's.
+    `home` is that of the runs, by default the user's. A file without the data opens where the data
+    set is stored, or comes with appca.
 
-    Without the data, who opens the file must have the data set, or be able to make it from where it
-    came. Raises InputError when a run is of other data, or its arrays cannot be read.
+    Raises InputError when a run is of other data, or its arrays cannot be read.
     """
     dataset = session.dataset
     strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
@@ -142,11 +142,11 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         members |= {f"runs/{i}/{name}.npy": values for name, values in arrays.items()}
         order, signs, names = numbering
         about = {"config": run.config.of_import(None).to_dict(), "info": run.info.to_dict()}
-        shown = {"names": names, "signs": [1] * len(order), "rows": order, "turned": signs}
+        shown = {"names": names, "rows": order, "turned": signs}
         about_runs.append({**about, "name": run.custom_name, "components": shown})
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
-        members["selections/selected.npy"] = session.selected
+        members[SELECTED] = session.selected
     members |= {f"maps/{i}.npy": map_.coordinates for i, (_, map_) in enumerate(session.maps)}
     # the id of a fit, for nothing in a file says whether a run was imported
     ids = {run.id: run.config.of_import(None).id for run in session.runs}
@@ -163,9 +163,8 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
             {"config": config.to_dict(), "info": embedding.info}
             for config, embedding in umap.of_runs(session.maps, ids)
         ],
+        "rules": [kept.rule for kept in session.selections],
     }
-    if any(kept.rule for kept in session.selections):
-        contents["rules"] = [kept.rule for kept in session.selections]
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
     return buffer.getvalue()
@@ -174,53 +173,47 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
 def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     """Check a session file as a whole, then put what it holds into the stores below a home folder.
 
-    What is there already stays: the same data set, the same run, and the names a person gave its
-    components; a selection of the same name but other rows comes in beside it. `name` is for
-    messages.
+    A data set, a run and the names of its components that are there already stay; a selection of
+    the same name but other rows is stored under another name. `name` is for messages.
 
     Raises InputError when it is damaged or no session file, when its data are not those its digest
-    names, when it has no data and they are not here, or when the disk refuses. Unless it is the
-    disk, nothing has been stored then. What was stored before the disk refused is whole: it stays,
-    and the same file opened again adds the rest.
+    names, or neither in it nor here: nothing has been stored then. When the disk refuses, too;
+    the same file opened again then adds the rest.
     """
     packed = Packed(name, stream)
-    contents = _contents(packed)
     try:
+        contents = _contents(packed)
         dataset = _read_data(packed, contents.dataset, home)
         runs = [_read_run(packed, i, part, dataset) for i, part in enumerate(contents.runs)]
-        masks = [
-            _mask(packed, f"selections/{i}.npy", dataset) for i in range(len(contents.selections))
-        ]
-        now = "selections/selected.npy"
-        selected = _mask(packed, now, dataset) if now in packed else None
+        mask = partial(_mask, packed, dataset)
+        masks = [mask(f"selections/{i}.npy") for i in range(len(contents.selections))]
+        selected = mask(SELECTED) if SELECTED in packed else None
         maps = [umap.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
     except InputError:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
-        raise _damaged(name, error) from error
-    store, fits = RunStore(home), [part.config.of_import(None) for part in runs]
-    # a run is stored as imported unless it is the fit that is here
-    places = [
-        fit if _is_fit(store.get(fit.id), part) else fit.of_import(part.result.fitted.digest())
-        for fit, part in zip(fits, runs, strict=True)
-    ]
+        why = f": {error}" if isinstance(error, Misfit) else ""
+        msg = f"“{shortened(name)}” is damaged{why}; save it again."
+        raise InputError(msg) from error
+    store, stored_as = RunStore(home), dict[str, str]()
     here = or_none(partial(DatasetStore(home).get, dataset.digest))  # keeps its name and source
     digest = DatasetStore(home).put(dataset) if here is None else here.digest
-    ids = []
-    for config, part in zip(places, runs, strict=True):
-        stored = store.get(config.id)
-        title = None if stored is not None and stored.named else part.name
-        run = store.save(config, part.result, title)
-        ComponentNumbers(home).adopt(run, part.numbering)
-        ids.append(run.id)
+    for about, (config, result, numbering) in zip(contents.runs, runs, strict=True):
+        # a run is stored as imported unless it is the fit that is here
+        fit = config.of_import(None)
+        is_here = _is_fit(store.get(fit.id), result.fitted)
+        place = fit if is_here else fit.of_import(result.fitted.digest())
+        stored = store.get(place.id)
+        title = None if stored is not None and stored.custom_name else about.name
+        run = store.save(place, result, title)
+        ComponentNumbers(home).adopt(run, numbering)
+        stored_as[fit.id] = run.id
     rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
     named = zip(contents.selections, masks, rules, strict=False)
-    saved = [SavedSelection(name, mask, rule) for name, mask, rule in named]
-    kept = _keep_selections(SelectionStore(home), dataset, saved)
-    stored_as = {fit.id: run_id for fit, run_id in zip(fits, ids, strict=True)}
+    kept = _keep_selections(SelectionStore(home), dataset, named)
     umap.keep(umap.of_runs(maps, stored_as), home)
     opened = stored_as.get(contents.opened or "")
-    return Unpacked(digest, tuple(ids), kept, selected, opened, contents.look)
+    return Unpacked(digest, tuple(stored_as.values()), kept, selected, opened, contents.look)
 
 
 def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
@@ -266,33 +259,16 @@ def _contents(packed: Packed) -> _Contents:
         )
         raise InputError(msg)
     refuse_other_format(f"“{name}”", number, VERSION)
-    try:
-        contents: _Contents = fitted(_Contents, described)
-    except Misfit as error:
-        raise _damaged(name, error) from error
+    contents: _Contents = validated(_Contents, described)
     return contents
-
-
-def _damaged(name: str, error: Exception) -> InputError:
-    why = f": {error}" if isinstance(error, Misfit) else ""
-    return InputError(f"“{shortened(name)}” is damaged{why}; save it again.")
-
-
-class _RunParts(NamedTuple):
-    """A run as read from a file."""
-
-    config: RunConfig
-    result: FitResult
-    name: str | None
-    numbering: Numbering
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     """Return the data set: from the file, from the store, or made again; with the right digest."""
     if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
         msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
-        raise _damaged(packed.name, Misfit(msg))
-    came: Provenance = fitted(Provenance, about.provenance)
+        raise Misfit(msg)
+    came: Provenance = validated(Provenance, about.provenance)
     if not about.included:
         return _data_at_hand(packed.name, about, came, home)
     dataset = Dataset.rebuilt(
@@ -325,7 +301,10 @@ def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) ->
     raise InputError(msg)
 
 
-def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -> _RunParts:
+def _read_run(
+    packed: Packed, number: int, about: _AboutRun, dataset: Dataset
+) -> tuple[RunConfig, FitResult, Numbering]:
+    """Read a run and how it was shown, with its components in the order of the estimator."""
     try:
         config, info = RunConfig.from_record(about.config), RunInfo.from_dict(about.info)
     except OtherFormat:
@@ -334,42 +313,23 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
         where = f"Fit {number + 1} in “{shortened(packed.name)}” cannot be opened"
         msg = f"{where}: {str(error).removesuffix('.')}; save the file again."
         raise InputError(msg) from error
-    fitted_run = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
-    _check(config, fitted_run, info, dataset)
-    numbering, raw = _numbering(about.components, len(fitted_run.components)), fitted_run
-    if about.components.rows is not None:  # as the estimator had it, by which a fit is known
-        back = np.argsort(numbering.order)
-        raw = fitted_run.arranged(back.tolist(), np.array(numbering.signs)[back].tolist())
-    return _RunParts(config, FitResult(raw, info), about.name, numbering)
-
-
-def _numbering(labels: _Given, K: int) -> Numbering:
-    """Read how the components were shown; names and signs of another number are left out."""
-    if labels.rows is None:
-        whole = len(labels.names) == len(labels.signs) == K
-        names, signs = (labels.names, labels.signs) if whole else ([""] * K, [1] * K)
-        return Numbering(tuple(range(K)), tuple(signs), tuple(names))
-    whole = len(labels.turned or ()) == len(labels.names) == K
-    if sorted(labels.rows) != list(range(K)) or not whole:
-        msg = "the numbers of components are not those of a run"
-        raise ValueError(msg)
-    return Numbering(tuple(labels.rows), tuple(labels.turned or ()), tuple(labels.names))
-
-
-def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset) -> None:
-    """Raise ValueError for arrays and facts that are not those of a run of this data set."""
-    N, (K, D) = dataset.n_rows, fitted.components.shape
-    fits = fits_together(fitted) and len(fitted.preprocessing.offset) == dataset.n_features
-    for name, values in fitted.row_arrays().items():
+    shown = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
+    N, (K, D) = dataset.n_rows, shown.components.shape
+    fits = fits_together(shown, config) and len(shown.preprocessing.offset) == dataset.n_features
+    for name, values in shown.row_arrays().items():
         fits &= values.shape == ((N, K) if name in _WIDE else (N,)) and np.isfinite(values).all()
-    fits &= info.n_rows == N and info.n_features in (0, D)  # 0: an early run
-    fits &= config.allows(K) and config.dataset == dataset.digest
-    if not fits or fitted.active.dtype != bool:
+    fits &= info.n_rows == N and info.n_features == D
+    fits &= config.dataset == dataset.digest and shown.active.dtype == bool
+    order, signs, names = about.components.rows, about.components.turned, about.components.names
+    if not fits or sorted(order) != list(range(K)) or not len(signs) == len(names) == K:
         msg = "a run does not fit the data"
         raise ValueError(msg)
+    back = np.argsort(order)  # to the order of the estimator, by which a fit is recognized
+    raw = shown.arranged(back.tolist(), np.array(signs)[back].tolist())
+    return config, FitResult(raw, info), Numbering(tuple(order), tuple(signs), tuple(names))
 
 
-def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
+def _mask(packed: Packed, dataset: Dataset, member: str) -> np.ndarray:
     mask = packed.array(member)
     if mask.shape != (dataset.n_rows,) or mask.dtype != bool:
         msg = "a selection of other rows"
@@ -377,9 +337,9 @@ def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
     return mask
 
 
-def _is_fit(run: Run | None, parts: _RunParts) -> bool:
+def _is_fit(run: Run | None, fitted: FittedRun) -> bool:
     """Whether a run has these arrays; 0.0 equals -0.0, which no order on screen keeps."""
-    arrays = parts.result.fitted.to_arrays()
+    arrays = fitted.to_arrays()
     try:
         stored = run.fitted.to_arrays() if run is not None else {}
     except InputError:  # they are damaged
@@ -391,16 +351,17 @@ def _is_fit(run: Run | None, parts: _RunParts) -> bool:
 
 
 def _keep_selections(
-    store: SelectionStore, dataset: Dataset, selections: Sequence[SavedSelection]
+    store: SelectionStore, dataset: Dataset, named: Iterable[tuple[str, np.ndarray, str]]
 ) -> tuple[str, ...]:
+    """Store selections and their rules, each under a free name; return the names."""
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     stored = []
-    for selection in selections:
-        name, mask = tidy(selection.name), selection.mask
+    for wanted, mask, rule in named:
+        name = tidy(wanted)
         same = name not in here or np.array_equal(here[name], mask)
         others = (f"{name[:50]} ({i})" for i in count(2))
         free = name if same else next(other for other in others if other not in here)
         if mask.any() and free:
             here[free] = mask
-            stored.append(store.save(dataset.digest, free, mask, selection.rule))
+            stored.append(store.save(dataset.digest, free, mask, rule))
     return tuple(stored)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,27 +17,14 @@ from appca.analysis.fitted import FittedRun
 from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig, RunInfo
 from appca.storage import files, lock
-from appca.storage.files import (
-    FILES,
-    OtherFormat,
-    check_file,
-    check_sealed,
-    digests_of,
-    lines_in,
-    or_none,
-    read_arrays,
-    read_json,
-    unless_changed,
-    write_arrays,
-    write_json,
-)
+from appca.storage.files import FILES, OtherFormat, or_none, read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words import InputError, reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # names and signs of components
-_NAME_LENGTH = 120
+NAME_LENGTH, _TITLE_LENGTH = 40, 120
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
     *(AttributeError, ArithmeticError, RecursionError),
@@ -66,46 +54,25 @@ class Run:
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+            # what a parser says is for programmers
+            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
+            msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
                 msg = (
                     f"The arrays of fit {self.id} cannot be read now ({reason(error)}); the fit is "
                     "kept: remove the cause and look again."
                 )
-                raise InputError(msg) from error
-            # what a parser says is for programmers
-            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
-            msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             raise InputError(msg) from error
 
     @property
-    def named(self) -> bool:
-        """Whether somebody gave it a name."""
-        return bool(self.custom_name)
-
-    @property
     def kept(self) -> bool:
-        """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
-
-        A component that was named or flipped once, and may be selected by that name, has.
-        """
-        return self.origin == "fit" or self.named or (self.path / LABELS).exists()
+        """Whether it stays until deleted: asked for, named, or a component was named or flipped."""
+        return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
     def is_shared(self) -> bool:
         """Whether it is in a home of others, which is never written."""
         return self.path.parent.parent in files.homes()
-
-    @property
-    def partial(self) -> bool:
-        """Whether the fit was stopped by hand before it had converged."""
-        return self.config.stopped_at is not None
-
-
-class DamagedRun(NamedTuple):
-    """A run that cannot be read."""
-
-    id: str
-    sentence: str
 
 
 class RunStore:
@@ -146,9 +113,9 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Count a sound run as new, under a new name if one is given; None where there is none.
+        """Count a sound run as new, perhaps under a new name; None where there is none.
 
-        On a full disk it stays as old as it was, and without the name.
+        On a full disk it keeps its time and name.
         """
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
@@ -161,7 +128,7 @@ class RunStore:
             meta["name"] = _tidy(name) or meta["name"]
             meta["origin"] = "fit" if "fit" in (origin, meta["origin"]) else "live"
             _write_meta(run.path, meta)
-        return _readable(run.path)
+        return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, also of a shared home; None when it is not there or damaged.
@@ -176,17 +143,16 @@ class RunStore:
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
-        runs = (_readable(folder) for folder in self._folders())
-        return sorted((run for run in runs if run), key=lambda run: -run.created)
+        runs = []
+        for folder in self._folders():
+            with suppress(*_UNREADABLE):  # `damaged` says which and why
+                runs.append(_read(folder))
+        return sorted(runs, key=lambda run: -run.created)
 
-    def damaged(self) -> tuple[DamagedRun, ...]:
-        """Return the runs that cannot be read, with one sentence each."""
-        sentences = ((folder.name, self.damage(folder.name)) for folder in self._folders())
-        return tuple(DamagedRun(name, sentence) for name, sentence in sentences if sentence)
-
-    def problems(self) -> tuple[str, ...]:
-        """One sentence for each damaged run."""
-        return tuple(damage.sentence for damage in self.damaged())
+    def damaged(self) -> dict[str, str]:
+        """Return one sentence for each run that cannot be read, by its id."""
+        sentences = {folder.name: self.damage(folder.name) for folder in self._folders()}
+        return {run_id: sentence for run_id, sentence in sentences.items() if sentence}
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
@@ -237,10 +203,6 @@ class RunStore:
         with refusing(f"Fit {run_id} could not be changed", "check the permissions of its file"):
             (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """Remove the drafts of processes that are gone."""
-        files.sweep(self.folder)
-
     def _folders(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
 
@@ -255,23 +217,22 @@ def is_passing(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError)
 
 
-@unless_changed("config.json", ARRAYS)
+@files.unless_changed("config.json", ARRAYS)
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
     config = RunConfig.from_record(meta["config"])
     size = (folder / ARRAYS).stat().st_size
+    msg = None
     if meta["id"] != folder.name:
         msg = f"it is named {folder.name} but holds {meta['id']}"
-        raise ValueError(msg)
-    if config.id != folder.name:
+    elif config.id != folder.name:
         msg = "its settings are not those it was fitted with"
-        raise ValueError(msg)
-    if size != meta["bytes"]:
+    elif size != meta["bytes"]:
         msg = f"{ARRAYS} has {size} bytes instead of {meta['bytes']}"
-        raise ValueError(msg)
-    if not isinstance(meta["name"], str | None):
+    elif not isinstance(meta["name"], str | None):
         msg = "config.json has another shape than that of a run"
-        raise TypeError(msg)
+    if msg:
+        raise ValueError(msg)
     return Run(
         id=folder.name,
         config=config,
@@ -284,12 +245,6 @@ def _read(folder: Path) -> Run:
     )
 
 
-def _readable(folder: Path) -> Run | None:
-    with suppress(*_UNREADABLE):
-        return _read(folder)
-    return None
-
-
 def changeable(run: Run, folder: Path) -> Run:
     """Return a run that may be changed: of one in a shared home, a copy in the folder of runs.
 
@@ -297,12 +252,7 @@ def changeable(run: Run, folder: Path) -> Run:
     """
     if not run.is_shared:
         return run
-
-    def fill(draft: Path) -> None:
-        for file in run.path.iterdir():
-            with files.solid(draft / file.name) as copy:
-                copy.write(file.read_bytes())
-
+    fill = partial(shutil.copytree, run.path, dirs_exist_ok=True)
     with storing("The fit", folder):
         files.put_folder(folder / run.id, fill, _is_sound)
     return _read(folder / run.id)
@@ -310,13 +260,9 @@ def changeable(run: Run, folder: Path) -> Run:
 
 def _is_sound(folder: Path) -> bool:
     """Whether a run, with its arrays, is as it was stored; see `or_none`."""
-
-    def read() -> Run:
-        run = _read(folder)
-        check_file(folder / ARRAYS, _read_meta(folder)[FILES][ARRAYS])
-        return run
-
-    return or_none(read) is not None
+    run = or_none(partial(_read, folder))
+    check = partial(files.check_file, folder / ARRAYS)
+    return bool(run) and or_none(lambda: check(_read_meta(folder)[FILES][ARRAYS]) is None) is True
 
 
 def remedy(config: RunConfig) -> str:
@@ -332,8 +278,7 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # of all stages: what starts a sampler, or a race of starts, goes before the passes or
-        # sweeps that a run counts
+        # of all stages, those before the iterations that a run counts as well
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 
@@ -353,22 +298,22 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
 
 def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:
     with files.solid(folder / ARRAYS) as file:
-        write_arrays(file, arrays)
+        files.write_arrays(file, arrays)
         n_bytes = file.tell()
     labels = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
     if labels.is_file():
         with files.solid(folder / LABELS) as file:
             file.write(labels.read_bytes())
-    _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
+    _write_meta(folder, meta | {"bytes": n_bytes, FILES: files.digests_of(folder, [ARRAYS])})
 
 
-def _tidy(name: object, most: int = _NAME_LENGTH) -> str | None:
+def _tidy(name: object, most: int = _TITLE_LENGTH) -> str | None:
     return " ".join(str(name or "").split())[:most] or None
 
 
 @lru_cache(maxsize=4)
 def _load(file: Path, _changed: int) -> FittedRun:
-    return FittedRun.from_arrays(read_arrays(file))
+    return FittedRun.from_arrays(files.read_arrays(file))
 
 
 JOURNAL = "records.txt"
@@ -394,71 +339,48 @@ class StoredFinding(NamedTuple):
 def findings(home: Path) -> Iterator[StoredFinding]:
     """Yield the damaged and missing files of a home; hidden files are not checked."""
     for name, needed in _NEEDED.items():
-        for folder in _folders(home / name):
-            must = needed if folder.parent == home / name else ()
-            damages = list(_in_folder(folder, must))
-            if damages and folder.is_dir():  # a file may have been replaced meanwhile: look again
+        for place, inside, _ in os.walk(home / name):
+            inside[:] = sorted(folder for folder in inside if not folder.startswith("."))
+            folder, must = Path(place), needed if Path(place).parent == home / name else ()
+            # a file may have been replaced meanwhile: look again
+            if any(_in_folder(folder, must)) and folder.is_dir():
                 yield from _in_folder(folder, must)
 
 
-def _folders(top: Path) -> Iterator[Path]:
-    """Yield a folder and those in it; none where there is none."""
-    with suppress(OSError):
-        inside = sorted(path for path in top.iterdir() if not path.name.startswith("."))
-        yield top
-        for path in inside:
-            if path.is_dir() and not path.is_symlink():
-                yield from _folders(path)
-
-
 def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]:
+    """Compare the files of a folder with the digests in its descriptions, or their own."""
     entries = (path for path in folder.iterdir() if not path.name.startswith("."))
-    files = {path.name: path for path in sorted(entries) if path.is_file()}
-    listed: dict[str, str] = {}
+    present = {path.name: path for path in sorted(entries) if path.is_file()}
     for name in needed:
-        if name not in files:
+        if name not in present:
             yield StoredFinding(folder / name, f"{name} is missing")
-    is_described = set(needed[:1]) <= set(files)
-    for file in files.values():
+    digests: dict[str, str] = {}
+    is_described = set(needed[:1]) <= set(present)
+    for name, file in present.items():
         try:
-            if file.suffix == ".json":
-                listed |= _listed(file)
+            listed = read_json(file, name).get(FILES, {}) if file.suffix == ".json" else {}
+            if not isinstance(listed, dict) or any(Path(each).name != each for each in listed):
+                msg = "it lists other files than its own"
+                raise ValueError(msg)
+            digests |= listed
         except Exception as error:  # a damaged file fails in as many ways as its parsers can
             yield StoredFinding(file, reason(error))
-            is_described &= file.name not in needed
-    others = [name for name in files if name not in listed] if is_described else []
-    for name in (*listed, *others):
+            is_described &= name not in needed
+    for name in {**digests, **(present if is_described else {})}:
+        file = folder / name
         try:
-            _check(folder / name, listed.get(name))
+            if name in digests:
+                files.check_file(file, digests[name])
+            elif file.suffix == ".npz":
+                files.check_sealed(file)
+            elif name == JOURNAL:
+                lines, n_damaged = files.lines_in(file.read_bytes())
+                if n_damaged or not lines:
+                    why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
+                    msg = f"{name} {why}"
+                    raise ValueError(msg)
         except Exception as error:  # as above
-            yield StoredFinding(folder / name, reason(error))
-
-
-def _listed(file: Path) -> dict[str, str]:
-    """Return the digests that a description lists, which must be of files beside it."""
-    listed = read_json(file, file.name).get(FILES, {})
-    if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
-        msg = "it lists other files than its own"
-        raise ValueError(msg)
-    return listed
-
-
-def _check(file: Path, digest: str | None) -> None:
-    """Raise an exception for a file that differs from its checksums."""
-    if digest is not None:
-        check_file(file, digest)
-    elif file.suffix == ".npz":
-        check_sealed(file)
-    elif file.name == JOURNAL:
-        lines, n_damaged = lines_in(file.read_bytes())
-        if n_damaged or not lines:
-            why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
-            msg = f"{file.name} {why}"
-            raise ValueError(msg)
-
-
-FILE = LABELS
-NAME_LENGTH = 40
+            yield StoredFinding(file, reason(error))
 
 
 class Labels(NamedTuple):
@@ -496,12 +418,12 @@ def put(run: Run, labels: Labels) -> Labels:
     run = changeable(run, home() / "runs")
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
-        write_json(run.path / FILE, labels._asdict(), _words(run))  # see `Run.kept`
+        write_json(run.path / LABELS, labels._asdict(), _words(run))  # see `Run.kept`
     return labels
 
 
 def _read_labels(run: Run, k: int) -> Labels:
-    kept = read_json(run.path / FILE, _words(run))
+    kept = read_json(run.path / LABELS, _words(run))
     names = tuple(_tidy(name, NAME_LENGTH) or "" for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     if not len(names) == len(signs) == k:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.plots.files import figure_page, fold, fragment, framed, markdown_table, paragraph, table
+from appca.plots.files import fold, fragment, framed, markdown_table, paragraph, table
 from appca.storage import files
 from appca.studies.catalogue import STUDIES, shipped, study_of
 from appca.studies.claims import headings
@@ -99,7 +99,7 @@ def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
     """Write tables as CSV and figures as standalone HTML; InputError when the disk refuses."""
     contents = [(name, "csv", csv_text(rows)) for name, rows in outcome.tables.items()]
     for name, figure in study.figures(outcome).items():
-        contents.append((name, "html", figure_page(figure, study.title)))
+        contents.append((name, "html", fragment(figure, study.title)))
     written = []
     with refusing(f"{folder} could not be written", OTHER):
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
-from appca.plots.files import code, drawn, facts, framed, image, paragraph, section, table
+from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
 from appca.runs import store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
@@ -141,7 +141,7 @@ def report(material: Material, script: str) -> str:
         "the bit."
     )
     versions = facts({name: str(version) for name, version in shown.info.versions.items()})
-    made = [paragraph(again), code(script), "<h3>Versions</h3>", versions]
+    made = [paragraph(again), paragraph(script, "pre"), "<h3>Versions</h3>", versions]
     body.append(section("How to make it again", *made))
     return framed(f"{name}: {dataset.name}", "".join(body))
 

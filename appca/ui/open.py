@@ -230,10 +230,10 @@ PAGE = 4
 
 def _recent_work() -> None:
     """Draw damaged runs, and all work on cards that can be opened, renamed and deleted."""
-    for damage in services.runs().damaged():
-        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{damage.id}"):
-            st.warning(markdown(damage.sentence))
-            st.button("Delete", key=f"drop-{damage.id}", on_click=_delete, args=[[damage.id]])
+    for run_id, sentence in services.runs().damaged().items():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{run_id}"):
+            st.warning(markdown(sentence))
+            st.button("Delete", key=f"drop-{run_id}", on_click=_delete, args=[[run_id]])
     all_works = works()
     if all_works:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -340,7 +340,8 @@ def _title(run: Run, dataset: Dataset | None) -> str:
     if run.custom_name:
         return run.custom_name
     name = "Data no longer here" if dataset is None else dataset.name
-    mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
+    stopped = " (stopped)" if run.config.stopped_at is not None else ""
+    mark = " (imported)" if run.config.imported is not None else stopped
     return f"{name} · {', '.join(run.config.sizes)}{mark}"
 
 

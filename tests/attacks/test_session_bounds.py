@@ -138,7 +138,7 @@ def test_a_list_of_runs_opens_those_alone_that_have_changed(content, tmp_path, m
     assert [run.id for run in here.list()] == [one]
     opened.clear()
     assert [run.id for run in here.list()] == [one]
-    assert here.damaged() == ()
+    assert here.damaged() == {}
     assert opened == []
     here.rename(one, "another")
     assert [run.custom_name for run in here.list()] == ["another"]

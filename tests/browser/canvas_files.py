@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from appca.canvas.scene import Map, scene_of
+from appca.canvas.panels import usage_of
+from appca.canvas.scene import Map, component_pictures, scene_of_usage
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour
 from benchmarks.scenes import write
@@ -42,8 +43,11 @@ def write_scene(folder: Path, L: int, K: int) -> None:
     dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))
     colour = Colour("category", "Bar", classes, ("a", "b", "c", "d"))
     maps = {"pca": Map("PCA", scores[:, :2])}
-    scene = scene_of(run, dataset, {"label": colour, "other": colour}, maps)
-    write(scene, folder)
+    entries = [{"number": k + 1, "name": "", "columns": []} for k in range(K)]
+    marks = {"doubt": np.rint(run.membership * 255).astype(np.uint8)}
+    of_run = entries, L, component_pictures(run, dataset), marks
+    of_a_row = {"label": colour, "other": colour}, maps, ()
+    write(scene_of_usage(usage_of(run, pictured=True), dataset, of_a_row, of_run), folder)
 
 
 @contextmanager

@@ -315,7 +315,7 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     page.get_by_text("The app was restarted").wait_for()
     idle(page)
     store = RunStore(second.home)
-    assert store.problems() == ()
+    assert store.damaged() == {}
     assert list(store.folder.glob(".*")) == []
     page.goto(f"{second.url}/?{link}")
     drawn(page, "explorer.dataset.panels == 3")

@@ -4,7 +4,7 @@ import numpy as np
 
 from appca.canvas import blobs as module
 from appca.canvas.blobs import Parcels, publish
-from appca.canvas.scene import scene_of
+from appca.canvas.scene import scene_shown
 from appca.data.dataset import Dataset
 from tests.fitted_runs import fitted_run
 
@@ -54,7 +54,7 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     X = rng.integers(0, 255, (90, 64)).astype(np.uint8)
     dataset = Dataset("d", X, np.arange(90).astype(str), image_shape=(8, 8))
     fitted = fitted_run(active, components=np.eye(4, 64), **_features())
-    scene = scene_of(fitted, dataset)
+    scene = scene_shown(dataset, fitted)
     parcels = Parcels(b"")
     names = publish(scene, dataset.digest, parcels)
     meta = json.loads(parcels.get(names["meta"]).content)
@@ -66,7 +66,7 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     assert parcels.get(names["sheets"][0]).content == scene.sheets.png(0)
     assert parcels.get(names["components"]).content == scene.component_sheet
     assert publish(scene, dataset.digest, parcels) == names
-    again = scene_of(fitted, dataset)
+    again = scene_shown(dataset, fitted)
     assert publish(again, dataset.digest, Parcels(b"")) == names
 
 

@@ -31,16 +31,6 @@ def test_every_row_has_its_own_image(shape):
     np.testing.assert_array_equal(sheets.tiles_of(dataset(images), rows), images[rows])
 
 
-def test_a_sample_is_of_different_rows_in_order_and_the_same_in_every_session():
-    found = sheets.sample(500, 40)
-    np.testing.assert_array_equal(found, sheets.sample(500, 40))
-    assert len(found) == 40
-    assert (np.diff(found) > 0).all()
-    assert found[0] < 100
-    assert 400 < found[-1] < 500
-    np.testing.assert_array_equal(sheets.sample(7, 40), np.arange(7))
-
-
 def test_large_images_are_reduced():
     large = dataset(np.zeros((20, 300, 200), np.uint8))
     assert sheets.tiles_of(large, np.arange(2)).shape == (2, 128, 85)

@@ -128,11 +128,6 @@ def test_a_representation_has_no_loadings_of_variables(cells):
         assert file["uns/appca/params/use_rep"][()] == b"X_two"
 
 
-def test_annotated_data_alone_can_be_added_to(cells, capsys):
-    assert main(["fit", "wine", "-K", "2", "-L", "1", "--out", "fitted.h5ad"]) == 2
-    assert "DATA must be one .h5ad file" in capsys.readouterr().err
-
-
 def test_anndata_reads_the_file_and_the_canvas_restores_the_fit(cells):
     ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
     pytest.importorskip("anywidget", reason="the extra notebook brings it")
@@ -149,23 +144,3 @@ def test_anndata_reads_the_file_and_the_canvas_restores_the_fit(cells):
     widget = appca.explore(adata)
     np.testing.assert_allclose(widget.run.scores, adata.obsm["X_appca"], rtol=1e-4, atol=1e-5)
     adata.write_h5ad("again.h5ad")
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of anndata and zarr about their formats
-def test_anndata_reads_the_store_with_a_fit(cells, zarr_format):
-    ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
-    pytest.importorskip("zarr", reason="the extra dask brings it")
-    adata = ad.AnnData(csr_matrix(counts(0, 60, 8) * 1.0))
-    adata.obs["kind"] = list("ab") * 30
-    adata.layers["twice"] = 2 * adata.X
-    with ad.settings.override(zarr_write_format=zarr_format):
-        adata.write_zarr("cells.zarr")
-    assert main(["fit", "cells.zarr", "-K", "3", "-L", "1", "-q", "--out", "fitted.zarr"]) == 0
-    before, adata = ad.read_zarr("cells.zarr"), ad.read_zarr("fitted.zarr")
-    np.testing.assert_array_equal(adata.layers["twice"].toarray(), before.layers["twice"].toarray())
-    assert set(adata.obs["appca_support"]) <= {"{1}", "{2}", "{3}"}
-    assert adata.obs[["kind"]].equals(before.obs)
-    assert adata.obsm["X_appca"].shape == (60, 3)
-    assert adata.uns["appca"]["params"]["model"] == "aPPCA"
-    adata.write_zarr("again.zarr")

@@ -1,10 +1,9 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 from appca.cli import main
 from appca.data.readers import read
-from appca.data.sources import SOURCES, load
+from appca.data.sources import SOURCES
 from tests.commands.conftest import arrays_of
 
 
@@ -12,26 +11,6 @@ def test_the_list_shows_every_built_in_data_set(capsys):
     assert main(["data"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(SOURCES)
-
-
-@pytest.mark.real_data
-def test_views_of_coil_20_are_chosen_by_options(capsys):
-    wanted = ["data", "coil20", "--option"]
-    assert main([*wanted, "per_class=3", "--option", "classes=[2, 5]"]) == 0
-    assert "COIL-20, 32 x 32, objects 2, 5, 3 each: 6 rows" in capsys.readouterr().out
-    assert main([*wanted, "n=some"]) == 1
-    assert "must be a whole number from 2 to 1,440; got 'some'." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_data_are_written_with_ids_and_labels(folder, suffix):
-    assert main(["data", "wine", "--out", f"wine.{suffix}"]) == 0
-    frame = getattr(pd, f"read_{suffix}")(folder / f"wine.{suffix}")
-    wine = load("wine")
-    (label,) = wine.labels
-    np.testing.assert_array_equal(frame[list(wine.feature_names)].to_numpy(), wine.X)
-    assert list(frame[label].astype(str)) == list(wine.labels[label].astype(str))
-    assert list(frame["id"].astype(str)) == list(wine.ids)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
@@ -45,13 +24,6 @@ def test_missing_cells_stay_missing_in_every_kind_of_file(folder, suffix, capsys
     assert list(again.ids) == list(first.ids)
     (kind,) = first.labels.values()
     assert [list(column) for column in again.labels.values()] == [list(kind)]
-
-
-def test_what_shall_happen_to_missing_cells_can_be_said(folder, capsys):
-    assert main(["data", "measurements.csv", "--missing", "drop"]) == 0
-    assert "58 rows" in capsys.readouterr().out
-    assert main(["data", "measurements.csv", "--missing", "refuse"]) == 1
-    assert "2 missing cells" in capsys.readouterr().err
 
 
 def test_columns_get_the_roles_asked_for(folder, capsys):

@@ -33,16 +33,6 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
     assert f"{doubtful} of 178 rows are doubtful" in told
 
 
-def test_the_file_of_a_fit_is_a_model_file(tmp_path):
-    out = tmp_path / "wine.npz"
-    assert main(["fit", "wine", "-K", "4", "--out", str(out)]) == 0
-    model, found, wine = appca.load_model(out), arrays_of(out), load("wine")
-    table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
-    np.testing.assert_allclose(model.transform(table), found["scores"], rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="must be in the same order"):
-        model.score(table[table.columns[::-1]])
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(
     folder, suffix, capsys
@@ -71,12 +61,6 @@ def test_missing_cells_are_dealt_with_as_asked(folder, capsys, how, code, words)
     assert main(["fit", "measurements.csv", "-K", "2", "--missing", how]) == code
     told = capsys.readouterr()
     assert words in told.out + told.err
-
-
-def test_a_model_that_cannot_be_fitted_around_gaps_says_which_can(folder, capsys):
-    arguments = ["fit", "measurements.csv", "--missing", "model", "--model", "aFA"]
-    assert main(arguments) == 1
-    assert "choose Adaptive PPCA" in capsys.readouterr().err
 
 
 def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):

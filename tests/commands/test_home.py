@@ -10,7 +10,6 @@ import pytest
 from appca.analysis.selections import SelectionStore
 from appca.cli import main
 from appca.commands.home import checked
-from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.storage.journal import JournalStore
 from tests.fixtures.home import DIGITS, NAME, copied
@@ -109,15 +108,6 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(home, c
     told = json.loads(capsys.readouterr().out)["files"]
     assert len(told) == 5
     assert set(told[0]) == {"what", "file", "problem", "remedy"}
-
-
-def test_what_the_remedies_say_repairs(home, capsys):
-    store, wine = DatasetStore(home), load("wine")
-    matrix = store.folder / store.put(wine) / "matrix.npy"
-    flip(matrix, matrix.stat().st_size // 2)
-    assert main(["check", "--home", str(home)]) == 1
-    store.put(wine)
-    assert main(["check", "--home", str(home)]) == 0
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path, capsys):

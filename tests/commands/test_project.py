@@ -102,67 +102,9 @@ def test_a_single_row_is_described_as_among_all(wine, capsys):
     assert "“one.csv” has 1 row of data; at least 2 are needed" in capsys.readouterr().err
 
 
-def test_a_gap_in_a_single_row_is_left_to_the_model_as_among_all(wine):
-    gappy = wine.copy()
-    gappy.loc[7, "hue"] = np.nan
-    for name, rows in (("all", gappy), ("one", gappy.iloc[[7]])):
-        rows.to_csv(f"{name}.csv", index=False)
-        arguments = ["project", "wine.npz", f"{name}.csv", "--missing", "model"]
-        assert main([*arguments, "--out", f"{name}.npz"]) == 0
-    one, among_all = arrays_of("one.npz")["scores"], arrays_of("all.npz")["scores"]
-    np.testing.assert_allclose(one, among_all[[7]], rtol=0, atol=1e-6)
-
-
 def test_a_stored_run_whose_data_are_gone_still_describes_rows(wine, appca_home, capsys):
     assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--store"]) == 0
     (run,) = RunStore(appca_home).list()
     DatasetStore(appca_home).delete(run.config.dataset)
     assert main(["project", run.id, "wine.csv", "--out", "rows.npz"]) == 0
     np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], run.fitted.scores)
-
-
-def test_a_model_that_learns_the_number_is_fitted_and_projects(tmp_path, capsys):
-    out, rows = tmp_path / "wine.npz", tmp_path / "rows.npz"
-    few = [part for name in ("burn_in=5", "n_draws=5") for part in ("--set", name)]
-    assert main(["fit", "wine", "--model", "isFA", "-K", "5", *few, "--out", str(out)]) == 0
-    assert "made all 10 sweeps" in capsys.readouterr().out
-    fitted = arrays_of(out)
-    assert fitted["posterior_components"].shape == (2, 5, 5, 13)
-    assert main(["project", str(out), "wine", "--out", str(rows)]) == 0
-    np.testing.assert_array_equal(arrays_of(rows)["active"], fitted["active"])
-
-
-def test_new_rows_with_other_features_are_refused(folder, capsys):
-    main(["fit", "wine", "-K", "2", "-L", "1", "--out", "wine.npz"])
-    capsys.readouterr()
-    assert main(["project", "wine.npz", "digits", "--out", "x.csv"]) == 1
-    assert "has 64 features, but the fit uses 13" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"PK\x03\x04 and no more", "“file.npz” is not a zip file or is damaged"),
-        (b"", "“file.npz” is not a zip file or is damaged"),
-        (None, "“file.npz” is not a model file: it lacks “run”"),
-    ],
-)
-def test_files_that_are_no_model_are_one_sentence(folder, capsys, content, words):
-    if content is None:
-        np.savez("file.npz", components=np.eye(3))
-    else:
-        (folder / "file.npz").write_bytes(content)
-    assert main(["project", "file.npz", "wine", "--out", "x.csv"]) == 1
-    told = capsys.readouterr().err
-    assert words in told
-    assert told.count("\n") == 1
-
-
-def test_what_a_stranger_wrote_about_the_rows_is_not_trusted(wine, folder, capsys):
-    found = arrays_of("wine.npz")
-    found["feature_names"] = np.array(["a", "a"])
-    found["image_shape"] = np.array([-1, -13])
-    found["data_type"] = np.array("object")
-    np.savez("odd.npz", **found)
-    assert main(["project", "odd.npz", "wine.csv", "--out", "rows.npz"]) == 0
-    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])

@@ -10,34 +10,12 @@ from PIL import Image
 
 from appca.cli import main
 from appca.commands import fit
-from tests.commands.conftest import arrays_of
 
 
 def idx(path: Path, values: np.ndarray) -> None:
     """Write bytes as an IDX file."""
     head = bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape)
     path.write_bytes(head + values.astype(np.uint8).tobytes())
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("-K", "99"),
-        ("-K", "0"),
-        ("-L", "7"),
-        ("--seed", "-1"),
-        ("--set", "tol=-1"),
-        ("--set", "nothing=3"),
-        ("--set", "init=[1,2]"),
-        ("--set", "init=[[1,2]]"),
-        ("--set", "max_iter=many"),
-        ("--divide", "0"),
-        ("--pca", "99"),
-    ],
-)
-def test_a_setting_that_cannot_be_is_a_mistake_of_the_command_line(arguments, capsys):
-    assert main(["fit", "wine", *arguments]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
@@ -72,24 +50,6 @@ def test_a_table_that_no_package_can_write_is_refused_before_the_fit(
     monkeypatch.setattr("appca.commands.writing.find_spec", lambda name: name != package or None)
     assert main(["fit", "wine", "--out", f"rows.{kind}"]) == 1
     assert f"needs the package {package}" in capsys.readouterr().err
-
-
-def test_rows_with_gaps_are_described_where_the_model_takes_them(folder, capsys):
-    whole = pd.read_csv("measurements.csv").dropna()
-    whole.to_csv("whole.csv", index=False)
-    assert main(["fit", "whole.csv", "-K", "2", "-L", "1", "--out", "m.npz"]) == 0
-    assert main(["fit", "whole.csv", "-K", "2", "--pca", "3", "--out", "pca.npz"]) == 0
-    assert main(["fit", "whole.csv", "--model", "aFA", "-K", "2", "-L", "1", "--out", "f.npz"]) == 0
-    capsys.readouterr()
-    assert main(["project", "m.npz", "measurements.csv", "--out", "rows.npz"]) == 0
-    found = arrays_of("rows.npz")
-    assert len(found["scores"]) == 60
-    assert np.isfinite(found["scores"]).all()
-    for name in ("pca.npz", "f.npz"):
-        assert main(["project", name, "measurements.csv", "--out", "rows.npz"]) == 1
-        assert "2 missing cells" in capsys.readouterr().err
-    arguments = ["project", "m.npz", "measurements.csv", "--missing", "refuse", "--out", "r.npz"]
-    assert main(arguments) == 1
 
 
 def test_the_labels_of_idx_are_a_file(folder, capsys):

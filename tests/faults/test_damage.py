@@ -117,7 +117,7 @@ def test_a_link_to_a_damaged_run_gives_a_sentence_and_the_page_lives(start, appc
     assert told.startswith(f"Fit {first['run']} is damaged")
     assert html(app).count('class="ca-bar-share"') == 3, "K of the link, fitted again"
     assert address(healthy(app.run()))["run"] == first["run"]
-    assert RunStore(appca_home).problems() == ()
+    assert RunStore(appca_home).damaged() == {}
 
 
 def test_a_link_to_a_run_that_is_gone_says_so_and_shows_what_else_it_knows(start, appca_home):

@@ -82,7 +82,7 @@ def check(yard: Yard, status: JobStatus, config: RunConfig) -> None:
         assert status.result == {"run": config.id}
         assert whole(yard, config), "shown as done, so it is there"
     store = RunStore(yard.home)
-    assert store.problems() == ()
+    assert store.damaged() == {}
     assert {path.name for path in store.folder.glob("*")} == {run.id for run in store.list()}
     until(lambda: not [*store.folder.glob(".*")], "its drafts to go with the worker")
 

@@ -70,8 +70,8 @@ def _rename_run(home: Path, version: int) -> None:
 
 def _run(home: Path) -> int | None:
     (found,) = RunStore(home).list() or (None,)
-    assert RunStore(home).problems() == ()
-    if found is None or not found.named:
+    assert RunStore(home).damaged() == {}
+    if found is None or not found.custom_name:
         return None
     assert differing(found.fitted, result().fitted) == []
     return int(found.name)

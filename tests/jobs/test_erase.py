@@ -59,7 +59,7 @@ def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
         erase(stocked, wanted)
         assert hits(stocked, dataset) == []
         after = contents(stocked)
-        assert after["damaged"] == ()
+        assert after["damaged"] == {}
         assert {key: before["data sets"][key] for key in others} == after["data sets"]
         kept = {key: run for key, run in before["runs"].items() if key not in wanted.runs}
         assert kept.keys() == after["runs"].keys()

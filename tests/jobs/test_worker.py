@@ -65,7 +65,7 @@ def store_is_clean(home: Path) -> bool:
     listed = {run.id for run in store.list()}
     for run in store.list():
         assert run.fitted.scores.shape[0] == run.info.n_rows
-    return store.problems() == () and {path.name for path in store.folder.glob("*")} == listed
+    return store.damaged() == {} and {path.name for path in store.folder.glob("*")} == listed
 
 
 def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
@@ -98,7 +98,7 @@ def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home
     status = ended(jobs, job)
     assert status.state == "done", status.message
     run = RunStore(home).get(status.result["run"])
-    assert run.partial
+    assert run.config.stopped_at
     assert run.id != config.id
     assert run.config == replace(config, stopped_at=run.info.stopped_at)
     assert f"stopped at step {run.info.stopped_at}" in run.name

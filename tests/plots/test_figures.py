@@ -230,7 +230,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
         {
             "data.0.z": Z.T,
             "data.1.z": ~Z.T,
-            "data.0.colorscale": [(0, studies.PAPER), (1, studies.INK)],
+            "data.0.colorscale": [(0, "#ffffff"), (1, "#000000")],
             "data.0.zmax": 1,  # also where all entries are alike
             "layout.annotations.1.text": "two",
             "layout.yaxis.range": [3.5, 0.5],  # the first factor on top

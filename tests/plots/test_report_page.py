@@ -41,7 +41,7 @@ class References(HTMLParser):
 
 
 def test_a_page_of_a_figure_is_complete_and_titled():
-    html = files.figure_page(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
+    html = files.fragment(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
     found = References(html)
     assert found.loaded == []
     assert "<title>A &lt;b&gt;</title>" in html
@@ -53,7 +53,7 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
     picture = np.zeros((4, 4), np.uint8)
     body = "".join(
         [
-            files.section(EVIL, files.paragraph(EVIL), files.code(EVIL)),
+            files.section(EVIL, files.paragraph(EVIL), files.paragraph(EVIL, "pre")),
             files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
             files.facts({EVIL: EVIL}),
             files.fold(EVIL, files.image(picture, EVIL)),

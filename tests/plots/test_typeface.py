@@ -53,19 +53,6 @@ def test_figures_are_set_in_the_typeface_of_the_pages(nowhere):
     assert np.ptp([path.get_extents().width for path in widths]) > 1, "bold is wider"
 
 
-def test_the_files_are_written_once(nowhere):
-    still.install()
-    times = {file: file.stat().st_mtime_ns for file in nowhere.iterdir()}
-    assert len(times) == 2
-    still.install.cache_clear()
-    font_manager.fontManager.ttflist = [
-        font for font in font_manager.fontManager.ttflist if font.name != still.NAME
-    ]
-    still.install()
-    assert {file: file.stat().st_mtime_ns for file in nowhere.iterdir()} == times
-    assert still.NAME in font_manager.get_font_names()
-
-
 @pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
 def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatch, gone):
     def refuse(*_: object, **__: object) -> None:

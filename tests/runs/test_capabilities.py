@@ -1,12 +1,9 @@
 """What is declared of each model, against what its estimator does."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 from appca.models import gaps
-from appca.models.blocks import is_dask
 from appca.models.polynomials import LARGEST_FOR_COLUMNS
 from appca.models.settings import supports
 from appca.runs.run import MODELS, defaults, estimator_class
@@ -36,45 +33,6 @@ def restored(model: str, k: int, n_active: int | None):
 
 def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, d))
-
-
-def test_every_model_is_declared():
-    for model in EVERY:
-        assert "callback" in inspect.signature(estimator_class(model)).parameters
-
-
-@pytest.mark.parametrize("model", EVERY)
-def test_rows_with_missing_cells_are_fitted_where_that_is_declared(model):
-    X = rows(40, 4)
-    X[3, 1] = np.nan
-    estimator = estimator_of(model, 2, 1)
-    if MODELS[model].can.incomplete:
-        assert np.isfinite(estimator.fit(X).components_).all()
-    else:
-        with pytest.raises(ValueError, match=r"must be finite"):
-            estimator.fit(X)
-
-
-@pytest.mark.parametrize("model", EVERY)
-def test_more_components_than_features_are_fitted_where_that_is_declared(model):
-    estimator = estimator_of(model, 5, 1)
-    try:
-        found = len(estimator.fit(rows(40, 3)).components_)
-    except ValueError as error:
-        assert "must be at most 3" in str(error)  # noqa: PT017
-        found = 0
-    if model == "aFA":
-        assert found == 5
-    assert (found > 0) if MODELS[model].can.beyond_features else (found <= 3)
-
-
-@pytest.mark.parametrize("model", EVERY)
-def test_chunks_of_a_dask_array_are_gone_through_where_that_is_declared(model):
-    X = rows(40, 2 if model in ORTHONORMAL else 3)
-    chunks = pytest.importorskip("dask.array").from_array(X, chunks=(20, -1))
-    n_active = None if "max_components" in defaults(model) else 1
-    answer = restored(model, 2, n_active).transform(chunks)
-    assert is_dask(answer) == MODELS[model].can.dask
 
 
 @pytest.mark.parametrize(

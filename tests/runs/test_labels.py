@@ -20,20 +20,6 @@ def run(tmp_path):
     return RunStore(tmp_path).save(config, fit_run(dataset, config))
 
 
-def test_names_and_signs_come_back_from_the_disk(run):
-    unlabelled = store.labels(run)
-    assert unlabelled == store.Labels(("", "", ""), (1, 1, 1))
-    shown = numbered(run.fitted, Numbering((0, 1, 2), unlabelled.signs, unlabelled.names))
-    assert shown.scores is run.fitted.scores
-    store.put(run, store.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
-    assert store.labels(run) == store.Labels(("", "strong colour", ""), (1, 1, -1))
-    assert sorted(path.name for path in run.path.iterdir()) == [
-        "arrays.npz",
-        "config.json",
-        "labels.json",
-    ]
-
-
 def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run):
     before = run.fitted
     after = numbered(before, Numbering((0, 1, 2), (1, -1, 1), ("", "", "")))
@@ -49,7 +35,7 @@ def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
 def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
-    (run.path / store.FILE).write_text(text, encoding="utf-8")
+    (run.path / store.LABELS).write_text(text, encoding="utf-8")
     assert store.labels(run) == store.Labels(("", "", ""), (1, 1, 1))
 
 

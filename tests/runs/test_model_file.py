@@ -20,7 +20,7 @@ from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
-from appca.runs.fit import fit_run, prepared, project
+from appca.runs.fit import fit_run, prepared
 from appca.runs.model_file import about_run, model_bytes, read_model
 from appca.runs.run import RunConfig, estimator_class
 from appca.words import InputError
@@ -160,16 +160,6 @@ def test_a_loaded_model_imputes_in_units_of_the_data(tmp_path):
     np.testing.assert_array_equal(again.transform(gappy), model.transform(gappy))
 
 
-def test_a_reduction_needs_whole_rows_and_other_models_have_no_impute(digits, tmp_path):
-    config = config_of(digits, "aFA", n_components=3, n_active=1)
-    result = fit_run(digits, config)
-    (tmp_path / "m.npz").write_bytes(model_bytes(config, result.fitted, result.info))
-    model = load_model(tmp_path / "m.npz")
-    assert not hasattr(model, "impute")
-    with pytest.raises(InputError, match="for which they must be whole"):
-        model.transform(np.where(np.eye(64) > 0, np.nan, digits.X[:64]))
-
-
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_an_estimator_that_was_saved_comes_back(digits, tmp_path, model, parameters):
     rows = digits.X[:, :20] + np.random.default_rng(0).standard_normal((300, 20))
@@ -220,17 +210,6 @@ def test_a_changed_file_of_an_estimator_is_refused(tmp_path, change, message):
             new.writestr(name, content)
     with pytest.raises(InputError, match=message):
         load_model(tmp_path / "other.npz")
-
-
-def test_a_model_file_is_enough_for_projecting_and_holds_nothing_of_the_rows(digits):
-    config = config_of(digits, "aPPCA")
-    result = fit_run(digits, config)
-    content = model_bytes(config, result.fitted, result.info)
-    assert content == model_bytes(config, result.fitted, result.info)
-    read = read_model("model.npz", io.BytesIO(content))
-    assert not isinstance(read.model, DescribedRows)
-    again = project(read.config, read.model, digits.X)
-    assert again.scores.tobytes() == result.fitted.scores.tobytes()
 
 
 def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
@@ -290,34 +269,6 @@ def test_objects_are_never_unpickled(content):
                 np.lib.format.write_array(member, harmful, allow_pickle=True)
         with pytest.raises(InputError, match=r"holds a damaged “mean\.npy”"):
             read_model("given.npz", io.BytesIO(stream.getvalue()))
-
-
-@pytest.mark.parametrize("cut", [0, 10, 400, -30])
-def test_a_file_that_breaks_off_is_refused(content, cut):
-    with pytest.raises(InputError, match="is not a zip file or is damaged"):
-        read_model("given.npz", io.BytesIO(content[:cut]))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"“gone\.npz” could not be opened"):
-        load_model(tmp_path / "gone.npz")
-
-
-def test_any_flipped_byte_gives_the_same_numbers_or_a_refusal(content, seed):
-    rng = np.random.default_rng(seed)
-    whole = read_model("given.npz", io.BytesIO(content)).model.model_arrays()
-    refused = 0
-    for place in rng.choice(len(content), 200, replace=False):
-        damaged = bytearray(content)
-        damaged[place] ^= 1 << rng.integers(8)
-        try:
-            found = read_model("given.npz", io.BytesIO(bytes(damaged))).model.model_arrays()
-        except InputError:
-            refused += 1
-            continue
-        for name, values in found.items():
-            assert values.tobytes() == whole[name].tobytes(), (place, name)
-    assert refused > 100
 
 
 def test_draws_that_do_not_fit_a_model_are_refused(digits):

@@ -1,19 +1,15 @@
 """Numbers of components: 1 to K in every run, kept over K, previews, windows and old homes."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from appca.data.preprocessing import Fitted, suggest
-from appca.data.sources import load
+from appca.data.preprocessing import Fitted
 from appca.runs import numbering, store
-from appca.runs.fit import fit_run, preview
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, numbered
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore
-from appca.storage.files import write_json
 from appca.words import InputError
 from tests.fitted_runs import fitted_run, info_of
 
@@ -62,38 +58,6 @@ def plain(k):
     return Numbering(tuple(range(k)), (1,) * k, ("",) * k)
 
 
-@pytest.mark.thorough  # tests/browser/test_explore has it on screen
-def test_digits_keep_places_and_signs_from_6_to_7_to_6_and_from_preview_to_fit(home):
-    dataset = load("digits")
-    store, numbers, shown, screen = RunStore(home), ComponentNumbers(home), [], None
-    for K in (6, 7, 5, 6):
-        sizes = {"n_components": K, "n_active": 2, "n_init": 1}
-        config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", sizes)
-        begun = preview(dataset, config).fitted
-        before = numbered(begun, numbers.expected(config, begun, screen))
-        run = store.save(config, fit_run(dataset, config))
-        after = numbered(run.fitted, numbers.of_run(run, directions(before)))
-        if len(shown) < 3:  # the last is numbered already, and then nobody sees a preview
-            assert cosines(before, after).min() > 0.8, "each in its place, signs too"
-        screen = directions(after)
-        shown.append(unit(after))
-    six, seven, _, again = shown
-    assert np.array_equal(again, six)
-    same = np.abs(six @ seven.T) >= 0.95
-    assert same.sum() >= 3
-    assert np.array_equal(np.argwhere(same), np.argwhere(np.eye(6, 7) * same))
-    assert ((six @ seven.T)[same] > 0).all()
-
-
-def unit(fitted):
-    W = fitted.components.astype(float)
-    return W / np.linalg.norm(W, axis=1, keepdims=True)
-
-
-def cosines(one, other):
-    return (unit(one) * unit(other)).sum(axis=1)
-
-
 def test_every_walk_over_k_counts_from_1_to_k_and_keeps_what_it_can(home):
     rng, screen, first, last = np.random.default_rng(0), None, {}, {}
     for step, K in enumerate([4, 7, 5, 8, 3, 6, 4, 2, 7, 5]):
@@ -107,14 +71,6 @@ def test_every_walk_over_k_counts_from_1_to_k_and_keeps_what_it_can(home):
             if last.get(axis, K) < K:
                 assert place == last[axis]
         screen, last = found, {axis: place for axis, (place, _) in now.items()}
-
-
-def test_without_a_fit_on_screen_components_come_by_explained_variance(home):
-    run = stored(home, E[:3])
-    fitted = run.fitted
-    object.__setattr__(fitted, "explained_variance", np.array([1.0, 3.0, 2.0]))
-    found = ComponentNumbers(home).expected(run.config, fitted)
-    assert found == ((1, 2, 0), (1, 1, 1), ("", "", ""))
 
 
 def test_components_are_compared_at_length_one_in_units_of_the_data(home):
@@ -141,14 +97,6 @@ def test_one_above_k_takes_a_free_number_with_its_name_and_sign(home):
     again = seen(home, stored(home, np.roll(E[:6], 2, axis=0), seed=2), found)
     assert np.array_equal(again.components[:3], found.components[:3])
     assert again.names[2] == "stroke"
-
-
-def test_a_run_that_was_numbered_keeps_its_numbers_whatever_is_on_screen(home):
-    run = stored(home, E[:3])
-    other = seen(home, stored(home, [E[2], E[0], E[1]], seed=1))
-    first = ComponentNumbers(home).of_run(run)
-    assert first == plain(3)
-    assert ComponentNumbers(home).of_run(run, directions(other)) == first
 
 
 def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(home):
@@ -180,14 +128,6 @@ def test_names_do_not_drift(home):
     assert numbers.of_run(runs[0]).names == ("slant",)
 
 
-def test_data_sets_and_models_have_names_of_their_own(home):
-    numbers = ComponentNumbers(home)
-    numbers.rename(stored(home, E[:1]), 0, "slant")
-    assert numbers.of_run(stored(home, E[:1], dataset="e" * 64)).names == ("",)
-    assert numbers.of_run(stored(home, E[:1], model="aFA", seed=2)).names == ("",)
-    assert numbers.of_run(stored(home, E[:1], seed=3)).names == ("slant",)
-
-
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(home):
     screen = seen(home, stored(home, [E[1], -E[0]], seed=1))
     run = stored(home, E[:2])
@@ -211,19 +151,6 @@ def test_a_damaged_mapping_is_decided_anew(home, text):
     found = ComponentNumbers(home).of_run(run)
     (run.path / numbering.FILE).write_text(text)
     assert ComponentNumbers(home).of_run(run) == found
-
-
-def test_numbers_with_gaps_are_counted_anew_in_their_order(home):
-    run = stored(home, E[:4])
-    ComponentNumbers(home).of_run(run)
-    old = {"numbers": [7, 2, 16, 5], "signs": [1, -1, 1, 1], "names": ["", "", "stroke", ""]}
-    write_json(run.path / numbering.FILE, old, "The numbers")
-    wanted = ((1, 3, 0, 2), (-1, 1, 1, 1), ("", "", "", "stroke"))
-    assert ComponentNumbers(home).of_run(run) == wanted
-    kept = json.loads((run.path / numbering.FILE).read_text())
-    assert kept["numbers"] == [7, 2, 16, 5], "nothing was written by looking"
-    assert ComponentNumbers(home).rename(run, 3, "bar").names[3] == "bar"
-    assert ComponentNumbers(home).of_run(run).order == wanted[0]
 
 
 def test_two_windows_at_once_agree(home):

@@ -7,7 +7,7 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.runs.fit import fit_run, on_ground, prepare, preview, project, width
+from appca.runs.fit import fit_run, on_ground, prepare, preview, project
 from appca.runs.run import RunConfig, estimator_class
 
 
@@ -74,14 +74,6 @@ def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, p
 
 
 @pytest.mark.thorough
-def test_a_preview_is_near_the_fit_that_replaces_it(digits):
-    data = wide(digits)
-    config = config_of(data, n_components=4, n_active=2)
-    rows = fit_run(data, config).info.log_likelihood / 600
-    assert rows - 3 < preview(data, config, rows=300).info.log_likelihood / 600 < rows + 0.1
-
-
-@pytest.mark.thorough
 def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
     data = wide(digits)
     ground = prepare(data, config_of(data), rows=300)
@@ -91,7 +83,7 @@ def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
     inside = np.square(ground.coordinates, dtype=np.float64).sum(axis=1)
     np.testing.assert_allclose(inside + ground.outside, lengths, rtol=1e-4)
     narrow = prepare(digits, config_of(digits), rows=300)
-    assert narrow.coordinates is None  # rows are no wider than coordinates would be
+    assert narrow.coordinates.shape == (600, 64)
     for k, own, shared_by in ((3, data, ground), (6, data, ground), (3, digits, narrow)):
         config = config_of(own, n_components=k, n_active=2)
         alone = preview(own, config, rows=300)
@@ -120,11 +112,6 @@ def test_what_watches_a_preview_ends_it_wherever_it_is(digits, model):
         told.clear()
         with pytest.raises(StopAsyncIteration):
             preview(data, config, rows=300, watch=partial(watch, last))
-
-
-def test_few_sizes_of_the_ground_serve_all_k(digits):
-    sizes = [width(config_of(digits, n_components=k, n_active=2)) for k in (2, 8, 9, 16, 20)]
-    assert sizes == [64, 64, 128, 128, 256]
 
 
 @pytest.mark.parametrize(

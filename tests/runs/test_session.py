@@ -166,12 +166,6 @@ def test_without_data_the_data_must_be_here(session, dataset, tmp_path):
     assert len(unpack("light.appca", io.BytesIO(light), tmp_path).runs) == len(session.runs)
 
 
-def test_bundled_data_need_not_be_sent(tmp_path):
-    wine = load("wine")
-    found = unpack("w.appca", io.BytesIO(pack(Session(wine, []), with_data=False)), tmp_path)
-    np.testing.assert_array_equal(DatasetStore(tmp_path).get(found.dataset).X, wine.X)
-
-
 def test_published_data_are_named_with_the_options_to_open_them_with(dataset, tmp_path):
     provenance = {"source": "mnist", "options": {"n": 80}}
     mnist = Dataset("MNIST", dataset.X, dataset.ids, provenance=provenance)
@@ -250,23 +244,6 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(content, t
     claims[place + 24 : place + 28] = (0xFFFFFFF0).to_bytes(4, "little")  # its unpacked size
     with pytest.raises(InputError, match="more than 67 MB"):
         unpack("big.appca", io.BytesIO(bytes(claims)), tmp_path)
-
-
-def test_names_in_the_file_lead_nowhere(content, tmp_path):
-    evil = altered(content, set_to("selections", 0, value="../../few"))
-    inside = tmp_path / "a" / "b"
-    found = unpack("../../x.appca", evil, inside)
-    assert found.selections == ("../../few", "odd")
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
-    assert {path.name for path in inside.iterdir()} == {"datasets", "numbers", "runs", "selections"}
-
-
-def test_a_member_that_the_list_names_otherwise_is_refused(content, tmp_path):
-    damaged = bytearray(content)
-    damaged[content.rindex(b"runs/1/n_active.npy") + 18] ^= 1  # of the list of members: .npx
-    with pytest.raises(InputError, match="holds a damaged “runs"):
-        unpack("x.appca", io.BytesIO(bytes(damaged)), tmp_path)
 
 
 def test_any_flipped_bit_gives_the_same_session_or_a_refusal(content, tmp_path, seed):

@@ -86,13 +86,13 @@ def test_a_run_of_another_version_is_named_and_not_shown(tmp_path, monkeypatch):
         WRITERS["run"].write(tmp_path, 1)
     store = RunStore(tmp_path)
     assert store.list() == []
-    (problem,) = store.problems()
+    (problem,) = store.damaged().values()
     assert problem.startswith(f"Fit {RUN.id} was written by a newer version")
     assert store.damage(RUN.id) == problem
     with pytest.raises(OtherFormat):
         store.get(RUN.id)
     store.delete(RUN.id)
-    assert store.problems() == ()
+    assert store.damaged() == {}
 
 
 def test_descriptions_carry_the_number_and_give_it_to_nobody(tmp_path):

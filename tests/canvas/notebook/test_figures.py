@@ -40,8 +40,9 @@ def test_figures_take_missing_values_and_name_columns():
     model = appca.AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(seen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = appca.plot_subspaces(model, seen)
+        appca.plot_subspaces(model, seen)
+        figure = appca.plot_components(model, names=frame.columns)
         appca.plot_subspaces(appca.AdaptivePPCA(3, 2).fit(frame.to_numpy()), frame)
-    written = {text.get_text() for axes in figure.axes for text in axes.texts}
+    written = {text.get_text() for axes in figure.axes for text in axes.get_yticklabels()}
     for weights in model.components_:
         assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written

@@ -11,7 +11,7 @@ from PIL import Image
 
 from appca.canvas import layouts, panels
 from appca.canvas.image_placement import spread_order
-from appca.canvas.scene import Map, scene_of
+from appca.canvas.scene import Map, scene_shown
 from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
 from appca.plots.components import COURSE, course_image
@@ -31,6 +31,10 @@ def run_of(sizes, K=6, seed=0, **given):
     scores = np.where(active, rng.normal(0, 3, (N, K)), 0).astype(np.float32)
     n_active = sizes[0] if len(set(sizes)) == 1 else None
     return fitted_run(active, scores=scores, n_active=n_active, **given)
+
+
+def scene_of(fitted, dataset, maps=None, **more):
+    return scene_shown(dataset, fitted, maps, **more)
 
 
 def table(n=N, d=6, image_shape=None):
@@ -179,7 +183,7 @@ def test_colours_doubt_and_flags_are_one_byte_a_row():
     fitted = run_of([2], membership=np.linspace(0, 1, N, dtype=np.float32))
     colour = Colour("category", "digit", np.arange(N) % 3 - 1, ("a", "b"))
     outside = np.arange(N) == 5
-    scene = scene_of(fitted, table(), {"label:digit": colour}, outside=outside)
+    scene = scene_of(fitted, table(), colourings={"label:digit": colour}, outside=outside)
     assert scene.buffers["codes.label:digit"][:4].tolist() == [2, 0, 1, 2]  # missing, a, b
     assert scene.meta["colourings"]["label:digit"]["names"] == ["a", "b"]
     assert scene.buffers["doubt"][[0, -1]].tolist() == [0, 255]
