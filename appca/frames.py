@@ -127,9 +127,9 @@ def class_names(values: Any) -> np.ndarray:
 
 def numbers_of(values: Any) -> np.ndarray:
     """Return a column (N,) as float64, NaN where it is missing or no number."""
-    x, _ = _plain(values)
+    x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
-        x = [float(t) if t and _NUMBER.fullmatch(t) else np.nan for t in x]
+        x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
     return np.asarray(x, dtype=np.float64)
 
 
@@ -264,7 +264,8 @@ def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
     if all_are(bool, np.bool_):
         found, gap = (present, np.nan) if as_numbers or not present else (found, None)
     elif all_are(Real, Decimal, np.bool_):
-        if as_numbers or all(abs(v) <= EXACT for v in present if isinstance(v, int | np.integer)):
+        whole = (abs(int(v)) for v in present if isinstance(v, int | np.integer))
+        if as_numbers or max(whole, default=0) <= EXACT:
             found, gap = present, np.nan
     elif all_are(date, np.datetime64):
         found, gap = list(map(_in_utc, present)), _NO_DATE

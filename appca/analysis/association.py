@@ -214,11 +214,11 @@ def _tested(
     n, M, C = len(targets), targets.shape[1], len(columns)
 
     def scaled(x: np.ndarray) -> np.ndarray:
-        return x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING))
+        return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING)))
 
     def ranked(x: np.ndarray) -> np.ndarray:
         ranks = rankdata(x)
-        return ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks]
+        return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
 
     def log_ties(x: np.ndarray) -> float:  # log number of orders of rows that change no value
         levels, codes = np.unique(x, return_inverse=True)

@@ -122,7 +122,9 @@ def _unbiased(
     return again, half, order, sign
 
 
-def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0) -> "pd.DataFrame":
+def drifted(
+    old: Any, new: Any, *, n_permutations: int = 999, random_state: Any = 0
+) -> "pd.DataFrame":
     """Compare two tables of columns and components (see `rule_table`); see `appca.drift`."""
     old, new = frames.named_columns(old), frames.named_columns(new)
     n_old, n_new = frames.n_rows_of(old), frames.n_rows_of(new)

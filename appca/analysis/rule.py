@@ -265,7 +265,8 @@ def described(
     columns = {column.name: column for column in varied}
     part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
     orders = {name: np.argsort(x.values)[: x.there.sum()] for name, x in part.items()}
-    most, best, negation = -np.inf, (), False
+    most, negation = -np.inf, False
+    best: tuple[Clause, ...] = ()
     for negated in (False, True):
         search = _Search(part, orders, selected[fitting], weight, negated)
         path = search.path(max_clauses)
@@ -280,9 +281,9 @@ def described(
         raise InputError(msg)
     joined: dict[str, Clause] = {}  # of two bounds of a column, one condition
     for clause in best:
-        sides = joined.get(clause.column, clause), clause
-        low = max((c.low for c in sides if c.low is not None), default=None)
-        high = min((c.high for c in sides if c.high is not None), default=None)
+        both = joined.get(clause.column, clause), clause
+        low = max((c.low for c in both if c.low is not None), default=None)
+        high = min((c.high for c in both if c.high is not None), default=None)
         joined[clause.column] = clause._replace(low=low, high=high)
     rule = RowRule(tuple(joined.values()), RuleQuality(0.0, 0.0), len(held_out), negation)
     meeting = rule.mask(columns)[held_out]
