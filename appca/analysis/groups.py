@@ -69,12 +69,8 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
     if kind != "label":
         return RowValues(kind, np.asarray(getattr(fitted, MEASURES[kind])))
     values = dataset.labels[rest]
-    if values.dtype.kind != "U":
-        column = column_of_table(rest, values)
-        if column.kind != "class":
-            return RowValues(rest, values)
-        codes = np.nan_to_num(column.values, nan=-1).astype(np.int64)
-        values = np.array([*column.names, ""])[codes]
+    if values.dtype.kind != "U" and column_of_table(rest, values).kind != "class":
+        return RowValues(rest, values)
     names, codes = categories(values)
     return RowValues(rest, codes, tuple(names))
 

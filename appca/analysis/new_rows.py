@@ -166,23 +166,17 @@ class NewRowsVerdict(NamedTuple):
     of_model: DistanceLimits  # chi-square quantiles
     of_data: DistanceLimits | None  # of the run's own rows, which decide where they are known
     ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
-
-    @property
-    def fits(self) -> np.ndarray:
-        """Whether a row is within both limits, (N,) bool."""
-        return np.asarray(np.all(self.ratios <= 1, axis=1))
-
-    @property
-    def order(self) -> np.ndarray:
-        """Row numbers, those that fit least first, (N,)."""
-        return np.argsort(-self.ratios.max(axis=1), kind="stable")
+    fits: np.ndarray  # (N,) bool, whether a row is within both limits
+    order: np.ndarray  # (N,) numbers of rows, those that fit least first
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
     of_model = limits_of_the_model(distances, level)
     of_data = None if run is None else limits_of_the_data(distances, level, run)
-    return NewRowsVerdict(distances, of_model, of_data, ratios(distances, of_data or of_model))
+    share = ratios(distances, of_data or of_model)
+    order = np.argsort(-share.max(axis=1), kind="stable")
+    return NewRowsVerdict(distances, of_model, of_data, share, (share <= 1).all(axis=1), order)
 
 
 def new_rows_table(
