@@ -149,8 +149,8 @@ def associated(
             targets = values[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
-                found = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
-                for m, column, *results in found:
+                results_of = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
+                for m, column, *results in results_of:
                     of = (column.name, column.kind, int(places[m]) + 1, part, int(rows.sum()))
                     tests.append((*of, *results))
     first: dict[bytes, str] = {}
@@ -252,8 +252,8 @@ def _tested(
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     step = max(1, min(500, _DRAWN // (n * M)))
     observed = shares(T.T, slice(None))
-    found = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
-    p, chance = (values.reshape(M, C) for values in found)
+    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    p, chance = (values.reshape(M, C) for values in tests)
     ordered, products = np.sort(T, axis=0), T.T @ Q
     for m, c in np.ndindex(M, C):
         column, X, z = columns[c], Q[:, of == c], products[m, of == c]

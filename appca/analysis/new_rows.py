@@ -127,7 +127,8 @@ def drifted(
 ) -> "pd.DataFrame":
     """Compare two tables of columns and components (see `rule_table`); see `appca.drift`."""
     old, new = frames.named_columns(old), frames.named_columns(new)
-    n_old, n_new = frames.n_rows_of(old), frames.n_rows_of(new)
+    first = (next(iter(side.values())) for side in (old, new))
+    n_old, n_new = (len(getattr(values, "values", values)) for values in first)
     if min(n_old, n_new) < LEAST or set(old) != set(new):
         msg = (
             f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
@@ -151,7 +152,8 @@ def drifted(
     tests["part"] = [name.partition(" ")[0] for name in tests["column"]]
     tests["column"] = [column.name for column in tested]
     tests["effect"] *= np.where(tests["direction"] == "falls", -1.0, 1.0)
-    tests["direction"] = tests["direction"].replace({"rises": "higher", "falls": "lower"})
+    ways = {"rises": "higher", "falls": "lower"}
+    tests["direction"] = [ways.get(way, way) for way in tests["direction"]]
     tests.attrs["left_out"] = left_out
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 

@@ -354,13 +354,9 @@ class _Search(NamedTuple):
             elif component_of(name)[0] == USES:
                 best = Clause(name, value=bool(side))
             else:
-                bound = _between(x[cuts[place]], x[cuts[place] + 1])
+                below, above = x[cuts[place]], x[cuts[place] + 1]
+                middle, slack = below / 2 + above / 2, above / 4 - below / 4
+                shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+                bound = next(value for value in shorter if abs(value - middle) <= slack)
                 best = Clause(name, low=bound) if side else Clause(name, high=bound)
         return most, best
-
-
-def _between(low: float, high: float) -> float:
-    """Return the shortest number in the middle half between two."""
-    middle, slack = low / 2 + high / 2, high / 4 - low / 4
-    shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
-    return next(value for value in shorter if abs(value - middle) <= slack)
