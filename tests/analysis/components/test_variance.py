@@ -41,12 +41,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
         np.testing.assert_allclose(group.sort_values("component")["share"], expected, atol=1e-10)
 
 
-def test_a_selection_sparse_rows_and_rows_with_gaps_add_up_too(model):
-    few = np.arange(60) < 20
-    by_mask = variance_by(model, X, rows=few)
-    assert by_mask.equals(variance_by(model, X, rows=np.flatnonzero(few)))
-    assert by_mask["share"].sum() == pytest.approx(1)
-    assert not np.allclose(by_mask["share"], variance_by(model, X)["share"])
+def test_sparse_rows_and_rows_with_gaps_add_up_too():
     sparse = scipy.sparse.random(80, 9, 0.4, random_state=1, format="csr")
     fitted = AdaptivePPCA(3, 1, random_state=0).fit(sparse)
     thick = variance_by(fitted, sparse.toarray())["share"]
