@@ -127,16 +127,10 @@ def class_names(values: Any) -> np.ndarray:
 
 def numbers_of(values: Any) -> np.ndarray:
     """Return a column (N,) as float64, NaN where it is missing or no number."""
-    x, _ = _plain(values)
+    x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
-        x = [float(t) if t and _NUMBER.fullmatch(t) else np.nan for t in x]
+        x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
     return np.asarray(x, dtype=np.float64)
-
-
-def n_rows_of(columns: Mapping[str, Any]) -> int:
-    """Return the number of rows of named columns."""
-    values = next(iter(columns.values()))
-    return len(values.values if isinstance(values, TableColumn) else values)
 
 
 def joined(first: Any, second: Any) -> Any:
@@ -259,28 +253,29 @@ def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
     def all_are(*kinds: type) -> bool:
         return all(isinstance(value, kinds) for value in present)
 
-    found: Any = list(map(_name, present))
+    converted: Any = list(map(_name, present))
     gap: Any = None
     if all_are(bool, np.bool_):
-        found, gap = (present, np.nan) if as_numbers or not present else (found, None)
+        converted, gap = (present, np.nan) if as_numbers or not present else (converted, None)
     elif all_are(Real, Decimal, np.bool_):
-        if as_numbers or all(abs(v) <= EXACT for v in present if isinstance(v, int | np.integer)):
-            found, gap = present, np.nan
+        whole = (abs(int(v)) for v in present if isinstance(v, int | np.integer))
+        if as_numbers or max(whole, default=0) <= EXACT:
+            converted, gap = present, np.nan
     elif all_are(date, np.datetime64):
-        found, gap = list(map(_in_utc, present)), _NO_DATE
+        converted, gap = list(map(_in_utc, present)), _NO_DATE
     elif all_are(timedelta):
-        found, gap = [value.total_seconds() for value in present], np.nan
+        converted, gap = [value.total_seconds() for value in present], np.nan
     elif all_are(str):
         texts = [value.strip() for value in present]
         broken = any("." in text and not _WHOLE.fullmatch(text) for text in texts)
         if (broken or as_numbers) and all(map(_NUMBER.fullmatch, texts)):
-            found, gap = list(map(float, texts)), np.nan
+            converted, gap = list(map(float, texts)), np.nan
         elif all(map(_DATE.fullmatch, texts)):
             with suppress(ValueError):  # 2026-99-99 is a name
-                found = [_in_utc(datetime.fromisoformat(text)) for text in texts]
+                converted = [_in_utc(datetime.fromisoformat(text)) for text in texts]
                 gap = _NO_DATE
     result = np.full(len(x), gap)
-    result[there] = np.array(found, dtype=result.dtype)
+    result[there] = np.array(converted, dtype=result.dtype)
     return result
 
 

@@ -26,7 +26,7 @@ _BATCH = re.compile(
 )
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
-_RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "same_as", "technical"]
+_RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
 _DRAWN = 1 << 22  # numbers of permuted targets, or of centred rows, that are held at once
 
 
@@ -68,8 +68,7 @@ def association(
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
         higher scores, and with fewer or lower ones, which `high` and `low` have as tuples; `n`
         rows; `p`, by permutation of the rows, and `q`, corrected for all tests (Benjamini and
-        Hochberg, 1995); `same_as`, an earlier column with the same information, and `technical`,
-        why a column may stem from the measurement, or an empty text.
+        Hochberg, 1995); `technical`, why a column may stem from the measurement, or an empty text.
 
         ``attrs["left_out"]`` names columns that could not be tested. ``attrs["least_q"]`` is the
         least q that a single effect could have: if it is 5% or more, no conclusion is possible.
@@ -149,31 +148,19 @@ def associated(
             targets = values[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
-                found = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
-                for m, column, *results in found:
+                results_of = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
+                for m, column, *results in results_of:
                     of = (column.name, column.kind, int(places[m]) + 1, part, int(rows.sum()))
                     tests.append((*of, *results))
-    first: dict[bytes, str] = {}
-    same = {column.name: first.setdefault(_order(column), column.name) for column in columns}
     marked = {column.name: _suspicion(column, technical or {}) for column in columns}
     frame = pd.DataFrame(tests, columns=_TESTED)
     frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
-    frame["same_as"] = ["" if same[name] == name else same[name] for name in frame["column"]]
     frame["technical"] = [marked[name] for name in frame["column"]]
     least_q = min(1.0, len(frame) * float(frame["least"].min())) if len(frame) else 1.0
     order = np.lexsort((frame["component"], -frame["effect"].astype(float), frame["q"]))
-    frame = frame.iloc[order].reset_index(drop=True)[[*_RESULTS, "high", "low"]]
+    frame = frame.iloc[order].reset_index(drop=True)[_RESULTS]
     frame.attrs |= {"left_out": left_out, "least_q": least_q}
     return frame
-
-
-def _order(column: frames.TableColumn) -> bytes:
-    """Return the same for columns of the same classes, or numbers in the same order or reversed."""
-    codes = np.unique(column.values, return_inverse=True)[1]
-    if column.kind != "class":
-        reverse = np.where(column.there, codes[column.there].max() - codes, codes)
-        codes = min(codes, reverse, key=lambda c: c.tolist())
-    return column.there.tobytes() + codes.tobytes()
 
 
 def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -> str:
@@ -214,11 +201,11 @@ def _tested(
     n, M, C = len(targets), targets.shape[1], len(columns)
 
     def scaled(x: np.ndarray) -> np.ndarray:
-        return x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING))
+        return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING)))
 
     def ranked(x: np.ndarray) -> np.ndarray:
         ranks = rankdata(x)
-        return ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks]
+        return np.asarray(ranks - (np.bincount(blocks, ranks) / np.bincount(blocks))[blocks])
 
     def log_ties(x: np.ndarray) -> float:  # log number of orders of rows that change no value
         levels, codes = np.unique(x, return_inverse=True)
@@ -252,8 +239,8 @@ def _tested(
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
     step = max(1, min(500, _DRAWN // (n * M)))
     observed = shares(T.T, slice(None))
-    found = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
-    p, chance = (values.reshape(M, C) for values in found)
+    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    p, chance = (values.reshape(M, C) for values in tests)
     ordered, products = np.sort(T, axis=0), T.T @ Q
     for m, c in np.ndindex(M, C):
         column, X, z = columns[c], Q[:, of == c], products[m, of == c]
@@ -309,7 +296,6 @@ def variance_by(
     *,
     classes: Any = None,
     blocks: Mapping[str, Sequence[int]] | None = None,
-    rows: Any = None,
 ) -> "pd.DataFrame":
     """Share of the variance that each component explains, by class and by block of columns.
 
@@ -323,8 +309,6 @@ def variance_by(
         A class a row; rows without a class are left out.
     blocks : mapping of str to sequence of int, optional
         Columns of X by the name of their block, no column in two of them.
-    rows : array-like, optional
-        Rows to look at, as a mask (N,) or as numbers; all by default.
 
     Returns
     -------
@@ -357,12 +341,10 @@ def variance_by(
         msg = f"blocks must not overlap; column {twice[0]} is listed twice, so name it once."
         raise InputError(msg)
     parts = parts if blocks is not None else {ALL: np.arange(D)}
-    chosen = np.zeros(n, dtype=bool)
-    chosen[slice(None) if rows is None else np.asarray(rows)] = True
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []
     for name in dict.fromkeys(text for text in of_rows if text is not None):
-        inside = np.flatnonzero((of_rows == name) & chosen)
+        inside = np.flatnonzero(of_rows == name)
         saved, left = np.zeros_like(W), np.zeros(D)  # squares that components save, and the rest
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]

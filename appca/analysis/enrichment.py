@@ -1,8 +1,9 @@
 """Sets of features against the weights of components, by sign, with correlated features.
 
-The statistic of a set is the sum of its weights, standardized over all features. Features that vary
-together have weights that do, so a set of them has a large sum by chance. The null is a random
-combination of the rows' residuals: a rotation test (Wu et al., 2010).
+The statistic of a set is the sum of its weights, standardized over all features and at most three
+deviations each, so that no single feature decides it. Features that vary together have weights that
+do, so a set of them has a large sum by chance. The null is a random combination of the rows'
+residuals, of unit variance in each feature: a rotation test (Wu et al., 2010).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 1_000  # whose residuals make the null
+MOST_DEVIATIONS = 3.0  # of one weight
 _LEAST_SPREAD = 1e-12
 
 
@@ -76,13 +78,14 @@ def enrichment(
     W = np.asarray(model.components_, dtype=float)
     scores = model.describe(part.for_model(model)).scores
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
+    left /= np.maximum(left.std(axis=0), _LEAST_SPREAD)
     left -= left.mean(axis=1, keepdims=True)
     in_sets = left @ members  # (n, S)
     # the same lengths in at most n coordinates
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
     centred = W - W.mean(axis=1, keepdims=True)
-    spread = np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
-    observed = (centred / spread @ members).T  # (S, K)
+    centred /= np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)
+    observed = (np.clip(centred, -MOST_DEVIATIONS, MOST_DEVIATIONS) @ members).T  # (S, K)
     signed = np.stack([observed, -observed])
     null: list[np.ndarray] = []
 

@@ -69,12 +69,8 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
     if kind != "label":
         return RowValues(kind, np.asarray(getattr(fitted, MEASURES[kind])))
     values = dataset.labels[rest]
-    if values.dtype.kind != "U":
-        column = column_of_table(rest, values)
-        if column.kind != "class":
-            return RowValues(rest, values)
-        codes = np.nan_to_num(column.values, nan=-1).astype(np.int64)
-        values = np.array([*column.names, ""])[codes]
+    if values.dtype.kind != "U" and column_of_table(rest, values).kind != "class":
+        return RowValues(rest, values)
     names, codes = categories(values)
     return RowValues(rest, codes, tuple(names))
 
@@ -219,11 +215,11 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
         step = max(1, _BLOCK_VALUES // n)
         for start in range(0, dataset.n_features, step):
             part = slice(start, start + step)
-            pair = [dataset.X[rows, part].astype(np.float64) for rows in sides]
+            x, y = (dataset.X[rows, part].astype(np.float64) for rows in sides)
             if dataset.missing is not None:
-                for x, rows in zip(pair, sides, strict=True):
-                    x[dataset.missing[rows, part]] = np.nan
-            measured += differences("feature", dataset.column_names[part], *pair)
+                gaps = [dataset.missing[rows, part] for rows in sides]
+                x[gaps[0]], y[gaps[1]] = np.nan, np.nan
+            measured += differences("feature", dataset.column_names[part], x, y)
     q = corrected(np.array([difference.p for difference in measured]))
     chosen_by = ("subspace", "use") if (active[group] == active[group[0]]).all() else ()
     told = [d._replace(corrected=float(q[i])) for i, d in enumerate(measured)]
@@ -251,8 +247,8 @@ def differences(
             table = [[a, n - a], [b, m - b]]
             test = chi2_contingency(table, correction=False)
             few = test.expected_freq.min() < SMALL_COUNT
-            p = float(fisher_exact(table).pvalue if few else test.pvalue)
-            shares.append(GroupDifference(kind, name, a / n, b / m, a / n - b / m, None, p))
+            chance = float(fisher_exact(table).pvalue if few else test.pvalue)
+            shares.append(GroupDifference(kind, name, a / n, b / m, a / n - b / m, None, chance))
         return shares
     x, y = (np.where(np.isfinite(side), side, np.nan).astype(np.float64) for side in (x, y))
     counts = np.stack([np.isfinite(side).sum(axis=0) for side in (x, y)])

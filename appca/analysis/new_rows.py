@@ -122,10 +122,13 @@ def _unbiased(
     return again, half, order, sign
 
 
-def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0) -> "pd.DataFrame":
+def drifted(
+    old: Any, new: Any, *, n_permutations: int = 999, random_state: Any = 0
+) -> "pd.DataFrame":
     """Compare two tables of columns and components (see `rule_table`); see `appca.drift`."""
     old, new = frames.named_columns(old), frames.named_columns(new)
-    n_old, n_new = frames.n_rows_of(old), frames.n_rows_of(new)
+    first = (next(iter(side.values())) for side in (old, new))
+    n_old, n_new = (len(getattr(values, "values", values)) for values in first)
     if min(n_old, n_new) < LEAST or set(old) != set(new):
         msg = (
             f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
@@ -149,7 +152,8 @@ def drifted(old: Any, new: Any, n_permutations: int = 999, random_state: Any = 0
     tests["part"] = [name.partition(" ")[0] for name in tests["column"]]
     tests["column"] = [column.name for column in tested]
     tests["effect"] *= np.where(tests["direction"] == "falls", -1.0, 1.0)
-    tests["direction"] = tests["direction"].replace({"rises": "higher", "falls": "lower"})
+    ways = {"rises": "higher", "falls": "lower"}
+    tests["direction"] = [ways.get(way, way) for way in tests["direction"]]
     tests.attrs["left_out"] = left_out
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 
@@ -164,23 +168,17 @@ class NewRowsVerdict(NamedTuple):
     of_model: DistanceLimits  # chi-square quantiles
     of_data: DistanceLimits | None  # of the run's own rows, which decide where they are known
     ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
-
-    @property
-    def fits(self) -> np.ndarray:
-        """Whether a row is within both limits, (N,) bool."""
-        return np.asarray(np.all(self.ratios <= 1, axis=1))
-
-    @property
-    def order(self) -> np.ndarray:
-        """Row numbers, those that fit least first, (N,)."""
-        return np.argsort(-self.ratios.max(axis=1), kind="stable")
+    fits: np.ndarray  # (N,) bool, whether a row is within both limits
+    order: np.ndarray  # (N,) numbers of rows, those that fit least first
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
     of_model = limits_of_the_model(distances, level)
     of_data = None if run is None else limits_of_the_data(distances, level, run)
-    return NewRowsVerdict(distances, of_model, of_data, ratios(distances, of_data or of_model))
+    share = ratios(distances, of_data or of_model)
+    order = np.argsort(-share.max(axis=1), kind="stable")
+    return NewRowsVerdict(distances, of_model, of_data, share, (share <= 1).all(axis=1), order)
 
 
 def new_rows_table(

@@ -265,7 +265,8 @@ def described(
     columns = {column.name: column for column in varied}
     part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
     orders = {name: np.argsort(x.values)[: x.there.sum()] for name, x in part.items()}
-    most, best, negation = -np.inf, (), False
+    most, negation = -np.inf, False
+    best: tuple[Clause, ...] = ()
     for negated in (False, True):
         search = _Search(part, orders, selected[fitting], weight, negated)
         path = search.path(max_clauses)
@@ -280,9 +281,9 @@ def described(
         raise InputError(msg)
     joined: dict[str, Clause] = {}  # of two bounds of a column, one condition
     for clause in best:
-        sides = joined.get(clause.column, clause), clause
-        low = max((c.low for c in sides if c.low is not None), default=None)
-        high = min((c.high for c in sides if c.high is not None), default=None)
+        both = joined.get(clause.column, clause), clause
+        low = max((c.low for c in both if c.low is not None), default=None)
+        high = min((c.high for c in both if c.high is not None), default=None)
         joined[clause.column] = clause._replace(low=low, high=high)
     rule = RowRule(tuple(joined.values()), RuleQuality(0.0, 0.0), len(held_out), negation)
     meeting = rule.mask(columns)[held_out]
@@ -353,13 +354,9 @@ class _Search(NamedTuple):
             elif component_of(name)[0] == USES:
                 best = Clause(name, value=bool(side))
             else:
-                bound = _between(x[cuts[place]], x[cuts[place] + 1])
+                below, above = x[cuts[place]], x[cuts[place] + 1]
+                middle, slack = below / 2 + above / 2, above / 4 - below / 4
+                shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+                bound = next(value for value in shorter if abs(value - middle) <= slack)
                 best = Clause(name, low=bound) if side else Clause(name, high=bound)
         return most, best
-
-
-def _between(low: float, high: float) -> float:
-    """Return the shortest number in the middle half between two."""
-    middle, slack = low / 2 + high / 2, high / 4 - low / 4
-    shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
-    return next(value for value in shorter if abs(value - middle) <= slack)

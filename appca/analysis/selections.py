@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from appca.words import InputError, reason, refusing, storing
 
 NAME_LENGTH = 60
 
-COMBINATIONS = {  # ways to bring other rows into a selection: title, help, and both (N,) bool
+# Ways to bring other rows into a selection: title, help, and what combines both (N,) bool.
+COMBINATIONS: dict[str, tuple[str, str, Any]] = {
     "replace": ("Select", "Select these rows instead", lambda _, other: other.copy()),
     "union": ("Add", "Add these rows to the selection", np.logical_or),
     "intersect": ("Keep only", "Keep only the selected rows that are among these", np.logical_and),

@@ -91,17 +91,12 @@ def test_values_decide_the_kind(values, kind, names):
         assert abs(column.values[5] - 5 - expected.astype(float)) < 0.05
 
 
-TABLES = {
-    "dict": lambda columns: columns,
-    "pandas": pd.DataFrame,
-    "arrow": lambda columns: pa.table({k: pa.array(v) for k, v in columns.items()}),
-    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
-}
-
-
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_tables_of_all_libraries_have_the_same_columns(make):
-    table = make({"a": GAP, "b": ["x", ""] * 30, "c": [1.5] * N, "d": FINE.tolist()})
+@pytest.mark.parametrize("library", ["dict", "pandas", "pyarrow", "polars"])
+def test_tables_of_all_libraries_have_the_same_columns(library):
+    table = {"a": GAP, "b": ["x", ""] * 30, "c": [1.5] * N, "d": FINE.tolist()}
+    if library != "dict":
+        made = pytest.importorskip(library)
+        table = made.table(table) if library == "pyarrow" else made.DataFrame(table)
     columns, left_out = columns_of(table, N)
     assert [(c.name, c.kind) for c in columns] == [("a", "class"), ("d", "number")]
     assert left_out == ["b", "c"]

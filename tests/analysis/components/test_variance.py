@@ -1,4 +1,4 @@
-"""Parts of the variance are Shapley values, add up to all of it, and follow what was planted."""
+"""Parts of the variance are Shapley values and add up to all of it."""
 
 from itertools import permutations
 
@@ -41,12 +41,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
         np.testing.assert_allclose(group.sort_values("component")["share"], expected, atol=1e-10)
 
 
-def test_a_selection_sparse_rows_and_rows_with_gaps_add_up_too(model):
-    few = np.arange(60) < 20
-    by_mask = variance_by(model, X, rows=few)
-    assert by_mask.equals(variance_by(model, X, rows=np.flatnonzero(few)))
-    assert by_mask["share"].sum() == pytest.approx(1)
-    assert not np.allclose(by_mask["share"], variance_by(model, X)["share"])
+def test_sparse_rows_and_rows_with_gaps_add_up_too():
     sparse = scipy.sparse.random(80, 9, 0.4, random_state=1, format="csr")
     fitted = AdaptivePPCA(3, 1, random_state=0).fit(sparse)
     thick = variance_by(fitted, sparse.toarray())["share"]
@@ -54,19 +49,6 @@ def test_a_selection_sparse_rows_and_rows_with_gaps_add_up_too(model):
     holed = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
     shares = variance_by(AdaptivePPCA(3, 1, random_state=0).fit(holed), holed, blocks=BLOCKS)
     np.testing.assert_allclose(shares.groupby("block")["share"].sum(), 1.0)
-
-
-def test_what_a_component_was_planted_for_is_its_share():
-    rng = np.random.default_rng(2)
-    Y = 0.1 * rng.normal(size=(300, 6))
-    Y[:150, :3] += rng.normal(size=(150, 1)) * 2
-    Y[150:, 3:] += rng.normal(size=(150, 1)) * 2
-    classes = np.repeat(["first", "second"], 150)
-    fitted = AdaptivePPCA(2, 1, random_state=0).fit(Y)
-    shares = variance_by(fitted, Y, classes=classes).set_index(["class", "component"])["share"]
-    left = 1 + int(np.abs(fitted.components_[:, :3]).sum(axis=1).argmax())
-    assert shares["first", left] > 0.95
-    assert abs(shares["second", left]) < 0.05
 
 
 @pytest.mark.parametrize(

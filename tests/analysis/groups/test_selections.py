@@ -37,68 +37,42 @@ def test_combinations_are_those_of_sets(how, expected):
     assert set(np.flatnonzero(found)) == expected
 
 
-def test_a_token_names_the_rows_and_their_number():
-    assert token_of(mask_of(1, 2)) == token_of(mask_of(2, 1))
-    different = {token_of(mask) for mask in (mask_of(1), mask_of(2), mask_of(1, n=11))}
-    assert len(different) == 3
-
-
-def test_named_selections_come_back_from_the_disk(tmp_path):
-    store = SelectionStore(tmp_path)
-    store.save(DIGEST, "  odd\n ones ", mask_of(1, 3, 9))
+def test_named_selections_and_rules_come_back_from_the_disk(tmp_path):
+    """Damaged files, and those of other rows: tests/attacks/test_stored.py."""
+    store, rule = SelectionStore(tmp_path), '[[["a", 1.0]], [1, 1], 3]'
+    store.save(DIGEST, "gate", mask_of(1), rule)
+    store.rename(DIGEST, "gate", "door", 10)
+    store.save(DIGEST, "  odd\n ones ", mask_of(1))
+    store.save(DIGEST, "odd ones", mask_of(1, 3, 9))
     store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())
     again = SelectionStore(tmp_path).list(DIGEST, 10)
-    assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "odd ones"]
-    assert set(np.flatnonzero(again[1].mask)) == {1, 3, 9}
+    assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "door", "odd ones"]
+    assert [saved.rule for saved in again] == ["", rule, ""]
+    assert set(np.flatnonzero(again[2].mask)) == {1, 3, 9}
     assert SelectionStore(tmp_path).list("cd" * 32, 10) == []
     inside = [path.relative_to(tmp_path).parts for path in tmp_path.rglob("*.npz")]
     assert {parts[:2] for parts in inside} == {("selections", DIGEST)}
     assert not list(tmp_path.rglob(".*")), "no draft"
+    assert (store.rules(DIGEST), store.rules("cd" * 32)) == ((), (rule,))
+    for _ in range(2):
+        store.delete(DIGEST, "door")
+    assert len(store.list(DIGEST, 10)) == 2
+    tokens = {token_of(mask) for mask in (mask_of(1, 2), mask_of(1), mask_of(2), mask_of(1, n=11))}
+    assert len(tokens) == 4
 
 
-def test_the_same_name_again_replaces_and_delete_forgets(tmp_path):
+@pytest.mark.parametrize(
+    ("digest", "name", "mask", "words"),
+    [
+        (DIGEST, " \n ", mask_of(1), "needs a name"),
+        (DIGEST, "empty", mask_of(), "no rows to keep as “empty”"),
+        ("../../x", "name", mask_of(1), "64 hex digits"),
+    ],
+)
+def test_a_selection_without_name_or_rows_is_not_kept(tmp_path, digest, name, mask, words):
     store = SelectionStore(tmp_path)
-    store.save(DIGEST, "mine", mask_of(1))
-    store.save(DIGEST, "mine", mask_of(2))
-    assert [set(np.flatnonzero(saved.mask)) for saved in store.list(DIGEST, 10)] == [{2}]
-    store.delete(DIGEST, "mine")
-    store.delete(DIGEST, "mine")
-    assert store.list(DIGEST, 10) == []
-
-
-def test_a_rule_stays_with_its_selection_and_is_found_from_other_data(tmp_path):
-    store, rule = SelectionStore(tmp_path), '[[["a", 1.0]], [1, 1], 3]'
-    store.save(DIGEST, "gate", mask_of(1), rule)
-    store.save(DIGEST, "drawn", mask_of(2))
-    store.rename(DIGEST, "gate", "door", 10)
-    assert {saved.name: saved.rule for saved in store.list(DIGEST, 10)} == {
-        "door": rule,
-        "drawn": "",
-    }
-    assert store.rules(DIGEST) == ()
-    assert store.rules("cd" * 32) == (rule,)
-    store._file(DIGEST, "door").write_bytes(b"damaged")
-    assert store.rules("cd" * 32) == ()
-
-
-def test_damaged_files_and_those_of_other_rows_are_left_out(tmp_path):
-    store = SelectionStore(tmp_path)
-    store.save(DIGEST, "good", mask_of(1))
-    store.save(DIGEST, "of eleven rows", mask_of(1, n=11))
-    store.save(DIGEST, "damaged", mask_of(1))
-    file = store._file(DIGEST, "damaged")
-    file.write_bytes(file.read_bytes()[:40])
-    assert [saved.name for saved in store.list(DIGEST, 10)] == ["good"]
-
-
-def test_a_selection_without_name_or_rows_is_not_kept(tmp_path):
-    store = SelectionStore(tmp_path)
-    with pytest.raises(InputError, match="needs a name"):
-        store.save(DIGEST, " \n ", mask_of(1))
-    with pytest.raises(InputError, match="no rows to keep as “empty”"):
-        store.save(DIGEST, "empty", mask_of())
-    with pytest.raises(InputError, match="64 hex digits"):
-        store.save("../../x", "name", mask_of(1))
+    with pytest.raises(InputError, match=words):
+        store.save(digest, name, mask)
     assert len(store.save(DIGEST, "n" * 500, mask_of(1))) == NAME_LENGTH
     assert len(list(tmp_path.rglob("*.npz"))) == 1
 
@@ -183,12 +157,14 @@ def test_labels_are_classes_where_they_are_text_or_few_and_missing_cells_stay_mi
     assert matching(feature, "above", -1).tolist() == [True, False, True]
 
 
-def test_features_without_names_are_called_by_their_place():
-    rows = np.arange(24.0).reshape(2, 12)
-    for shape, j, name in (
+@pytest.mark.parametrize(
+    ("shape", "j", "name"),
+    [
         (None, 11, "feature 12"),
         ((3, 4), 11, "pixel row 3, column 4"),
         ((2, 2, 3), 11, "pixel row 2, column 2, blue"),
-        ((2, 2, 3), 1, "pixel row 1, column 1, green"),
-    ):
-        assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), j) == name
+    ],
+)
+def test_features_without_names_are_called_by_their_place(shape, j, name):
+    rows = np.arange(24.0).reshape(2, 12)
+    assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), j) == name
