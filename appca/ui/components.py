@@ -145,10 +145,10 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
     """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
-    fitted, title, own = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
+    fitted, title, named = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
     every = kept(f"patterns-{shown.key}", lambda: patterns(fitted, picture_shape(dataset)))
-    dark, text = is_dark(), own or f"Component {k + 1}"
+    dark, text = is_dark(), named or f"Component {k + 1}"
     picture = picture_of(every[k], dataset, dark=dark)
     look = "" if picture is None else tag("img", "", src=data_uri(picture), alt=title)
     if picture is None:
@@ -162,9 +162,9 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
         look = tag("div", bands + look, "ca-course") + where
     name, flip = tag("b", words(text)), ""
     if shown.run is not None:
-        name = kit.name(text, "rename", k, own, f"Rename {title}")
+        name = kit.name(text, "rename", k, named, f"Rename {title}")
         flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
-    beside = tag("span", str(k + 1), "ca-number") if own else ""
+    beside = tag("span", str(k + 1), "ca-number") if named else ""
     told = tag("div", beside + name, "ca-title") + tag("div", words(meant), "ca-quiet")
     users = tag("div", f"used by {percent(fitted.active[:, k].mean())} of rows")
     numbers = tag("b", percent(share, 1)) + " of variance"
@@ -504,11 +504,11 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
     if L is not None and L >= NEAR * K:
         least = counted(components.least_shared(K, L), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    found = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
-    largest = float(np.nanmax(found.shared, initial=0.0))
-    if largest - float(np.nanmin(found.shared, initial=largest)) < ALIKE * largest:
+    between = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
+    largest = float(np.nanmax(between.shared, initial=0.0))
+    if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
-    pairs = components.closest_pairs(found)
+    pairs = components.closest_pairs(between)
     if not pairs:
         return "There is one class with rows, so nothing to compare."
     first, second, shared = pairs[0]
@@ -516,7 +516,7 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
     both, named = np.minimum(shares[first], shares[second]), _named(shown)
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
-    more = shared / found.overall - 1 if found.overall else 0.0
+    more = shared / between.overall - 1 if between.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
     text = f"**{name} and {other} share most: {shared:.2f} components a row{than}.**"
     return text + (f" Both use {of}." if of else "")
