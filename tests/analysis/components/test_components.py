@@ -74,7 +74,7 @@ def test_of_many_columns_those_that_move_most_are_kept_in_their_order():
 def test_the_panel_that_opens_is_the_fullest_pair():
     active = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]], bool)
     assert components.fullest_pair(active) == (1, 2)
-    assert components.fullest_pair(np.eye(3, dtype=bool)[[0, 2, 2]]) == (2, 0)
+    assert components.fullest_pair(np.eye(3, dtype=bool)[[0, 2, 2]]) == (0, 1)
     assert components.fullest_pair(np.ones((4, 1), bool)) == (0, 0)
 
 
