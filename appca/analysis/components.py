@@ -178,11 +178,9 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
 
 
 def fullest_pair(active: np.ndarray) -> tuple[int, int]:
-    """Return the two components that most rows use together; the most used ones without any."""
-    if counts := pair_counts(active):
-        return counts[0][0]
-    order = np.argsort(-active.sum(axis=0), kind="stable").tolist()
-    return order[0], order[:2][-1]
+    """Return the two components that most rows use together; the first ones without any."""
+    counts = pair_counts(active)
+    return counts[0][0] if counts else (0, min(1, active.shape[1] - 1))
 
 
 LIT = 32  # grey levels; darker pixels are ground

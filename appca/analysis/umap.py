@@ -124,8 +124,8 @@ class EmbeddingStore:
         facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
         rows = {"trust": embedding.trust, "near": embedding.near}
         arrays = {"coordinates": embedding.coordinates, "facts": np.array(json.dumps(facts))} | rows
-        known = {name: values for name, values in arrays.items() if values is not None}
-        self._write(config.id, config.dataset, known)
+        filled = {name: values for name, values in arrays.items() if values is not None}
+        self._write(config.id, config.dataset, filled)
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -141,8 +141,8 @@ class EmbeddingStore:
         shape = info["n_rows"], config["n_components"]
         sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
         coordinates.flags.writeable = False
-        found = Embedding(coordinates, info, stored.get("trust"), stored.get("near"))
-        return found if sound and coordinates.shape == shape else None
+        embedding = Embedding(coordinates, info, stored.get("trust"), stored.get("near"))
+        return embedding if sound and coordinates.shape == shape else None
 
     def neighbours(
         self,

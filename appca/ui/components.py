@@ -145,10 +145,10 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
 
 def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
     """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
-    fitted, title, own = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
+    fitted, title, named = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
     every = kept(f"patterns-{shown.key}", lambda: patterns(fitted, picture_shape(dataset)))
-    dark, text = is_dark(), own or f"Component {k + 1}"
+    dark, text = is_dark(), named or f"Component {k + 1}"
     picture = picture_of(every[k], dataset, dark=dark)
     look = "" if picture is None else tag("img", "", src=data_uri(picture), alt=title)
     if picture is None:
@@ -162,9 +162,9 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
         look = tag("div", bands + look, "ca-course") + where
     name, flip = tag("b", words(text)), ""
     if shown.run is not None:
-        name = kit.name(text, "rename", k, own, f"Rename {title}")
+        name = kit.name(text, "rename", k, named, f"Rename {title}")
         flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
-    beside = tag("span", str(k + 1), "ca-number") if own else ""
+    beside = tag("span", str(k + 1), "ca-number") if named else ""
     told = tag("div", beside + name, "ca-title") + tag("div", words(meant), "ca-quiet")
     users = tag("div", f"used by {percent(fitted.active[:, k].mean())} of rows")
     numbers = tag("b", percent(share, 1)) + " of variance"
@@ -222,12 +222,6 @@ class Sets(NamedTuple):
     file: str
 
 
-def stored(dataset: Dataset) -> Sets:
-    """Return the sets that were given in this window."""
-    sets: Sets | None = st.session_state.get(f"feature_sets-{dataset.digest[:12]}")
-    return sets or Sets({}, "")
-
-
 def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
     """Return the region of each voxel of a recording as a column of classes; else nothing."""
     if not dataset.is_recording or not sets.features:
@@ -236,15 +230,14 @@ def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
     return {"region": np.array([of.get(voxel, "") for voxel in dataset.ids.tolist()])}
 
 
-def _set_columns(dataset: Dataset) -> dict[str, list[int]] | None:
+def _set_columns(dataset: Dataset, sets: Sets) -> dict[str, list[int]] | None:
     """Return the columns of sets that do not overlap; None without such sets."""
     place = {name: d for d, name in enumerate(dataset.column_names)}
-    parts = {
-        name: columns
-        for name, of in stored(dataset).features.items()
-        if (columns := [place[f] for f in sorted({*of} & {*place})])
+    inside = {
+        name: [place[f] for f in sorted({*of} & {*place})] for name, of in sets.features.items()
     }
-    columns = [column for of in parts.values() for column in of]
+    columns = [column for of in inside.values() for column in of]
+    parts = {name: of for name, of in inside.items() if of}
     return parts if parts and len(columns) == len(set(columns)) else None
 
 
@@ -278,7 +271,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
             st.session_state[key] = Sets(features, file.file_id)
         except InputError as error:
             st.error(markdown(str(error)))
-    sets = stored(dataset)
+    sets: Sets = st.session_state.get(key) or Sets({}, "")
     if not sets.features or dataset.is_recording:
         return sets
     if shown.fitted.preprocessing.reduces:
@@ -322,13 +315,14 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
     with st.expander("Regions of an atlas" if dataset.is_recording else "Sets of features"):
         sets = _sets(dataset, shown)
     with first:
-        _meaning(dataset, shown, regions(dataset, sets))
+        _meaning(dataset, shown, sets)
     st.subheader("What classes share", anchor=False)
-    _sharing(dataset, shown)
+    _sharing(dataset, shown, sets)
 
 
-def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> None:
-    key = f"meaning-{shown.key}-{dataset.digest}-{stored(dataset).file if more else ''}"
+def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
+    more = regions(dataset, sets)
+    key = f"meaning-{shown.key}-{dataset.digest}-{sets.file if more else ''}"
     tests = kept(key, lambda: _tests(dataset, shown, more))
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
@@ -436,7 +430,7 @@ ALIKE = 0.1  # numbers that differ by less than so much of the largest say littl
 LEAST_USED = 0.1  # of the rows of both classes, from which on they are said to share a component
 
 
-def _sharing(dataset: Dataset, shown: Shown) -> None:
+def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     """Draw the answer in a sentence and the share of each class that uses each component."""
     active, named = shown.fitted.active, _named(shown)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -446,7 +440,7 @@ def _sharing(dataset: Dataset, shown: Shown) -> None:
         some = what == "variance" and bool(state.get(dataset).any())
         inside = some and one_of("Rows", {False: "All", True: "Selected"}, "sharing_rows")
     if what == "variance":
-        _variance(dataset, shown, classes, state.get(dataset) if inside else None)
+        _variance(dataset, shown, classes, state.get(dataset) if inside else None, sets)
         return
     if classes is None:
         used = components.popularity(active)
@@ -464,12 +458,12 @@ def _sharing(dataset: Dataset, shown: Shown) -> None:
 
 
 def _variance(
-    dataset: Dataset, shown: Shown, classes: Classes | None, mask: np.ndarray | None
+    dataset: Dataset, shown: Shown, classes: Classes | None, mask: np.ndarray | None, sets: Sets
 ) -> None:
     """Draw the share of variance by component, class and set of features; each line is 100%."""
     every = np.arange(dataset.n_rows) if mask is None else np.flatnonzero(mask)
     rows = every[sample_of(len(every), MOST_SHARING_ROWS, 0)]
-    blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset)
+    blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset, sets)
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
     classed = codes >= 0 if classes else codes < 0
@@ -479,7 +473,7 @@ def _variance(
         return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
     key = f"variance-{shown.key}-{classes and classes.title}-{state.token(dataset)}"
-    parts = kept(f"{key}-{mask is None}-{stored(dataset).file}", split)
+    parts = kept(f"{key}-{mask is None}-{sets.file}", split)
     if not len(parts):
         st.caption("None of the selected rows has a class.")
         return
@@ -510,11 +504,11 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
     if L is not None and L >= NEAR * K:
         least = counted(components.least_shared(K, L), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    found = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
-    largest = float(np.nanmax(found.shared, initial=0.0))
-    if largest - float(np.nanmin(found.shared, initial=largest)) < ALIKE * largest:
+    between = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
+    largest = float(np.nanmax(between.shared, initial=0.0))
+    if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
-    pairs = components.closest_pairs(found)
+    pairs = components.closest_pairs(between)
     if not pairs:
         return "There is one class with rows, so nothing to compare."
     first, second, shared = pairs[0]
@@ -522,7 +516,7 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
     both, named = np.minimum(shares[first], shares[second]), _named(shown)
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
-    more = shared / found.overall - 1 if found.overall else 0.0
+    more = shared / between.overall - 1 if between.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
     text = f"**{name} and {other} share most: {shared:.2f} components a row{than}.**"
     return text + (f" Both use {of}." if of else "")

@@ -82,8 +82,8 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         ]
         return component_figure(patterns(fitted, shape), titles, shape, names, times=dataset.times)
 
-    found: dict[str, FigureMaker] = {"subspaces": of_rows, "components": of_components}
-    return found | ({} if places is None else {"umap": partial(of_rows, "umap")})
+    every: dict[str, FigureMaker] = {"subspaces": of_rows, "components": of_components}
+    return every | ({} if places is None else {"umap": partial(of_rows, "umap")})
 
 
 MOST_SUBSPACES = 40

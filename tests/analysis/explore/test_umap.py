@@ -65,15 +65,6 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
     assert "umap" not in sys.modules, "umap-learn stays in the worker"
 
 
-def test_settings_make_the_id(digits):
-    assert EmbeddingConfig.from_dict(CONFIG.to_dict()) == CONFIG
-    assert replace(CONFIG, min_dist=0.10).id == CONFIG.id == replace(CONFIG, spread=1).id
-    changes = {"dataset": "e" * 64, "preprocessing": {}, "n_neighbors": 16, "min_dist": 0.2}
-    changes |= {"spread": 2.0, "n_components": 3, "random_state": 1}
-    others = {replace(CONFIG, **{key: value}).id for key, value in changes.items()}
-    assert len(others | {CONFIG.id, replace(CONFIG, start="appca", run="0" * 12).id}) == 9
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
