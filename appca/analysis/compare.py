@@ -276,7 +276,7 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
-    def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
+    def lay_out(dataset: Dataset, told: Callable[[str, float], Any]) -> np.ndarray:
         n_neighbors = min(15, dataset.n_rows - 1)
         with tempfile.TemporaryDirectory() as folder:
             config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
@@ -331,7 +331,7 @@ VARIANTS = tuple(
     "+".join(name for name, on in zip(SWITCHES, chosen, strict=True) if on) or PAPER
     for chosen in product((False, True), repeat=len(SWITCHES))
 )
-MIXTURES: dict[str, dict[str, str]] = {  # settings of `MixtureOfFactorAnalysers`
+MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
     "mixture": {},
     "mixture_diagonal": {"noise": "diagonal"},
     "common": {"loadings": "common"},

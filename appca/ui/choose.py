@@ -87,7 +87,7 @@ def is_offered() -> bool:
     with st.container(horizontal=True):
         for other in MODELS:
             title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
-            switch = {"on_click": guarded(state.set_model), "args": [other]}
+            switch: dict[str, Any] = {"on_click": guarded(state.set_model), "args": [other]}
             st.button(f"Switch to {title}", key=f"choose_model_{other}", **switch)
     return False
 
@@ -127,7 +127,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     def ask(label: str, name: str, least: int, most: int) -> int:
         key = f"choose_{name}-{scope}"
         st.session_state[key] = min(max(asked(name), least), most)
-        look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
+        look: dict[str, Any] = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
         return int(st.number_input(label, least, most, key=key, **look))
 
     rows = min(dataset.n_rows, asked("max_rows"))
@@ -179,13 +179,13 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     st.query_params[ADDRESS] = config.id
 
     def live() -> None:
-        filling(choose.table(config, config.measures(home())))
+        filling(choose.table(config, config.records(home())))
 
     told = "What is done is kept when you cancel."
     if kit.follow(config.id, "choose_cancel", told, live):
         return
-    measures, steps = config.measures(home()), config.steps()
-    table, done = choose.table(config, measures), len(measures)
+    measured, steps = config.records(home()), config.steps()
+    table, done = choose.table(config, measured), len(measured)
     if done < len(steps):
         with place:
             if done:
@@ -207,7 +207,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         text = "Left out, too many choices of factors to be exact: "
         st.caption(text + "; ".join(out[:6]) + more)
     if done == len(steps):
-        seconds = duration(sum(measure.seconds for measure in measures.values()))
+        seconds = duration(sum(record[-1] for record in measured.values()))
         rows = min(dataset.n_rows, config.max_rows)
         st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
 
@@ -295,9 +295,13 @@ def section(dataset: Dataset, shown: Shown) -> None:
     st.caption("The model in use, fitted again: components that return belong to the data.")
     kit.gaps_note(dataset, "These fits, the reference among them,")
     with st.container(**LINE):
-        named = {"format_func": WAYS.__getitem__, "key": "stability_way", "width": 250}
+        named: dict[str, Any] = {
+            "format_func": WAYS.__getitem__,
+            "key": "stability_way",
+            "width": 250,
+        }
         way = st.selectbox("Fit again with", list(WAYS), **named, persist_state="session")
-        look = {"key": "stability_repeats", "width": 118}
+        look: dict[str, Any] = {"key": "stability_repeats", "width": 118}
         repeats = st.number_input("Times", 2, 100, 8, **look, persist_state="session")
     of = now.dataset, now.preprocessing, now.model, by_em(now)
     config = StabilityConfig(*of, way, int(repeats))
@@ -521,7 +525,7 @@ def _answered(
     kit.answer(*said(config, advice))
     chosen, rival, L = advice.chosen, advice.rival, config.n_active
     with st.container(horizontal=True, gap="small"):
-        use = {"on_click": guarded(_use), "args": [chosen.key, L]}
+        use: dict[str, Any] = {"on_click": guarded(_use), "args": [chosen.key, L]}
         off = _in_use(chosen.key, L)
         st.button("Use this", type="primary", key="models_use", **use, disabled=off)
         with st.popover("Why?"):
