@@ -125,7 +125,7 @@ def panel_trust(
     for group in ranked(active):
         rows = group.rows
         if group.components and 2 * n_neighbors < len(rows) <= EXACT:
-            panel = scores[np.ix_(rows, list(group.components))]
+            panel = scores[np.ix_(rows, np.asarray(group.components))]
             measures[:, rows] = trust(X[rows], panel, n_neighbors=n_neighbors)
     return Trust(*measures)
 
@@ -245,9 +245,11 @@ def crowding(
     for panel in panels[:most]:
         rows, n = panel.rows, len(panel.rows)
         places = sample_of(n, PANEL_ANCHORS, random_state)
-        own = accuracy(scores[np.ix_(rows, list(panel.components))], classes[rows], places, n)
+        inside = accuracy(
+            scores[np.ix_(rows, np.asarray(panel.components))], classes[rows], places, n
+        )
         same = accuracy(other[rows], classes[rows], places, n)
-        crowdings.append((panel, own, same, accuracy(other, classes, rows[places], n)))
+        crowdings.append((panel, inside, same, accuracy(other, classes, rows[places], n)))
     return crowdings
 
 

@@ -111,12 +111,12 @@ def crowded_panels(
             "subspace": title(panel.components),
             "rows": len(panel.rows),
             "classes": len(np.unique(codes[panel.rows])),
-            "panel_accuracy": own.value,
-            "panel_error": own.error,
+            "panel_accuracy": inside.value,
+            "panel_error": inside.error,
             "pca_same_rows": same.value,
             "pca_all_rows": every.value,
         }
-        for panel, own, same, every in sorted(crowdings, key=lambda found: found[0].components)
+        for panel, inside, same, every in sorted(crowdings, key=lambda row: row[0].components)
     ]
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
     return rows, arrays | {"pca": principal, "codes": codes, "names": np.array(names)}

@@ -23,7 +23,7 @@ from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, controls, fits, kit, services, state
 from appca.ui.canvas import scene_of
-from appca.ui.choose import start_button
+from appca.ui.choose import Look, start_button
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
 from appca.ui.kit import tag, words
@@ -155,11 +155,12 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
-    lines, own = config.lines(home()), NAMES["own"]
+    lines, panels = config.lines(home()), NAMES["own"]
     k, shares = (lines[0]["n_neighbors"] if lines else 0), kept(lines)
     if shares:
         first, *others = sorted(shares, key=lambda name: -shares[name])
-        verb, level = ("keep", "good") if first == own else ("keeps", "doubtful")
+        level: kit.Level = "good" if first == panels else "doubtful"
+        verb = "keep" if first == panels else "keeps"
         title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
         text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
         kit.answer(title, f"{text}." if text else "", level)
@@ -169,18 +170,14 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
-            look: dict[str, Any] = {
-                "hide_index": True,
-                "width": "stretch",
-                "column_config": looks(k),
-            }
+            look: Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
             st.dataframe(table_of(lines), **look)
     else:
         text = "The panels beside PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
-        start_button(dataset, config, "quality", label, done=len(lines))
+        start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     kit.gaps_note(dataset, "All methods here, this model among them,")
@@ -268,14 +265,14 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     if "own" in lines and rivals:
         with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
             st.markdown("What does", width="content")
-            more: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
+            more: Look = {"label_visibility": "collapsed", "width": "content"}
             rival = kit.one_of("Compared with", rivals, f"rival-{shown.config.id}", **more)
             st.markdown("keep that this fit loses?", width="content")
         kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
-        own = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
-        names = {"own": ", ".join(["This fit", *own])} | rivals
+        in_line = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
+        names = {"own": ", ".join(["This fit", *in_line])} | rivals
         numbers.html(_table(lines, names, rival))
         with examples:
             _examples(dataset, made, rival, rivals[rival])

@@ -45,6 +45,7 @@ from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
 from appca.ui import choose
+from appca.ui.choose import Look
 from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import SURE, answer, chart, chip, loadings, markdown, numbers, tag, words
@@ -109,11 +110,7 @@ def choose_trace(shown: Shown) -> None:
         st.caption("Nothing was drawn often enough to move.")
         return
     _, burn_in, _, thin = schedule(shown)
-    look: dict[str, Any] = {
-        "key": f"trace-{shown.config.id}",
-        "persist_state": "session",
-        "width": 330,
-    }
+    look: Look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
     name = st.selectbox("Quantity", list(traces), format_func=capital, **look)
     chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
@@ -157,9 +154,9 @@ def table(shown: Shown) -> None:
             key: st.column_config.Column(label, help=told, pinned=key == "name")
             for key, (label, _, told) in COLUMNS.items()
         }
-        look: dict[str, Any] = {"hide_index": True, "width": "stretch", "column_config": columns}
-        height = HEIGHT if len(diagnoses) > MANY else "auto"
-        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), height=height, **look)
+        look: Look = {"hide_index": True, "width": "stretch", "column_config": columns}
+        look["height"] = HEIGHT if len(diagnoses) > MANY else "auto"
+        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), **look)
     file = f"draws-{shown.config.id}.nc"
     made = partial(netcdf_bytes, shown.fitted.posterior)
     save_button("Save the draws (NetCDF)", made, file, key="draws")

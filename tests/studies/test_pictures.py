@@ -71,12 +71,6 @@ def test_images_of_a_group_are_taken_from_its_objects_in_turn():
     assert coil20.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
 
 
-def test_nearest_other_class_of_a_plain_picture_is_by_distance():
-    E = np.array([[0.0, 0], [1, 0], [5, 0], [5.5, 0]])
-    nearest = coil20.nearest_in(E, np.array([0, 0, 1, 2]), ["a", "b", "c"])
-    assert [each.other for each in nearest] == ["b", "c", "b"]
-
-
 def test_without_the_images_a_sentence_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
     monkeypatch.setattr("appca.data.downloads.URLS", ("http://127.0.0.1:9/coil-20-proc.zip",))
