@@ -216,7 +216,7 @@ def choose(page: Any, address: str) -> None:
     """Measure a grid of K and L."""
     opened(page, address)
     page.get_by_role("link", name="Check").click()
-    click(page, "choose_start")
+    click(page, "grid_start")
     page.get_by_text("Try K =").wait_for()
     page.get_by_role("button", name="Adopt").wait_for()
     page.get_by_role("button", name="Close").click()

@@ -21,6 +21,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
 from appca.models.settings import estimator_class
+from appca.storage.journal import Record
 from appca.words import InputError, fixed
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
@@ -31,17 +32,6 @@ _SEED_STEP = 1000  # seeds of the repeats are apart from those a person tries on
 
 Cell = tuple[int, int]  # K, L
 Floats = np.ndarray
-
-
-class HeldOutMeasure(NamedTuple):
-    """One fit on the rows it has not seen."""
-
-    log_likelihood: float  # nats per row; NaN where the fold cannot carry K components
-    error: float  # mean squared reconstruction error a feature, in preprocessed units
-    seconds: float
-
-
-Measures = Mapping[Step, HeldOutMeasure]  # (K, L, fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +56,6 @@ class GridConfig(FitCampaign):
             raise InputError(msg)
         for name in ("n_components", "n_active"):
             self.parameters.pop(name, None)
-        if self.parameters.get("inference") == "gibbs":
-            msg = "A grid fits by EM or hard assignment; got inference “gibbs”."
-            raise InputError(msg)
         for name in ("components", "actives"):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
         limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
@@ -86,13 +73,9 @@ class GridConfig(FitCampaign):
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells (K, L), by K, then by L."""
+        """All cells (K, L) whose likelihood is exact, by K, then by L."""
         every = ((k, active) for k in self.components for active in self.actives if active <= k)
-        return tuple(cell for cell in every if self.is_exact(*cell))
-
-    def is_exact(self, k: int, active: int) -> bool:
-        """Whether the likelihood of a cell is exact."""
-        return ALL_MODELS[self.model].can.is_exact(k, active)
+        return tuple(cell for cell in every if ALL_MODELS[self.model].can.is_exact(*cell))
 
     def steps(self) -> list[Step]:
         """Return every (K, L, fold): PPCA with each K and L first, then by K and by L."""
@@ -107,7 +90,11 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a cell to the rows of a fold and scores those held back."""
+        """Return what fits a cell to the rows of a fold and scores those held back.
+
+        A record has the log-likelihood in nats per row, the mean squared reconstruction error a
+        feature, preprocessed, and the seconds; None where the fold cannot carry K components.
+        """
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
         options = Preprocessing.from_dict(self.preprocessing)
 
@@ -130,13 +117,6 @@ class GridConfig(FitCampaign):
             return [*values, round(time.perf_counter() - began, 4)]
 
         return measure_step
-
-    def measures(self, home: Path) -> Measures:
-        """Return what has been measured so far."""
-        return {
-            step: HeldOutMeasure(*(math.nan if value is None else value for value in record))
-            for step, record in self.records(home).items()
-        }
 
 
 def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -174,14 +154,14 @@ class Suggestion(NamedTuple):
     reason: str
 
 
-def table(config: GridConfig, measures: Measures) -> GridTable:
-    """Arrange the measurements."""
+def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
+    """Arrange the records of a grid."""
 
     def in_folds(k: int, active: int) -> Floats:
         steps = [(k, active, fold) for fold in range(config.n_folds)]
-        if not all(step in measures for step in steps):
+        if not all(step in measured for step in steps):
             return np.full((len(steps), 2), np.nan)
-        return np.array([measures[step][:2] for step in steps])
+        return np.array([measured[step][:2] for step in steps], dtype=np.float64)
 
     values = np.array([[in_folds(k, L) for L in config.actives] for k in config.components])
     sizes = sorted({*config.components, *config.actives})

@@ -42,8 +42,9 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     """
     from appca.models.draws import match
 
-    found = match(first, second)
-    triples = zip(found.first.tolist(), found.second.tolist(), found.cosine.tolist(), strict=True)
+    pairing = match(first, second)
+    columns = (pairing.first.tolist(), pairing.second.tolist(), pairing.cosine.tolist())
+    triples = zip(*columns, strict=True)
     return [ComponentPair(*triple) for triple in triples if triple[2] >= LEAST]
 
 
@@ -276,7 +277,7 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
-    def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
+    def lay_out(dataset: Dataset, told: Callable[[str, float], Any]) -> np.ndarray:
         n_neighbors = min(15, dataset.n_rows - 1)
         with tempfile.TemporaryDirectory() as folder:
             config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
@@ -331,7 +332,7 @@ VARIANTS = tuple(
     "+".join(name for name, on in zip(SWITCHES, chosen, strict=True) if on) or PAPER
     for chosen in product((False, True), repeat=len(SWITCHES))
 )
-MIXTURES: dict[str, dict[str, str]] = {  # settings of `MixtureOfFactorAnalysers`
+MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers`
     "mixture": {},
     "mixture_diagonal": {"noise": "diagonal"},
     "common": {"loadings": "common"},
@@ -398,10 +399,7 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ModelsConfig(FitCampaign):
-    """Settings of a comparison of models, whose steps are the `METHODS`.
-
-    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions.
-    """
+    """Settings of a comparison of models, the `METHODS`; variants set sizes and extensions."""
 
     folder: ClassVar[str] = "models"
     n_components: int
@@ -553,11 +551,7 @@ FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(FitCampaign):
-    """Settings of a test on hidden cells.
-
-    `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both
-    equal it is PPCA.
-    """
+    """Settings of a test on hidden cells; with n_components and n_active equal it is of PPCA."""
 
     folder: ClassVar[str] = "masked"
     around_gaps: ClassVar[bool] = True
@@ -565,16 +559,15 @@ class MaskedConfig(FitCampaign):
     @property
     def sizes(self) -> tuple[int, int]:
         """K and L."""
-        K = int(self.parameters["n_components"])
-        return K, int(self.parameters.get("n_active", K))
+        return int(self.parameters["n_components"]), int(self.parameters["n_active"])
 
     @property
     def methods(self) -> dict[str, str]:
         """The model, PPCA with L and with K components, and plain methods: key to name."""
         K, L = self.sizes
-        own = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}"} if L < K else {}
+        adaptive = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}"} if L < K else {}
         plain = {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
-        return {**own, EVERY: f"PCA with {K}", **plain}
+        return {**adaptive, EVERY: f"PCA with {K}", **plain}
 
     def steps(self) -> list[Step]:
         """Return every (repeat, method)."""

@@ -73,12 +73,13 @@ def quality(
     """
     anchors = sample_of(len(X), n_anchors, random_state)
     rows, neighbours = compared_rows(X, E, anchors, n_neighbors, report)
-    means = [_mean(values, len(X)) for values in (1.0 - rows.false, 1.0 - rows.missing, rows.kept)]
+    measures = 1.0 - rows.false, 1.0 - rows.missing, rows.kept
+    trusted, continued, same = (_mean(values, len(X)) for values in measures)
     accuracy = None
     if classes is not None and (asked := classes[anchors] >= 0).any():
         population = int(np.count_nonzero(classes >= 0))
         accuracy = knn_accuracy(classes, neighbours[asked], anchors[asked], population)
-    return Quality(*means, accuracy)
+    return Quality(trusted, continued, same, accuracy)
 
 
 def trust(
@@ -124,7 +125,7 @@ def panel_trust(
     for group in ranked(active):
         rows = group.rows
         if group.components and 2 * n_neighbors < len(rows) <= EXACT:
-            panel = scores[np.ix_(rows, group.components)]
+            panel = scores[np.ix_(rows, np.asarray(group.components))]
             measures[:, rows] = trust(X[rows], panel, n_neighbors=n_neighbors)
     return Trust(*measures)
 
@@ -244,9 +245,11 @@ def crowding(
     for panel in panels[:most]:
         rows, n = panel.rows, len(panel.rows)
         places = sample_of(n, PANEL_ANCHORS, random_state)
-        own = accuracy(scores[np.ix_(rows, panel.components)], classes[rows], places, n)
+        inside = accuracy(
+            scores[np.ix_(rows, np.asarray(panel.components))], classes[rows], places, n
+        )
         same = accuracy(other[rows], classes[rows], places, n)
-        crowdings.append((panel, own, same, accuracy(other, classes, rows[places], n)))
+        crowdings.append((panel, inside, same, accuracy(other, classes, rows[places], n)))
     return crowdings
 
 
@@ -316,25 +319,19 @@ def refuse_neighbours(n: int, k: int, E: np.ndarray) -> None:
         raise ValueError(msg)
 
 
-class ClassNeighbour(NamedTuple):
-    """The other class that a class lies nearest to."""
-
-    other: str | None  # None when no row shares its subspace with another class
-    share: float  # of the rows with a neighbour: those whose nearest row of another class is of it
-
-
 def nearest_classes(
     components: np.ndarray,
     scores: np.ndarray,
     active: np.ndarray,
     codes: np.ndarray,
     names: Sequence[str],
-) -> list[ClassNeighbour]:
+) -> list[tuple[str | None, float]]:
     """Find for each class the other class that its rows have nearest in the projection.
 
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
     row votes for the class of its nearest row of another class; ties go to the class named first.
-    `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`.
+    `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`. Returns
+    that class, None where no row shares its subspace with another, and its share of the votes.
     """
     from scipy.spatial.distance import cdist
 
@@ -346,6 +343,6 @@ def nearest_classes(
             near, voting = mine[distances.argmin(axis=1)], np.isfinite(distances).any(axis=1)
             np.add.at(votes, (mine[voting], near[voting]), 1)
     return [
-        ClassNeighbour(names[of.argmax()] if of.any() else None, float(of.max() / max(of.sum(), 1)))
+        (names[int(of.argmax())] if of.any() else None, float(of.max() / max(of.sum(), 1)))
         for of in votes
     ]

@@ -1,14 +1,13 @@
 """Figures 8 to 10: COIL-20 by PCA, in the subspaces of aPPCA, by UMAP, and similar objects."""
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from appca.analysis.components import width
-from appca.analysis.map_quality import ClassNeighbour, nearest_classes
+from appca.analysis.map_quality import nearest_classes
 from appca.analysis.rows import Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
 from appca.analysis.subspaces import principal_scores, rgb, supports, title
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
@@ -124,23 +123,20 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
             dataset, config, store, report=lambda stage, share: report(stage, 0.2 + 0.7 * share)
         ).coordinates
     principal = principal_scores(Y, 3)[0]
-    appca = nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names)
-    pictures = {"umap": layout, "pca": principal, "pixels": Y}
-    neighbours = {key: nearest_in(picture, codes, names) for key, picture in pictures.items()}
+    of_appca = fitted.components, fitted.scores, fitted.active
+    neighbours = {"appca": nearest_classes(*of_appca, codes, names)}
+    for key, E in (("umap", layout), ("pca", principal), ("pixels", Y)):  # one picture of all rows
+        picture = np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool)
+        neighbours[key] = nearest_classes(*picture, codes, names)
     rows: list[Row] = [{"object": name} for name in names]
-    for key, nearest in ({"appca": appca} | neighbours).items():
-        for row, neighbour in zip(rows, nearest, strict=True):
-            row |= {key: neighbour.other, f"{key}_share": neighbour.share}
+    for key, nearest in neighbours.items():
+        for row, (other, votes) in zip(rows, nearest, strict=True):
+            row |= {key: other, f"{key}_share": votes}
     subspace, titles = supports(fitted.active)
     arrays = {"umap": layout, "codes": codes, "names": np.array(names), "subspace": subspace}
     arrays |= {"subspaces": np.array(titles), "appca_rgb": rgb(fitted.scores, fitted.active)}
     arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
     return Outcome({"neighbours": rows}, arrays, umap_claims(rows))
-
-
-def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
-    """Nearest other classes in one picture of all rows, by plain distance."""
-    return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
 
 
 def umap_claims(rows: list[Row]) -> list[Claim]:

@@ -49,12 +49,13 @@ from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
+Look = dict[str, Any]  # of a widget
 LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
 MOST_K = 100
 LONG = 120.0  # seconds a grid may take by default; else every second K is left out
-LINE: dict[str, Any] = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
+LINE: Look = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
 HELP = {
     "n_folds": "Each part of the rows is held back once. More tell smaller differences apart.",
     "max_rows": "Of more rows a random sample is used.",
@@ -68,15 +69,19 @@ WHY_HELD_OUT = (
 )
 
 
-def start_button(dataset: Dataset, config: Campaign, kind: str, label: str, **more: Any) -> None:
-    """Draw the button that starts or continues a campaign, with the time that it takes.
-
-    `more` may be `done` steps, the key of the `widget`, and whether it is `primary`.
-    """
-    done, widget = more.pop("done", 0), more.pop("widget", f"{kind}_start")
+def start_button(
+    dataset: Dataset,
+    config: Campaign,
+    kind: str,
+    label: str,
+    done: int = 0,
+    *,
+    primary: bool = True,
+) -> None:
+    """Draw the button that starts or continues a campaign, with the time that it takes."""
     seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
-    spec = config.to_dict() | {"key": config.id}
-    kit.job_button(f"{label}, {about(seconds)}", widget, kind, config.id, spec, **more)
+    spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
+    kit.job_button(label, f"{kind}_start", kind, config.id, spec, primary=primary)
 
 
 def is_offered() -> bool:
@@ -87,7 +92,7 @@ def is_offered() -> bool:
     with st.container(horizontal=True):
         for other in MODELS:
             title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
-            switch = {"on_click": guarded(state.set_model), "args": [other]}
+            switch: Look = {"on_click": guarded(state.set_model), "args": [other]}
             st.button(f"Switch to {title}", key=f"choose_model_{other}", **switch)
     return False
 
@@ -127,7 +132,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     def ask(label: str, name: str, least: int, most: int) -> int:
         key = f"choose_{name}-{scope}"
         st.session_state[key] = min(max(asked(name), least), most)
-        look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
+        look: Look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
         return int(st.number_input(label, least, most, key=key, **look))
 
     rows = min(dataset.n_rows, asked("max_rows"))
@@ -179,13 +184,13 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     st.query_params[ADDRESS] = config.id
 
     def live() -> None:
-        filling(choose.table(config, config.measures(home())))
+        filling(choose.table(config, config.records(home())))
 
     told = "What is done is kept when you cancel."
     if kit.follow(config.id, "choose_cancel", told, live):
         return
-    measures, steps = config.measures(home()), config.steps()
-    table, done = choose.table(config, measures), len(measures)
+    measured, steps = config.records(home()), config.steps()
+    table, done = choose.table(config, measured), len(measured)
     if done < len(steps):
         with place:
             if done:
@@ -195,7 +200,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
                 kit.answer("Which K and L?", held_out)
         with buttons:
             label = "Go on" if done else f"Compare {len(steps) // config.n_folds} choices"
-            start_button(dataset, config, "grid", label, done=done, widget="choose_start")
+            start_button(dataset, config, "grid", label, done)
     if np.isfinite(table.log_likelihood.mean(axis=-1)).any():
         draw(config, table, place, buttons)
     else:
@@ -207,7 +212,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         text = "Left out, too many choices of factors to be exact: "
         st.caption(text + "; ".join(out[:6]) + more)
     if done == len(steps):
-        seconds = duration(sum(measure.seconds for measure in measures.values()))
+        seconds = duration(sum(record[-1] for record in measured.values()))
         rows = min(dataset.n_rows, config.max_rows)
         st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
 
@@ -295,9 +300,9 @@ def section(dataset: Dataset, shown: Shown) -> None:
     st.caption("The model in use, fitted again: components that return belong to the data.")
     kit.gaps_note(dataset, "These fits, the reference among them,")
     with st.container(**LINE):
-        named = {"format_func": WAYS.__getitem__, "key": "stability_way", "width": 250}
+        named: Look = {"format_func": WAYS.__getitem__, "key": "stability_way", "width": 250}
         way = st.selectbox("Fit again with", list(WAYS), **named, persist_state="session")
-        look = {"key": "stability_repeats", "width": 118}
+        look: Look = {"key": "stability_repeats", "width": 118}
         repeats = st.number_input("Times", 2, 100, 8, **look, persist_state="session")
     of = now.dataset, now.preprocessing, now.model, by_em(now)
     config = StabilityConfig(*of, way, int(repeats))
@@ -396,7 +401,8 @@ def config_of(now: RunConfig) -> ModelsConfig:
     if L != LEARNED:
         return config
     earlier = ModelsConfig.earlier(home())
-    return next((one for one in earlier if replace(one, n_active=active) == config), config)
+    alike = (other for other in earlier if replace(other, n_active=active) == config)
+    return next(alike, config)
 
 
 def said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
@@ -521,7 +527,7 @@ def _answered(
     kit.answer(*said(config, advice))
     chosen, rival, L = advice.chosen, advice.rival, config.n_active
     with st.container(horizontal=True, gap="small"):
-        use = {"on_click": guarded(_use), "args": [chosen.key, L]}
+        use: Look = {"on_click": guarded(_use), "args": [chosen.key, L]}
         off = _in_use(chosen.key, L)
         st.button("Use this", type="primary", key="models_use", **use, disabled=off)
         with st.popover("Why?"):
@@ -607,7 +613,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
         kit.answer("Can it predict hidden cells?", f"{told}{counted(REPEATS, 'time')}.")
     done = sum(map(len, errors.values()))
     if done < len(config.steps()):
-        start_button(dataset, config, "masked", f"Compare {len(names)} methods", done=done)
+        start_button(dataset, config, "masked", f"Compare {len(names)} methods", done)
     if not errors:
         figure = plots.unmeasured(names.values(), "error on hidden cells")
         kit.chart(figure, "hidden_unmeasured")

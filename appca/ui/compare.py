@@ -23,7 +23,7 @@ from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, controls, fits, kit, services, state
 from appca.ui.canvas import scene_of
-from appca.ui.choose import start_button
+from appca.ui.choose import Look, start_button
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
 from appca.ui.kit import tag, words
@@ -110,16 +110,6 @@ def sizes(shown: Shown) -> tuple[int, int]:
 
 
 @guarded
-def fit_beside(shown: Shown, key: str) -> None:
-    """Draw the PCA that the question is about beside this fit."""
-    k, active = sizes(shown)
-    size = {"ppca_k": k, "ppca_l": active}.get(st.session_state[key])
-    config = variations(shown).get(f"PCA with {counted(size, 'component')}") if size else None
-    if config is not None:
-        _vary(config)
-
-
-@guarded
 def _vary(config: RunConfig) -> None:
     """Fit a variation, at once if that is quick, and compare with it."""
     st.session_state[WANTED] = config.id
@@ -165,15 +155,29 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
-    lines = config.lines(home())
+    lines, panels = config.lines(home()), NAMES["own"]
+    k, shares = (lines[0]["n_neighbors"] if lines else 0), kept(lines)
+    if shares:
+        first, *others = sorted(shares, key=lambda name: -shares[name])
+        level: kit.Level = "good" if first == panels else "doubtful"
+        verb = "keep" if first == panels else "keeps"
+        title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
+        text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
+        kit.answer(title, f"{text}." if text else "", level)
+        kit.chart(neighbours_kept(shares), "quality_kept")
+        st.html(kit.numbers([(percent(share), name) for name, share in shares.items()]))
     if lines:
-        _shown(lines)
+        with st.popover("Why?"):
+            st.markdown(WHY)
+        with st.expander("All methods and measures", icon=":material/table:"):
+            look: Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
+            st.dataframe(table_of(lines), **look)
     else:
         text = "The panels beside PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
-        start_button(dataset, config, "quality", label, done=len(lines))
+        start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     kit.gaps_note(dataset, "All methods here, this model among them,")
@@ -191,23 +195,6 @@ def kept(lines: list[Line]) -> dict[str, float]:
     return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
 
 
-def _shown(lines: list[Line]) -> None:
-    shares, k = kept(lines), lines[0]["n_neighbors"]
-    if shares:
-        first, *others = sorted(shares, key=lambda name: -shares[name])
-        verb = "keep" if first == NAMES["own"] else "keeps"
-        title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
-        text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
-        level: kit.Level = "good" if first == NAMES["own"] else "doubtful"
-        kit.answer(title, f"{text}." if text else "", level)
-        kit.chart(neighbours_kept(shares), "quality_kept")
-        st.html(kit.numbers([(percent(share), name) for name, share in shares.items()]))
-    with st.popover("Why?"):
-        st.markdown(WHY)
-    with st.expander("All methods and measures", icon=":material/table:"):
-        st.dataframe(table_of(lines), hide_index=True, width="stretch", column_config=looks(k))
-
-
 def table_of(lines: list[Line]) -> "pd.DataFrame":
     """Return a line a method and a column a measure, standard errors beside sampled ones.
 
@@ -215,25 +202,17 @@ def table_of(lines: list[Line]) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    def value_and_error(line: Line, key: str) -> tuple[float | None, float | None]:
-        value = line[key]
-        if isinstance(value, list | tuple):
-            return value[0], value[1] or None
-        return value, line["log_likelihood_error"] if key == "log_likelihood" else None
-
-    lines = sorted(lines, key=lambda line: line["used"])
-    used = [f"{line['used']} of " * (line["used"] < line["size"]) for line in lines]
-    columns: dict[str, list[Any]] = {"Method": [line["title"] for line in lines]}
-    columns["Numbers per row"] = [
-        text + str(line["size"]) for text, line in zip(used, lines, strict=True)
-    ]
-    for key, (name, _, _) in QUALITY.items():
-        values, errors = zip(*(value_and_error(line, key) for line in lines), strict=True)
-        if any(value is not None for value in values):
-            columns[name] = list(values)
-        if any(errors):
-            columns[f"± {name.lower()}"] = list(errors)
-    return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
+    rows = []
+    for line in sorted(lines, key=lambda line: line["used"]):
+        used = f"{line['used']} of " * (line["used"] < line["size"])
+        row = {"Method": line["title"], "Numbers per row": f"{used}{line['size']}"}
+        for key, (name, _, _) in QUALITY.items():
+            value, error = line[key], line.get(f"{key}_error")
+            if isinstance(value, list | tuple):
+                value, error = value[0], value[1] or None
+            row |= {name: value, f"± {name.lower()}": error}
+        rows.append(row | {"Note": line["note"]})
+    return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
 def looks(k: int) -> dict[str, Any]:
@@ -286,17 +265,14 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     if "own" in lines and rivals:
         with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
             st.markdown("What does", width="content")
-            key = f"rival-{shown.config.id}"
-            more = {"label_visibility": "collapsed", "width": "content"}
-            rival = kit.one_of(
-                "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
-            )
+            more: Look = {"label_visibility": "collapsed", "width": "content"}
+            rival = kit.one_of("Compared with", rivals, f"rival-{shown.config.id}", **more)
             st.markdown("keep that this fit loses?", width="content")
         kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
-        own = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
-        names = {"own": ", ".join(["This fit", *own])} | rivals
+        in_line = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
+        names = {"own": ", ".join(["This fit", *in_line])} | rivals
         numbers.html(_table(lines, names, rival))
         with examples:
             _examples(dataset, made, rival, rivals[rival])
@@ -335,10 +311,8 @@ def most_of(dataset: Dataset, made: Measured, rival: str) -> str:
     lost, classes = made.errors["own"] - made.errors[rival], dataset.class_column
     if classes is not None:
         names, codes = list(classes[0]), classes[1][made.rows]
-        each = codes[codes >= 0], lost.mean(axis=1)[codes >= 0]
-        means = np.bincount(*each, len(names)) / np.maximum(
-            np.bincount(each[0], None, len(names)), 1
-        )
+        of_class = [lost[codes == code] for code in range(len(names))]
+        means = np.array([rows.mean() if len(rows) else -1.0 for rows in of_class])
     elif dataset.feature_names is not None:
         names, means = list(dataset.feature_names), lost.mean(axis=0)
     else:

@@ -45,9 +45,10 @@ from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
 from appca.ui import choose
+from appca.ui.choose import Look
 from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
-from appca.ui.kit import SURE, Number, answer, chart, chip, loadings, markdown, numbers, tag, words
+from appca.ui.kit import SURE, answer, chart, chip, loadings, markdown, numbers, tag, words
 from appca.ui.services import kept
 from appca.words import UNKNOWN, MissingExtraError, capital, duration, fixed, percent
 
@@ -109,7 +110,7 @@ def choose_trace(shown: Shown) -> None:
         st.caption("Nothing was drawn often enough to move.")
         return
     _, burn_in, _, thin = schedule(shown)
-    look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
+    look: Look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
     name = st.selectbox("Quantity", list(traces), format_func=capital, **look)
     chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
@@ -153,9 +154,9 @@ def table(shown: Shown) -> None:
             key: st.column_config.Column(label, help=told, pinned=key == "name")
             for key, (label, _, told) in COLUMNS.items()
         }
-        look = {"hide_index": True, "width": "stretch", "column_config": columns}
-        height = HEIGHT if len(diagnoses) > MANY else "auto"
-        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), height=height, **look)
+        look: Look = {"hide_index": True, "width": "stretch", "column_config": columns}
+        look["height"] = HEIGHT if len(diagnoses) > MANY else "auto"
+        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), **look)
     file = f"draws-{shown.config.id}.nc"
     made = partial(netcdf_bytes, shown.fitted.posterior)
     save_button("Save the draws (NetCDF)", made, file, key="draws")
@@ -170,7 +171,7 @@ def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     for diagnosis in diagnoses:
         asked = diagnosis.raftery_lewis or (np.nan, np.nan, np.nan)
         lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked)])
-    forms = {key: form for key, (_, form, _) in COLUMNS.items()}
+    forms: dict[Any, Any] = {key: form for key, (_, form, _) in COLUMNS.items()}
     styled = pd.DataFrame(lines, columns=[*COLUMNS]).style.format(forms, na_rep=UNKNOWN)
     for row, diagnosis in enumerate(diagnoses):
         for column in failures(diagnosis, n_chains, burn_in):
@@ -299,7 +300,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with right, st.container(border=True):
         st.markdown("**How sure the rows' choices are**")
         chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
-    st.html(numbers(_numbers(shown)))
+    facts = [
+        (fixed(info.log_likelihood / info.n_rows), "nats per row"),
+        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows unsure"),
+        (duration(info.seconds), f"for {info.n_iter:,} iterations"),
+    ]
+    st.html(numbers(facts))
     if sampled:
         with st.expander("Traces", icon=":material/show_chart:"):
             choose_trace(shown)
@@ -315,17 +321,3 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if shown.config.model in MODELS:
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose.section(dataset, shown)
-
-
-def _numbers(shown: Shown) -> list[Number]:
-    info, posterior = shown.info, shown.fitted.posterior
-    used: list[Number] = []
-    if "n_components" in posterior:
-        often = most_frequent(numbers_in_use(posterior))
-        used = [(f"{often}", "components used by 5% of rows or more")]
-    return [
-        *used,
-        (fixed(info.log_likelihood / info.n_rows), "nats per row"),
-        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows unsure"),
-        (duration(info.seconds), f"for {info.n_iter:,} iterations"),
-    ]

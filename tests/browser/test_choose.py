@@ -27,7 +27,7 @@ def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(serve, visit, tm
     dataset = Dataset("planted", X, ids, {}, None, None, {})
     digest = DatasetStore(server.home).put(dataset)
     page = visit(f"{server.url}/check?tab=choose&data={digest}").page
-    start = page.locator(".st-key-choose_start button")
+    start = page.locator(".st-key-grid_start button")
     start.wait_for(timeout=60 * SECOND)
     start.click()
     page.get_by_text("Try K = 4 and L = 2").wait_for(timeout=120 * SECOND)

@@ -174,7 +174,6 @@ def test_settings_come_back_and_name_the_result(kind):
     ("kind", "change", "said"),
     [
         ("grid", {"model": "PPCA"}, "model with K and L"),
-        ("grid", {"parameters": {"inference": "gibbs"}}, "EM or hard"),
         ("grid", {"components": ()}, "1 to 600 cells"),
         ("grid", {"components": (1,), "actives": (2,)}, "1 to 600 cells"),
         ("grid", {"components": range(1, 60), "actives": range(1, 60)}, "choose other ranges"),

@@ -1,6 +1,5 @@
-"""Fits compared: components paired, rivals by another route, and which model is proposed."""
+"""Fits compared: components paired, rivals, which model is proposed, errors on hidden cells."""
 
-from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -18,18 +17,23 @@ from appca.analysis.compare import (
     Cap,
     ComponentPair,
     HeldOutFit,
+    MaskedConfig,
     ModelsConfig,
     Split,
     advise,
     gaussian_mixture,
+    hide,
     matched,
     moves,
     ranked_models,
+    regressed,
+    ridge,
     split_of,
 )
 from appca.data.dataset import Dataset
 from appca.models.draws import match
 from appca.words import InputError
+from tests.models import synthetic
 
 
 def uses(rng: np.random.Generator, n: int, k: int, active: int) -> np.ndarray:
@@ -89,13 +93,6 @@ def test_moved_rows_are_those_whose_matched_sets_differ(seed):
     assert overlap == pytest.approx(np.mean(shared))
 
 
-def test_an_extra_component_moves_all_rows():
-    W, every = np.eye(3), np.ones((10, 3), dtype=bool)
-    moved, overlap = moves(every[:, :2], every, matched(W[:2], W))
-    assert moved.all()
-    assert overlap == pytest.approx(2 / 3)
-
-
 def dataset(X: np.ndarray) -> Dataset:
     return Dataset("rows", X, np.arange(len(X)).astype(str))
 
@@ -110,14 +107,6 @@ def split(seed) -> Split:
     rng = np.random.default_rng(seed)
     loadings = rng.standard_normal((3, 6)) * [[4], [2], [1]]
     return halves(rng.standard_normal((190, 3)) @ loadings + rng.standard_normal((190, 6)), 150)
-
-
-def test_the_density_without_a_large_matrix_is_the_normal_density(seed):
-    rng = np.random.default_rng(seed)
-    W, mean, noise = rng.standard_normal((2, 5)), rng.standard_normal(5), rng.uniform(0.1, 2, 5)
-    Y = rng.standard_normal((20, 5))
-    expected = multivariate_normal(mean, W.T @ W + np.diag(noise)).logpdf(Y)
-    np.testing.assert_allclose(compare.log_density(Y, mean, W, noise), expected, rtol=1e-10)
 
 
 def test_densities_and_rebuilt_rows_are_those_the_methods_themselves_give(split):
@@ -157,18 +146,6 @@ def test_without_noise_there_is_no_density_and_a_stop_is_told(split):
     split.train[:, 2] = 1.0
     constant = compare.factor_analysis(2, split, Cap(60))
     assert (constant.log_likelihood, "hardly vary" in constant.note) == (None, True)
-
-
-def test_a_method_can_be_ended_from_outside(split):
-    def stop(_share: float) -> None:
-        raise KeyError
-
-    ours = partial(compare.ours, AdaptivePPCA, {"n_components": 3})
-    scikit_learn = partial(compare.pca, 2), partial(compare.factor_analysis, 2)
-    mixtures = partial(compare.mixture, 2, 1), partial(gaussian_mixture, "diag")
-    for method in (ours, *scikit_learn, *mixtures):
-        with pytest.raises(KeyError):
-            method(split, Cap(60, stop))
 
 
 @pytest.mark.parametrize("kind", ["diag", "full"])
@@ -377,3 +354,75 @@ def test_variants_are_all_combinations_and_settings_of_extensions_are_set_by_the
     assert set(VARIANTS) < set(METHODS)
     config = settings(planted(seed), parameters={"noise": "feature", "mean": "sample"})
     assert config.parameters == {"mean": "sample"}
+
+
+PARAMETERS = {"n_components": 4, "n_active": 2, "random_state": 0}
+
+
+def gappy(share=0.1):
+    X = synthetic.planted(150, 8, 4, 2, seed=0, noise=0.1).X
+    missing = np.random.default_rng(1).random(X.shape) < share
+    full = np.where(missing, np.nanmean(np.where(missing, np.nan, X), axis=0), X)
+    return Dataset("gappy", full, np.arange(150).astype(str), missing=missing)
+
+
+def masked(dataset, parameters=PARAMETERS):
+    return MaskedConfig(dataset.digest, {"centre": True, "scale": "feature"}, "aPPCA", parameters)
+
+
+def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
+    rng = np.random.default_rng(seed)
+    observed = rng.random((30, 6)) < 0.8
+    observed[2:, 3] = False
+    observed[:2, 3] = True
+    hidden = hide(observed, 0.5, rng)
+    assert not (hidden & ~observed).any()
+    assert (observed & ~hidden).sum(axis=0).min() >= 2
+    share = hidden[:, [0, 1, 2, 4, 5]].sum() / observed.sum()
+    assert 0.4 < share <= 0.5
+
+
+def test_errors_are_those_of_fits_without_the_hidden_cells_and_the_planted_model_is_best(tmp_path):
+    dataset = gappy()
+    config = masked(dataset)
+    config.complete(dataset, tmp_path)
+    errors = config.errors(tmp_path)
+    assert list(errors) == ["own", "ppca_l", "ppca_k", "ridge", "near", "means"]
+    hidden = hide(~dataset.missing, 0.05, np.random.default_rng([0, 1]))
+    Y = np.where(dataset.missing | hidden, np.nan, dataset.X)
+    centre, scale = np.nanmean(Y, axis=0), np.nanstd(Y, axis=0)
+    Y, truth = (Y - centre) / scale, ((dataset.X - centre) / scale)[hidden]
+    for method, filled in {
+        "own": AdaptivePPCA(**PARAMETERS).fit(Y).impute(Y),
+        "ppca_l": PPCA(2).fit(Y).impute(Y),
+        "ppca_k": PPCA(4).fit(Y).impute(Y),
+        "means": np.where(np.isnan(Y), 0.0, Y),
+    }.items():
+        error = np.sqrt(np.mean((filled[hidden] - truth) ** 2))
+        assert errors[method][1] == pytest.approx(error, rel=1e-6), method
+    means = {method: values.mean() for method, values in errors.items()}
+    assert means["own"] < min(0.8 * means["ppca_l"], 0.95 * means["ppca_k"])
+    assert means["ppca_k"] < means["means"]
+
+
+def test_ridge_predicts_each_column_from_the_others(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    Y = Z.copy()
+    Y[:20, 2] = np.nan
+    design = np.column_stack([np.ones(200), np.delete(Z, 2, axis=1)])
+    weights = np.linalg.lstsq(design[20:], Z[20:, 2], rcond=None)[0]
+    filled = regressed(Y, 1e-9, times=50)[:20, 2]
+    np.testing.assert_allclose(filled, design[:20] @ weights, rtol=1e-3, atol=1e-3)
+    assert np.square(ridge(Y)[:20, 2] - Z[:20, 2]).mean() < 0.5 * Z[:, 2].var()
+
+
+def test_ppca_stands_for_itself_and_what_needs_all_cells_is_refused(tmp_path):
+    dataset = Dataset(
+        "no gaps", synthetic.planted(80, 6, 3, 3, seed=2).X, np.arange(80).astype(str)
+    )
+    config = masked(dataset, PARAMETERS | {"n_active": 4})
+    config.complete(dataset, tmp_path)
+    assert tuple(config.errors(tmp_path)) == ("ppca_k", "ridge", "near", "means")
+    with pytest.raises(InputError, match="needs whole rows"):
+        MaskedConfig(gappy().digest, {"pca": 3}, "aPPCA", PARAMETERS).complete(gappy(), tmp_path)

@@ -177,17 +177,6 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence():
         trust(X, E, n_neighbors=10)
 
 
-def test_a_row_put_among_others_has_false_neighbours_and_is_missed():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.standard_normal((100, 2)), rng.standard_normal((100, 2)) + 30])
-    E = X.copy()
-    E[0] = X[150] + 0.01
-    rows = trust(X, E, n_neighbors=10)
-    assert rows.false.argmax() == rows.missing.argmax() == 0
-    assert min(rows.false[0], rows.missing[0]) > 0.4
-    assert np.delete(rows.false, 0).max() < 0.1
-
-
 def test_the_estimate_by_a_graph_is_near_all_ranks(seed, monkeypatch):
     X, E = two_spaces(seed, 3000, 10)
     whole = trust(X, E, n_neighbors=14)
@@ -308,17 +297,3 @@ def test_neighbours_are_the_nearest_rows_of_all(seed, shape, block, monkeypatch)
 def test_equal_rows_keep_themselves_first(draw, n, d, k):
     check(np.random.default_rng(draw).integers(0, 2, (n, d)).astype(np.float32), min(k, n))
     check(np.full((30, d), 7.0), 5)
-
-
-def test_progress_is_told_between_blocks_and_an_exception_ends_the_search(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_QUERIES", 100)
-    told = []
-
-    def report(stage: str, share: float) -> None:
-        told.append((stage, share))
-        if share >= 0.5:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        nearest_rows(np.random.default_rng(0).standard_normal((400, 5)), 3, report)
-    assert told == [("finding neighbours", share) for share in (0.0, 0.25, 0.5)]

@@ -18,7 +18,7 @@ from tests.models.synthetic import planted
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE, START = "check/choose", "choose_start"
+PAGE, START = "check/choose", "grid_start"
 
 
 @pytest.fixture(scope="module")
