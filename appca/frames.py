@@ -174,9 +174,9 @@ def matrix_of(X: Any) -> Matrix:
         if values.ndim != 2:
             msg = f"X is a table of rows and features; got an array of shape {values.shape}."
             raise InputError(msg)
-        if not np.ma.isMaskedArray(values) and values.dtype.kind in "iuf":
-            plain = values.dtype not in (np.float16, np.longdouble)
-            dtype = values.dtype.newbyteorder("=") if plain else np.float64
+        if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
+            is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
+            dtype = values.dtype.newbyteorder("=") if is_kept else np.float64
             return Matrix(np.asarray(values, dtype=dtype), None)
         columns = {f"column {j + 1}": column for j, column in enumerate(values.T)}
     parts = []

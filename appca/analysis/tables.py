@@ -105,9 +105,7 @@ def csv_bytes(table: "pd.DataFrame") -> bytes:
 
 def parquet_bytes(table: "pd.DataFrame") -> bytes:
     """Table as a Parquet file, types kept."""
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+    return table.to_parquet(index=False)
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
