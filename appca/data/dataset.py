@@ -292,28 +292,18 @@ class Dataset:
         cls, about: Mapping[str, Any], array: Callable[[str], np.ndarray], *, gaps: bool
     ) -> "Dataset":
         """Rebuild a data set of `about` and of `arrays`, each asked for by its name."""
-        return cls(
-            name=about["name"],
-            X=array("matrix"),
-            ids=array("ids"),
-            labels={key: array(f"label_{i}") for i, key in enumerate(about["labels"])},
-            image_shape=about["image_shape"],
-            feature_names=about["feature_names"],
-            provenance=about["provenance"],
-            missing=array("missing") if gaps else None,
-            least_rows=about.get("least_rows", 2),
-        )
+        facts = {key: about[key] for key in ("image_shape", "feature_names", "provenance")}
+        labels = {key: array(f"label_{i}") for i, key in enumerate(about["labels"])}
+        facts |= {"labels": labels, "missing": array("missing") if gaps else None}
+        least = about.get("least_rows", 2)
+        return cls(about["name"], array("matrix"), array("ids"), least_rows=least, **facts)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
-        header = {
-            "shape": self.X.shape,
-            "dtype": self.X.dtype.str,
-            "image_shape": self.image_shape,
-            "feature_names": self.feature_names,
-            "labels": list(self.labels),
-        }
+        header = {"shape": self.X.shape, "dtype": self.X.dtype.str}
+        header |= {key: getattr(self, key) for key in ("image_shape", "feature_names")}
+        header |= {"labels": list(self.labels)}
         sha = hashlib.sha256(json.dumps(header).encode())
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
@@ -352,17 +342,12 @@ class Dataset:
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
-        kept = dict(self.provenance)
-        if self.image_shape is not None:
-            kept["image_range"] = list(self.image_range)  # the scale of the whole
-        return replace(
-            self,
-            X=self.X[index],
-            ids=self.ids[index],
-            labels={key: column[index] for key, column in self.labels.items()},
-            provenance=kept,
-            missing=None if self.missing is None else self.missing[index],
-        )
+        parts = {"X": self.X[index], "ids": self.ids[index], "provenance": self.provenance}
+        if self.image_shape is not None:  # drawn on the scale of the whole
+            parts["provenance"] = self.provenance | {"image_range": list(self.image_range)}
+        parts["labels"] = {key: column[index] for key, column in self.labels.items()}
+        parts["missing"] = None if self.missing is None else self.missing[index]
+        return replace(self, **parts)
 
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
         """Return the data set without some rows; its provenance says what was left out.

@@ -144,12 +144,12 @@ def check_matrix(
         "fewer columns or smaller images.",
     )
     size = n_rows * (n_features * itemsize + _ROW_BYTES)
-    if size > limits.n_bytes:
-        msg = (
-            f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, "
-            f"more than {limits.most}; {remedy}."
-        )
-        raise InputError(msg, {TOO_LARGE: True})
+    refuse_if(
+        size > limits.n_bytes,
+        f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, more "
+        f"than {limits.most}; {remedy}.",
+        {TOO_LARGE: True},
+    )
 
 
 def total_bytes(files: Files) -> int:
