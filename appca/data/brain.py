@@ -96,7 +96,8 @@ def parsed(text: str) -> tuple[Event, ...]:
 
 def events_of(dataset: Dataset) -> tuple[Event, ...]:
     """Return the events of a recording; often none."""
-    return tuple(Event(**event) for event in dataset.provenance.get("events", []))
+    listed = dataset.provenance.get("events", [])
+    return tuple(Event(e["onset"], e["duration"], e.get("trial_type", "")) for e in listed)
 
 
 def blocks(events: Sequence[Event], gap: float) -> list[Event]:
