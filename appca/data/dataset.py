@@ -403,15 +403,12 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     names = [_category_name(value) for value in values.tolist()]
     if len(set(names)) < len(names):  # such as 1000001 and 1000002, or a gap and “missing”
         names = [_category_name(value, short=False) for value in values.tolist()]
+    places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
     if values.dtype.kind == "U":
         first = {name: place for place, name in enumerate(order)}
         at = [(name == MISSING, first.get(name, len(first)), natural(name)) for name in names]
-        places = sorted(range(len(names)), key=at.__getitem__)
-    else:
-        places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
-    rank = np.empty(len(places), dtype=np.int64)
-    rank[places] = np.arange(len(places))
-    return [names[i] for i in places], rank[codes.ravel()]
+        places = sorted(places, key=at.__getitem__)
+    return [names[i] for i in places], np.argsort(places)[codes.ravel()]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

@@ -153,16 +153,10 @@ def check_matrix(
 
 
 def total_bytes(files: Files) -> int:
-    """Return how many bytes files have together."""
-    total = 0
-    for _, file in files:
-        if isinstance(file, (str, Path)):
-            paths = [Path(file), *Path(file).rglob("*")]
-            total += sum(path.stat().st_size for path in paths if path.is_file())
-        else:
-            total += file.seek(0, io.SEEK_END)
-            file.seek(0)
-    return total
+    """Return how many bytes files and folders on the disk have together."""
+    roots = [Path(str(file)) for _, file in files]
+    paths = (path for root in roots for path in (root, *root.rglob("*")))
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 class _Borrowed(io.RawIOBase):

@@ -122,10 +122,10 @@ def load(
     return {make.__name__: make for make in small}[key]()
 
 
-def are_here(key: str, data_folder: Path | str | None = None) -> bool:
+def are_here(key: str) -> bool:
     """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
     names = downloads.MNIST if key == "mnist" else (downloads.ZIP,)
-    return all((folder_of_files(data_folder) / key / name).is_file() for name in names)
+    return all((folder_of_files() / key / name).is_file() for name in names)
 
 
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
