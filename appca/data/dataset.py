@@ -301,7 +301,7 @@ class Dataset:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
-        header = {"shape": self.X.shape, "dtype": self.X.dtype.str}
+        header: dict[str, Any] = {"shape": self.X.shape, "dtype": self.X.dtype.str}
         header |= {key: getattr(self, key) for key in ("image_shape", "feature_names")}
         header |= {"labels": list(self.labels)}
         sha = hashlib.sha256(json.dumps(header).encode())
@@ -342,7 +342,7 @@ class Dataset:
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
-        parts = {"X": self.X[index], "ids": self.ids[index], "provenance": self.provenance}
+        parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
         if self.image_shape is not None:  # drawn on the scale of the whole
             parts["provenance"] = self.provenance | {"image_range": list(self.image_range)}
         parts["labels"] = {key: column[index] for key, column in self.labels.items()}
