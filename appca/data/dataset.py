@@ -386,7 +386,7 @@ class Dataset:
         half = max(high / 2 - low / 2, 0.0) or np.inf
         with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
-        return np.rint(np.clip(levels, 0, 255)).astype(np.uint8)
+        return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""

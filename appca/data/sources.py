@@ -117,7 +117,8 @@ def load(
         choices[name].check(SOURCES[key].title, value)
     if not SOURCES[key].offline:
         read: Any = downloads.load_mnist if key == "mnist" else downloads.load_coil20
-        return read(folder_of_files(data_folder), progress=progress, **options)
+        dataset: Dataset = read(folder_of_files(data_folder), progress=progress, **options)
+        return dataset
     small = (digits, wine, breast_cancer, turntable, planes, brain)
     return {make.__name__: make for make in small}[key]()
 
@@ -163,8 +164,8 @@ def digits() -> Dataset:
         "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine "
         "Learning Repository (test part)"
     )
-    facts = {"source": "digits", "files": ["digits.csv.gz of scikit-learn"], "citation": citation}
-    facts["image_range"] = [0, 16]
+    facts: dict[str, Any] = {"source": "digits", "files": ["digits.csv.gz of scikit-learn"]}
+    facts |= {"citation": citation, "image_range": [0, 16]}
     title, labels = "Handwritten digits, 8 × 8", {"digit": table[:, -1].astype(str)}
     ids = _row_ids("digit", len(table))
     return Dataset(title, table[:, :-1], ids, labels, (8, 8), provenance=facts)
