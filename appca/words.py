@@ -152,10 +152,10 @@ class InputError(ValueError):
         self.report = report
 
 
-def refuse_if(is_broken: object, sentence: str) -> None:
+def refuse_if(is_broken: object, sentence: str, report: dict[str, Any] | None = None) -> None:
     """Raise an InputError of one sentence where a rule is broken."""
     if is_broken:
-        raise InputError(sentence)
+        raise InputError(sentence, report)
 
 
 class UnknownNameError(InputError):

@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.data import files
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    check_matrix,
-    file_bytes,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.folders import folder_of_files, sample_file
 from appca.words import InputError, refuse_if, shortened
 
@@ -51,7 +43,7 @@ def read_events(name: str, file: File) -> tuple[Event, ...]:
 
     A column trial_type is optional. Raises InputError when a column is missing or a time is none.
     """
-    text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
+    text = files.file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
     table = csv.DictReader(lines, delimiter="\t" if "\t" in "".join(lines[:1]) else ",")
     missing = {"onset", "duration"} - set(table.fieldnames or ())
@@ -104,7 +96,8 @@ def parsed(text: str) -> tuple[Event, ...]:
 
 def events_of(dataset: Dataset) -> tuple[Event, ...]:
     """Return the events of a recording; often none."""
-    return tuple(Event(**event) for event in dataset.provenance.get("events", []))
+    listed = dataset.provenance.get("events", [])
+    return tuple(Event(e["onset"], e["duration"], e.get("trial_type", "")) for e in listed)
 
 
 def blocks(events: Sequence[Event], gap: float) -> list[Event]:
@@ -194,7 +187,7 @@ class NiftiOptions(NamedTuple):
     mask_name: str = "the mask"
 
 
-def read(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
+def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a 4-D recording with its mask and its events, and take out the slow drift.
 
     The mask, a file with “mask” in its name, is otherwise found in the recording. Rows are voxels
@@ -202,9 +195,9 @@ def read(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Da
     the file's unit. ``provenance`` has grid, affine, repetition and events. Raises InputError when
     the file is no recording over time, or mask or events do not fit.
     """
-    scans = [named for named in files if named[0].lower().endswith((".nii", ".nii.gz"))]
-    scans = sorted(scans or files, key=lambda named: "mask" in named[0].lower())
-    name, file = shortened(scans[0][0], LONGEST_NAME), scans[0][1]
+    scans = [named for named in named_files if named[0].lower().endswith((".nii", ".nii.gz"))]
+    scans = sorted(scans or named_files, key=lambda named: "mask" in named[0].lower())
+    name, file = shortened(scans[0][0], files.LONGEST_NAME), scans[0][1]
     mask_name, mask_file = scans[1] if len(scans) > 1 else (options.mask_name, options.mask)
     image, volumes = _image(name, file, limits)
     shape = (*image.shape[:3], *(side for side in image.shape[3:] if side > 1))
@@ -225,25 +218,33 @@ def read(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Da
     report = {"rows": int(kept.sum()), "columns": shape[3]}
     if (mask & ~kept).any():
         report["dropped"] = int((mask & ~kept).sum())
-    dataset = Dataset(
-        name=Path(name).name.split(".")[0] or name,
-        X=cleaned(volumes[kept]),
-        ids=_voxel_ids(kept),
-        labels={MEAN_SIGNAL: mean[kept].astype(np.float32)},
-        feature_names=tuple(f"{seconds * volume:.6g} s" for volume in range(shape[3])),
-        provenance={
-            "source": "file",
-            "files": [name],
-            "comparable": True,
-            "grid": list(shape[:3]),
-            "affine": np.asarray(image.affine, dtype=float).tolist(),
-            "repetition": seconds,
-            "report": report,
-        },
+    title, signal = Path(name).name.split(".")[0] or name, mean[kept].astype(np.float32)
+    facts = {"source": "file", "files": [name], "report": report}
+    labels = {MEAN_SIGNAL: signal}
+    dataset = _recording(title, cleaned(volumes[kept]), labels, kept, image.affine, seconds, facts)
+    tables = [named for named in named_files if named not in scans]
+    return with_events(dataset, *tables[0]) if tables else dataset
+
+
+def _recording(
+    name: str,
+    X: np.ndarray,
+    labels: dict[str, np.ndarray],
+    mask: np.ndarray,
+    affine: np.ndarray,
+    seconds: float,
+    facts: dict[str, Any],
+) -> Dataset:
+    """Return the voxels (V, T) of a mask (x, y, z) with their places and times."""
+    places = {"grid": list(mask.shape), "affine": np.asarray(affine, dtype=float).tolist()}
+    return Dataset(
+        name,
+        X,
+        np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)]),
+        labels,
+        feature_names=tuple(f"{seconds * volume:g} s" for volume in range(X.shape[1])),
+        provenance={"comparable": True, **places, "repetition": seconds, **facts},
     )
-    for table in files if len(files) > len(scans) else ():
-        dataset = dataset if table in scans else with_events(dataset, *table)
-    return dataset
 
 
 READER = Reader(NiftiOptions, None, read)
@@ -251,7 +252,7 @@ READER = Reader(NiftiOptions, None, read)
 
 def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
     """Return a recording with the events of a table. Raises InputError where they do not fit."""
-    events = read_events(shortened(name, LONGEST_NAME), file)
+    events = read_events(shortened(name, files.LONGEST_NAME), file)
     check_events(events, dataset.n_features, dataset.provenance["repetition"])
     listed = [event._asdict() for event in events]
     return replace(dataset, provenance=dataset.provenance | {"events": listed})
@@ -304,7 +305,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
 
     # nibabel would print each repair of a header; it raises what it cannot repair
     logging.getLogger("nibabel.global").setLevel(logging.CRITICAL + 1)
-    data, title = file_bytes(name, file, limits), shortened(name)
+    data, title = files.file_bytes(name, file, limits), shortened(name)
     first = {int.from_bytes(data[:4], order) for order in ("little", "big")}
     try:
         image = (Nifti2Image if _NIFTI2 in first else Nifti1Image).from_stream(io.BytesIO(data))
@@ -316,7 +317,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
         f"“{title}” holds {image.get_data_dtype()} in the shape {image.shape}; give an image of "
         "plain numbers.",
     )
-    check_matrix(name, math.prod(image.shape[:3]), math.prod(image.shape[3:]), 4, limits)
+    files.check_matrix(name, math.prod(image.shape[:3]), math.prod(image.shape[3:]), 4, limits)
     try:
         return image, image.get_fdata(dtype=np.float32, caching="unchanged")
     except Exception as error:  # as above; a truncated file is one of the ways
@@ -375,10 +376,6 @@ def voxels_of(dataset: Dataset) -> np.ndarray:
     raise InputError(msg)
 
 
-def _voxel_ids(mask: np.ndarray) -> np.ndarray:
-    return np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)])
-
-
 def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
     """Turn a volume (x, y, z) so that its axes point right, front and up as nearly as they can."""
     from nibabel.orientations import apply_orientation, io_orientation
@@ -430,23 +427,10 @@ def brain() -> Dataset:
     """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
     table = sample_file("brain_events.tsv")
     with np.load(sample_file("brain.npz"), allow_pickle=False) as file:
-        mask, series, region = file["mask"], file["series"], file["region"]
-        affine, seconds = file["affine"], float(file["repetition"])
-    dataset = Dataset(
-        name="Small brain, made up",
-        X=series.astype(np.float32) / np.float32(100),
-        ids=_voxel_ids(mask),
-        labels={"region": region},
-        feature_names=tuple(f"{seconds * volume:g} s" for volume in range(series.shape[1])),
-        provenance={
-            "source": "brain",
-            "files": ["brain.npz", "brain_events.tsv"],
-            "comparable": True,
-            "grid": list(mask.shape),
-            "affine": affine.tolist(),
-            "repetition": seconds,
-        },
-    )
+        X, labels = file["series"].astype(np.float32) / np.float32(100), {"region": file["region"]}
+        mask, affine, seconds = file["mask"], file["affine"], float(file["repetition"])
+    facts = {"source": "brain", "files": ["brain.npz", "brain_events.tsv"]}
+    dataset = _recording("Small brain, made up", X, labels, mask, affine, seconds, facts)
     return with_events(dataset, table.name, table)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,41 +99,33 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     return Matched(dataset, by_name, order != sorted(order), ignored)
 
 
-def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
-    """Return the roles with which a table must be read again to give what is wanted; usually none.
-
-    A reader guesses what a column is for by its values, so in another file it may take a wanted
-    column for an id or a label, and an unknown one, perhaps with gaps, for a feature. Its `report`
-    has ``roles`` where it knows them.
-    """
-    features, roles = set(wanted.names or ()), report.get("roles")
-    if not features or roles is None or not features <= set(roles):
-        return {}
-    return {
-        name: "feature" if name in features else "ignored"
-        for name, role in roles.items()
-        if (name in features) != (role == "feature")
-    }
-
-
 def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
     """Read rows to compare with others, with the roles of their columns as those need them.
 
-    `read` reads the file, with roles by name of the column. Fails as it does, or as `matched`.
+    A reader guesses what a column is for by its values, so in another file it may take a wanted
+    column for an id or a label, and an unknown one, perhaps with gaps, for a feature. `read` reads
+    the file, with roles by name of the column. Fails as it does, or as `matched`.
     """
+    features = set(wanted.names or ())
     roles: dict[str, str] = {}
     while True:  # each round decides the role of at least one column; one is usually enough
+        refusal = None
         try:
             new = read(roles)
-        except InputError as error:
-            more = roles_for(error.report or {}, wanted)
-            if more.keys() <= roles.keys():
-                raise
-        else:
             report = new.provenance.get("report", {})
-            more = roles_for(report, wanted)
-            if "feature" not in more.values() and not (more and report.get("missing")):
-                break
+        except InputError as error:
+            refusal, report = error, error.report or {}
+        guessed = report.get("roles") or {}
+        more = {
+            name: "feature" if name in features else "ignored"
+            for name, role in guessed.items()
+            if features and features <= set(guessed) and (name in features) != (role == "feature")
+        }
+        if refusal is not None and more.keys() <= roles.keys():
+            raise refusal
+        has_gaps = bool(more and report.get("missing"))
+        if refusal is None and not has_gaps and "feature" not in more.values():
+            break
         roles |= more
     columns = matched(new, wanted)
     left_out = dict.fromkeys(report.get("left_out", ()))

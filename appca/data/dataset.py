@@ -292,28 +292,18 @@ class Dataset:
         cls, about: Mapping[str, Any], array: Callable[[str], np.ndarray], *, gaps: bool
     ) -> "Dataset":
         """Rebuild a data set of `about` and of `arrays`, each asked for by its name."""
-        return cls(
-            name=about["name"],
-            X=array("matrix"),
-            ids=array("ids"),
-            labels={key: array(f"label_{i}") for i, key in enumerate(about["labels"])},
-            image_shape=about["image_shape"],
-            feature_names=about["feature_names"],
-            provenance=about["provenance"],
-            missing=array("missing") if gaps else None,
-            least_rows=about.get("least_rows", 2),
-        )
+        facts = {key: about[key] for key in ("image_shape", "feature_names", "provenance")}
+        labels = {key: array(f"label_{i}") for i, key in enumerate(about["labels"])}
+        facts |= {"labels": labels, "missing": array("missing") if gaps else None}
+        least = about.get("least_rows", 2)
+        return cls(about["name"], array("matrix"), array("ids"), least_rows=least, **facts)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
-        header = {
-            "shape": self.X.shape,
-            "dtype": self.X.dtype.str,
-            "image_shape": self.image_shape,
-            "feature_names": self.feature_names,
-            "labels": list(self.labels),
-        }
+        header: dict[str, Any] = {"shape": self.X.shape, "dtype": self.X.dtype.str}
+        header |= {key: getattr(self, key) for key in ("image_shape", "feature_names")}
+        header |= {"labels": list(self.labels)}
         sha = hashlib.sha256(json.dumps(header).encode())
         sha.update(self.X.data)
         for column in (self.ids, *self.labels.values()):
@@ -352,17 +342,12 @@ class Dataset:
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
-        kept = dict(self.provenance)
-        if self.image_shape is not None:
-            kept["image_range"] = list(self.image_range)  # the scale of the whole
-        return replace(
-            self,
-            X=self.X[index],
-            ids=self.ids[index],
-            labels={key: column[index] for key, column in self.labels.items()},
-            provenance=kept,
-            missing=None if self.missing is None else self.missing[index],
-        )
+        parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
+        if self.image_shape is not None:  # drawn on the scale of the whole
+            parts["provenance"] = self.provenance | {"image_range": list(self.image_range)}
+        parts["labels"] = {key: column[index] for key, column in self.labels.items()}
+        parts["missing"] = None if self.missing is None else self.missing[index]
+        return replace(self, **parts)
 
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
         """Return the data set without some rows; its provenance says what was left out.
@@ -401,7 +386,7 @@ class Dataset:
         half = max(high / 2 - low / 2, 0.0) or np.inf
         with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
-        return np.rint(np.clip(levels, 0, 255)).astype(np.uint8)
+        return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 
     def image(self, row: int) -> np.ndarray:
         """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
@@ -418,15 +403,12 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     names = [_category_name(value) for value in values.tolist()]
     if len(set(names)) < len(names):  # such as 1000001 and 1000002, or a gap and “missing”
         names = [_category_name(value, short=False) for value in values.tolist()]
+    places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
     if values.dtype.kind == "U":
         first = {name: place for place, name in enumerate(order)}
         at = [(name == MISSING, first.get(name, len(first)), natural(name)) for name in names]
-        places = sorted(range(len(names)), key=at.__getitem__)
-    else:
-        places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
-    rank = np.empty(len(places), dtype=np.int64)
-    rank[places] = np.arange(len(places))
-    return [names[i] for i in places], rank[codes.ravel()]
+        places = sorted(places, key=at.__getitem__)
+    return [names[i] for i in places], np.argsort(places)[codes.ravel()]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

@@ -144,25 +144,19 @@ def check_matrix(
         "fewer columns or smaller images.",
     )
     size = n_rows * (n_features * itemsize + _ROW_BYTES)
-    if size > limits.n_bytes:
-        msg = (
-            f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, "
-            f"more than {limits.most}; {remedy}."
-        )
-        raise InputError(msg, {TOO_LARGE: True})
+    refuse_if(
+        size > limits.n_bytes,
+        f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, more "
+        f"than {limits.most}; {remedy}.",
+        {TOO_LARGE: True},
+    )
 
 
 def total_bytes(files: Files) -> int:
-    """Return how many bytes files have together."""
-    total = 0
-    for _, file in files:
-        if isinstance(file, (str, Path)):
-            paths = [Path(file), *Path(file).rglob("*")]
-            total += sum(path.stat().st_size for path in paths if path.is_file())
-        else:
-            total += file.seek(0, io.SEEK_END)
-            file.seek(0)
-    return total
+    """Return how many bytes files and folders on the disk have together."""
+    roots = [Path(str(file)) for _, file in files]
+    paths = (path for root in roots for path in (root, *root.rglob("*")))
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 class _Borrowed(io.RawIOBase):
@@ -309,9 +303,10 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
     From a reader's report; of each line, what it is about and what there is to say. The page and
     the commands `data` and `fit` show the same.
     """
-    of, marked, rows = report.get, report.get("marked"), report.get("rows")
-    columns, sides = f"{of('columns', 0):,}", of("image_shape") or ()
-    lines = {
+    of: Any = report.get
+    marked, rows, sides = of("marked"), of("rows"), of("image_shape") or ()
+    columns = f"{of('columns', 0):,}"
+    lines: dict[str, Any] = {
         "Read as": _written(report),
         "Files": f"{of('files') or ''}",
         "Found": rows and f"{counted(rows, 'row')} × {columns}",
@@ -337,8 +332,9 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
     if of("skipped"):
         lines["Files left out"] = f"{len(of('skipped')):,}: {few(of('skipped'))}"
     lines |= of("notes", {})
-    for name in list(dataset.labels)[:MOST_NAMES] if dataset is not None else ():
-        classes, codes = categories(dataset.labels[name])
+    labels = {} if dataset is None else dataset.labels
+    for name in list(labels)[:MOST_NAMES]:
+        classes, codes = categories(labels[name])
         counts = np.bincount(codes, minlength=len(classes)).tolist()
         pairs = list(zip(classes, counts, strict=True))[:MOST_NAMES]
         some = few([f"{text} ({count:,})" for text, count in pairs], len(classes))
@@ -352,8 +348,8 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
         lines["Missing"] = "none"
     if constant := of("constant"):
         n_constant = of("n_constant", len(constant))
-        names = " pixels" if sides else f": {few(constant, n_constant)}"
-        lines["Constant features"] = f"{n_constant:,}{names}"
+        which = " pixels" if sides else f": {few(constant, n_constant)}"
+        lines["Constant features"] = f"{n_constant:,}{which}"
     likely = [f"{name} ({n} values)" for name, n in of("likely_labels", {}).items()]
     lines["Features that may be labels"] = few(likely)
     lines["Repeated rows"] = f"{of('duplicates') or ''}"

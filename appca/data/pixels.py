@@ -55,7 +55,7 @@ def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
     some = np.asarray(X[:: max(1, len(X) // _JUDGED)], np.float64)
     mixed = some[:, np.random.default_rng(0).permutation(n_values)]
     any_two = float(np.abs(some - mixed).mean()) or 1.0
-    ranked = []
+    ranked: list[tuple[tuple[float, bool, float], int, Judged]] = []
     for shape in _shapes(n_values):
         h, w, channels, by_column = shape
         images = some[:, pixel_order(shape)].reshape(len(some), h, w, channels)

@@ -117,15 +117,16 @@ def load(
         choices[name].check(SOURCES[key].title, value)
     if not SOURCES[key].offline:
         read: Any = downloads.load_mnist if key == "mnist" else downloads.load_coil20
-        return read(folder_of_files(data_folder), progress=progress, **options)
+        dataset: Dataset = read(folder_of_files(data_folder), progress=progress, **options)
+        return dataset
     small = (digits, wine, breast_cancer, turntable, planes, brain)
     return {make.__name__: make for make in small}[key]()
 
 
-def are_here(key: str, data_folder: Path | str | None = None) -> bool:
+def are_here(key: str) -> bool:
     """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
     names = downloads.MNIST if key == "mnist" else (downloads.ZIP,)
-    return all((folder_of_files(data_folder) / key / name).is_file() for name in names)
+    return all((folder_of_files() / key / name).is_file() for name in names)
 
 
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
@@ -159,20 +160,15 @@ def digits() -> Dataset:
     refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
     lines = gzip.decompress(path.read_bytes()).split()
     table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
-    return Dataset(
-        name="Handwritten digits, 8 × 8",
-        X=table[:, :-1],
-        ids=_row_ids("digit", len(table)),
-        labels={"digit": table[:, -1].astype(str)},
-        image_shape=(8, 8),
-        provenance={
-            "source": "digits",
-            "files": ["digits.csv.gz of scikit-learn"],
-            "image_range": [0, 16],
-            "citation": "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits,"
-            " UCI Machine Learning Repository (test part)",
-        },
+    citation = (
+        "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine "
+        "Learning Repository (test part)"
     )
+    facts: dict[str, Any] = {"source": "digits", "files": ["digits.csv.gz of scikit-learn"]}
+    facts |= {"citation": citation, "image_range": [0, 16]}
+    title, labels = "Handwritten digits, 8 × 8", {"digit": table[:, -1].astype(str)}
+    ids = _row_ids("digit", len(table))
+    return Dataset(title, table[:, :-1], ids, labels, (8, 8), provenance=facts)
 
 
 def wine() -> Dataset:
@@ -276,25 +272,18 @@ def planes() -> Dataset:
     """Return points near three planes in space, each spanned by two of three directions."""
     lines = sample_file("planes.csv").read_text(encoding="utf-8").splitlines()
     ids, x, y, z, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)
-    return Dataset(
-        name="Three planes in space",
-        X=np.array([x, y, z], dtype=np.float64).T,
-        ids=np.array(ids),
-        labels={"plane": np.array(plane)},
-        feature_names=("x", "y", "z"),
-        provenance={"source": "planes", "files": ["planes.csv"], "comparable": True},
-    )
+    X, labels = np.array([x, y, z], dtype=np.float64).T, {"plane": np.array(plane)}
+    facts = {"source": "planes", "files": ["planes.csv"], "comparable": True}
+    names, title = ("x", "y", "z"), "Three planes in space"
+    return Dataset(title, X, np.array(ids), labels, feature_names=names, provenance=facts)
 
 
 def turntable() -> Dataset:
     """Return shaded solids on a turntable, 72 views each, of 32 x 32 pixels."""
     with np.load(sample_file("turntable.npz"), allow_pickle=False) as file:
         images, solid, angle = file["images"], file["solid"], file["angle"]
-    return Dataset(
-        name=f"Turntable, {len(set(solid.tolist()))} solids",
-        X=images.reshape(len(images), -1),
-        ids=np.array([f"{name}__{degrees}" for name, degrees in zip(solid, angle, strict=True)]),
-        labels={"solid": solid, "angle": angle},
-        image_shape=images.shape[1:],
-        provenance={"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]},
-    )
+    X, title = images.reshape(len(images), -1), f"Turntable, {len(set(solid.tolist()))} solids"
+    ids = np.array([f"{name}__{degrees}" for name, degrees in zip(solid, angle, strict=True)])
+    facts = {"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]}
+    labels = {"solid": solid, "angle": angle}
+    return Dataset(title, X, ids, labels, images.shape[1:], provenance=facts)

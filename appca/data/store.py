@@ -10,21 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage.files import (
-    FILES,
-    OtherFormat,
-    check_file,
-    digests_of,
-    discard,
-    or_none,
-    place,
-    put_folder,
-    read_json,
-    solid,
-    unless_changed,
-    write,
-    write_json,
-)
+from appca.storage import files
 from appca.storage.identity import is_digest
 from appca.words import InputError, reason, refuse_if, shortened, storing
 
@@ -69,12 +55,12 @@ class DatasetStore:
         )
         with storing(title, self.folder):
             if not self._is_sound(target):
-                put_folder(target, partial(_write, dataset), self._is_sound)
+                files.put_folder(target, partial(_write, dataset), self._is_sound)
             elif target.is_dir():  # otherwise it is in a shared home
                 old = _read_meta(target)
-                new = _meta(dataset, old["created"], old[FILES])
+                new = _meta(dataset, old["created"], old[files.FILES])
                 if json.loads(json.dumps(new)) != old:  # else the disk may be full
-                    write_json(target / "meta.json", new, _title(target))
+                    files.write_json(target / "meta.json", new, _title(target))
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
@@ -92,7 +78,7 @@ class DatasetStore:
             # the description has the number of gaps, so that a lost file is not taken for none
             gaps = bool(meta.get("n_missing"))
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
-        except OtherFormat:
+        except files.OtherFormat:
             raise
         except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
@@ -107,7 +93,7 @@ class DatasetStore:
         """Note which file on this machine a data set was read from; it is in no session file."""
         with suppress(OSError):  # the data set is there without
             facts = {"path": str(path.absolute()), "state": _state(path)}
-            write(self.folder / digest / _ORIGIN, json.dumps(facts))
+            files.write(self.folder / digest / _ORIGIN, json.dumps(facts))
 
     def origin(self, digest: str) -> Path | None:
         """Return the file that a data set was read from, unless it is gone or has changed."""
@@ -139,7 +125,7 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        discard(self.folder / self.path(digest).name)
+        files.discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
         """Return the folder of a data set, here or in a shared home.
@@ -148,7 +134,7 @@ class DatasetStore:
         """
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
-            folder = place("datasets", digest)
+            folder = files.place("datasets", digest)
         if folder is not None:
             return folder
         short = shortened(digest, 13)
@@ -159,12 +145,12 @@ class DatasetStore:
         """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
 
         def read() -> Dataset:
-            dataset, place = self.get(folder.name), self.path(folder.name)
-            for name, digest in _read_meta(place)[FILES].items():
-                check_file(place / name, digest)
+            dataset, where = self.get(folder.name), self.path(folder.name)
+            for name, digest in _read_meta(where)[files.FILES].items():
+                files.check_file(where / name, digest)
             return dataset
 
-        return or_none(read) is not None
+        return files.or_none(read) is not None
 
 
 def _state(path: Path) -> list[int]:
@@ -174,7 +160,7 @@ def _state(path: Path) -> list[int]:
     return [sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)]
 
 
-def _meta(dataset: Dataset, created: float, files: dict[str, str]) -> dict[str, Any]:
+def _meta(dataset: Dataset, created: float, digests: dict[str, str]) -> dict[str, Any]:
     return {
         **dataset.about(),
         "digest": dataset.digest,
@@ -183,17 +169,17 @@ def _meta(dataset: Dataset, created: float, files: dict[str, str]) -> dict[str, 
         "dtype": str(dataset.X.dtype),
         "created": created,
         **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
-        FILES: files,
+        files.FILES: digests,
     }
 
 
 def _write(dataset: Dataset, folder: Path) -> None:
     arrays = dataset.arrays()
     for name, values in arrays.items():
-        with solid(folder / f"{name}.npy") as file:
+        with files.solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
-    meta = _meta(dataset, time.time(), digests_of(folder, (f"{name}.npy" for name in arrays)))
-    write_json(folder / "meta.json", meta, _title(folder))
+    meta = _meta(dataset, time.time(), files.digests_of(folder, (f"{name}.npy" for name in arrays)))
+    files.write_json(folder / "meta.json", meta, _title(folder))
 
 
 def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
@@ -213,14 +199,14 @@ def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "meta.json", _title(folder))
+    return files.read_json(folder / "meta.json", _title(folder))
 
 
 def _title(folder: Path) -> str:
     return f"The stored data set {folder.name[:12]}"
 
 
-@unless_changed("meta.json")
+@files.unless_changed("meta.json")
 def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
     source = str(meta["provenance"].get("source", ""))

@@ -17,12 +17,15 @@ class Files:
         self.url = ""
 
 
-def _handler(files: Files) -> type[BaseHTTPRequestHandler]:
+@contextmanager
+def serving(content: dict[str, bytes]) -> Iterator[Files]:
+    """Serve the content on a free port until the block ends."""
+    files = Files(content)
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            name = self.path.lstrip("/")
-            files.requests.append(name)
-            data = files.content.get(name)
+            files.requests.append(self.path.lstrip("/"))
+            data = files.content.get(files.requests[-1])
             status = files.status.pop(0) if files.status else 200 if data is not None else 404
             if status != 200:
                 self.send_error(status)
@@ -36,14 +39,7 @@ def _handler(files: Files) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: object) -> None:
             pass
 
-    return Handler
-
-
-@contextmanager
-def serving(content: dict[str, bytes]) -> Iterator[Files]:
-    """Serve the content on a free port until the block ends."""
-    files = Files(content)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(files)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         files.url = f"http://127.0.0.1:{server.server_port}/"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
+from appca.data.columns import Wanted, matched, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import read
 from appca.data.sources import load
@@ -140,13 +140,6 @@ def test_gaps_matter_in_wanted_columns_alone(tmp_path):
         with pytest.raises(InputError, match="1 missing cell") as refused:
             read_as(opened(tmp_path, f"a,b,c\n{cells}\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
         assert refused.value.report[key] == value
-
-
-def test_roles_are_left_alone_where_columns_are_missing_or_the_run_has_no_names():
-    report = {"roles": {"a": "feature", "b": "label"}}
-    assert roles_for(report, Wanted(3, NAMES)) == {}
-    assert roles_for(report, Wanted(2)) == {}
-    assert roles_for(report, Wanted(2, ("a", "b"))) == {"b": "feature"}
 
 
 def test_missing_cells_go_with_their_columns(X):

@@ -37,13 +37,6 @@ def test_rows_without_smoothness_and_rows_like_images_have_no_order():
     assert not follow_each_other(curves[:, :9], None), "too few"
 
 
-def test_what_is_stated_is_believed():
-    for stated in (True, False):
-        data = replace(spectra(), provenance={"ordered": stated})
-        assert data.is_ordered is stated
-        assert (sheets_of(data, np.arange(60)) is not None) is stated
-
-
 @pytest.mark.parametrize(
     ("name", "is_ordered"),
     [
@@ -68,10 +61,12 @@ def test_a_line_goes_through_its_values():
     assert drawn[1, 4:].max() == 0.0
 
 
-def test_rows_become_sparklines_of_one_scale():
-    data = spectra()
-    pictures = row_lines(data, np.array([3, 5]))
-    assert pictures.shape == (2, *SPARK)
+def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated():
+    data, rows = spectra(), np.array([3, 5])
     sheets = sheets_of(data, np.arange(60))
     assert sheets.header["tile"] == [*SPARK, 1]
-    np.testing.assert_array_equal(sheets.images(np.array([3, 5])), pictures)
+    np.testing.assert_array_equal(sheets.images(rows), row_lines(data, rows))
+    for stated in (True, False):
+        data = replace(spectra(), provenance={"ordered": stated})
+        assert data.is_ordered is stated
+        assert (sheets_of(data, np.arange(60)) is not None) is stated

@@ -37,34 +37,23 @@ def nowhere():
     return f"http://127.0.0.1:{port}/"
 
 
-def test_a_file_arrives_whole_and_alone(server, tmp_path):
+def test_a_line_that_breaks_leaves_nothing_and_the_next_mirror_is_asked(server, nowhere, tmp_path):
     path = tmp_path / "new" / "file"
-    fetch([server.url + "file"], path, sha256=SHA)
-    assert path.read_bytes() == CONTENT
-    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
-
-
-def test_a_line_that_breaks_leaves_nothing_and_the_next_mirror_is_asked(server, tmp_path):
-    server.cut_after = [100_000, 50_000]
+    server.cut_after, server.status = [100_000], [200, 404, 503]
     with pytest.raises(InputError, match=r"the connection to .* failed"):
-        fetch([server.url + "file"], tmp_path / "file")
-    assert list(tmp_path.iterdir()) == []
-    fetch([server.url + "file"] * 2, tmp_path / "file", sha256=SHA)
-    assert (tmp_path / "file").read_bytes() == CONTENT
+        fetch([server.url + "file"], path)
+    assert list(path.parent.iterdir()) == []
+    urls = [server.url + "file", nowhere + "file", server.url + "file", server.url + "file"]
+    fetch(urls, path, sha256=SHA)
+    assert path.read_bytes() == CONTENT
+    assert len(server.requests) == 4
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_wrong_checksum_is_named_and_leaves_nothing(server, tmp_path):
     with pytest.raises(InputError, match=r"file could not .*published checksum\); ask a friend\."):
         fetch([server.url + "file"], tmp_path / "file", sha256="0" * 64, advice="ask a friend.")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_next_mirror_is_asked_when_one_refuses(server, nowhere, tmp_path):
-    server.status = [404, 503]
-    urls = [server.url + "file", nowhere + "file", server.url + "file", server.url + "file"]
-    fetch(urls, tmp_path / "file", sha256=SHA)
-    assert (tmp_path / "file").read_bytes() == CONTENT
-    assert len(server.requests) == 3
 
 
 def test_whoever_watches_the_progress_can_stop_it(server, tmp_path):
@@ -179,6 +168,9 @@ def test_a_dropped_file_is_kept_where_the_loader_looks_if_it_is_the_published_on
         assert receive(name, io.BytesIO(data), tmp_path) == "mnist"
     assert load("mnist", n=9, data_folder=tmp_path).n_rows == 9
     assert server.requests == []
+    (tmp_path / "mnist" / name).write_bytes(data[:-1])
+    with pytest.raises(InputError, match=r"t10k-labels.* is not the published .*delete it"):
+        load("mnist", n=9, data_folder=tmp_path)
     with pytest.raises(InputError, match=f"“{downloads.ZIP}” is not the published file"):
         receive(downloads.ZIP, io.BytesIO(b"something else"), tmp_path)
     assert receive("other.csv", io.BytesIO(b"a,b"), tmp_path) is None
