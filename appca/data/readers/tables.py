@@ -32,7 +32,6 @@ _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most l
 _MANY = 10  # real numbers that rise and may be names
 _MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
-_FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
@@ -178,7 +177,13 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
         elif (stray := _first_stray(text)) is not None:
             if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
                 raise stray
-            text = _repaired(text, report)
+            letters = text.decode(errors="surrogateescape")
+            some = itertools.islice(_STRAY.finditer(letters), 20)
+            places = {letters.count("\n", 0, stray.start()) + 1 for stray in some}
+            report["repaired"] = sorted(places)
+            text = _STRAY.sub(
+                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
+            ).encode()
     except UnicodeDecodeError as error:
         cause, byte = error, error.object[error.start]
         msg = (
@@ -209,40 +214,22 @@ def _first_stray(text: bytes) -> UnicodeDecodeError | None:
     return None
 
 
-def _repaired(text: bytes, report: FileReport) -> bytes:
-    """Return text of which bytes that are no UTF-8 are read as Western European, and named."""
-
-    def western(stray: re.Match[str]) -> str:
-        return bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace")
-
-    lines = text.decode(errors="surrogateescape").split("\n")
-    spoilt = [i for i, line in enumerate(lines) if _STRAY.search(line)]
-    report["repaired"] = [i + 1 for i in spoilt[:20]]
-    for i in spoilt:
-        lines[i] = _STRAY.sub(western, lines[i])
-    return "\n".join(lines).encode()
-
-
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
-    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", codecs.BOM_UTF8[:2]: "utf-8-sig"}
-    if data[:2] in marks:
-        return marks[data[:2]]
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
     sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2).reshape(-1, 2)
     even, odd = (sample == 0).sum(axis=0) / max(1, len(sample))
-    if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
+    if len(data) % 2 == 0 and min(even, odd) < 0.05 and max(even, odd) > 0.3:
         return "utf-16-le" if odd > even else "utf-16-be"
-    is_utf8 = _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None
-    return "utf-8" if is_utf8 else _detected(data)
-
-
-def _detected(data: bytes) -> str:
-    """Return the encoding of text that is not UTF-8 by what its bytes are as letters."""
+    utf8 = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
+        return utf8
     words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
     signs = b" ".join(words).decode(errors="surrogateescape")
     n_strays = len(_STRAY.findall(signs))
     if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
-        return "utf-8"
+        return utf8
     is_foreign = 2 * sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs))) > n_strays
     if is_foreign or len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
         from charset_normalizer import from_bytes
