@@ -91,10 +91,6 @@ HEADERS = {
         "region,2019,2020\nA,12,13\nB,25,24\nC,7,9", [[12, 13]], ("2019", "2020"), ["A", "B", "C"]
     ),
     "pandas above counts": Case("0,1,2,3\n" + rows("{i},3,0,2", 5), names=tuple("0123"), n=5),
-    "years above reals": Case(
-        "land,1990,1991,1992\nNorland,1.5,2.5,3.5\nSudland,4.25,5.5,0.5\nOstland,1,2.5,2",
-        *([[1.5, 2.5, 3.5]], ("1990", "1991", "1992"), ["Norland"]),
-    ),
     "falling wavenumbers": Case(
         "4000;3998;3996\n" + rows("0,{i}5;1,{i};0,2{i}", 9),
         *([[0.05, 1.0, 0.20]], ("4000", "3998", "3996")),
@@ -125,7 +121,6 @@ HEADERS = {
         '"len"\t"kind"\t"wid"\n"r1"\t1.5\t"a"\t2\n"r2"\t2.5\t"b"\t3\n"r3"\t2\t"a"\t1',
         *([[1.5, 2]], ("len", "wid"), ["r1", "r2", "r3"], {"kind": ["a", "b"]}),
     ),
-    "R, blanks": Case('"a" "b"\n"1" 1.5 2\n"2" 2.5 3\n"3" 2 1', [[1.5, 2]], ("a", "b"), ["1", "2"]),
     "a comment is the header": Case(
         "# made 2024\n# t x y\n0 1 2\n1 3 4.5\n2 5 6",
         *([[0, 1, 2]], ("t", "x", "y"), None, None, 3, {"Lines not used": "1 comment line"}),
@@ -298,17 +293,11 @@ LINES = {
     ),
     "titles and notes above": Case(
         "Survey of June\n\nStation;Ulm\nName;K;mass\na;1;2,5\nb;2;3\nc;4;1",
-        names=("K", "mass"),
-        ids=["a"],
-        n=3,
-        facts={"Lines not used": "2 title lines"},
+        *(None, ("K", "mass"), ["a"], None, 3, {"Lines not used": "2 title lines"}),
     ),
     "a drawn table": Case(
         "a | b | c\n---|---|---\n1 | 2 | 3\n4 | 5 | 6.5",
-        [[1, 2, 3]],
-        ("a", "b", "c"),
-        n=2,
-        facts={"Lines not used": "1 drawn line"},
+        *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
     ),
     "the header again, empty rows, a total and a note": Case(
         "k,x,y\na,1,2\nb,3,4\n,,\nk,x,y\na,5,6\nb,7,8.5\nTotal,16,20.5\nSource: us",
@@ -332,11 +321,7 @@ LINES = {
     ),
 }
 _ART = "größe,b,art\n1,2,ö\n3,4,€\n5,6,ö\n7,8,ß"
-_TITLES = {
-    "utf-8": "UTF-8 text",
-    "utf-8-sig": "UTF-8 text",
-    "cp1252": "Western European text (cp1252)",
-}
+_TITLES = {"cp1252": "Western European text (cp1252)", "utf-8": "UTF-8 text"}
 _CITIES = {
     "cp1251": "город Москва Казань Омск население площадь",
     "koi8-r": "город Москва Казань Омск население площадь",
@@ -349,7 +334,7 @@ _CITIES = {
 ENCODINGS = {
     code: Case(
         *(_ART.encode(code), None, ("größe", "b"), None, {"art": ["ö", "€"]}),
-        facts={"Read as": _TITLES.get(code, "UTF-16 text")},
+        facts={"Read as": _TITLES.get(code.removesuffix("-sig"), "UTF-16 text")},
     )
     for code in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
 }
@@ -434,7 +419,6 @@ _MERGED = [
     *(["id", "Before", None, "After", None], [None, "a", "b", "a", "b"], ["n1", 1, 2, 3, 4.5]),
     *(["n2", 2, 2, 1, 4], ["n3", 0, 1, 3, 3]),
 ]
-_SAMPLES = [["g", "s1", "s2"], ["x", 1, 2], ["y", 3, 4.5]]
 _TWO = xlsx({"A": [["a", "b"], [1, 2], [3, 4.5]], "B": [["c", "d"], [5, 6], [7, 8.5]]})
 _WRITTEN = [["a", "b"], ["1 234,5", 2], ["7,25", 3.5], ["n/a", 4]]
 SHEETS = {
@@ -458,12 +442,7 @@ SHEETS = {
         facts={"Not numbers": "a: 1 cell: n/a"},
         options={"roles": {"a": "feature"}},
     ),
-    "columns as samples": Case(
-        *(xlsx({"A": _SAMPLES}), [[1, 3], [2, 4.5]], ("x", "y"), ["s1", "s2"]),
-        options={"transpose": True},
-    ),
     "damaged": Case(xlsx(_BOOK)[:-300], refusal="damaged, locked by a password or no spreadsheet"),
-    "another archive": Case(b"PK\x03\x04", refusal="damaged, locked"),
 }
 SHEETS = {key: case._replace(name="t.xlsx") for key, case in SHEETS.items()}
 _SIX = {"a": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "b": [3, 1, 2, 5, 4, 0]}
@@ -491,41 +470,30 @@ PARQUET = {
             "v": pa.array([[1.0, 2.0]] * 18 + [None, [3.0]]),
             "w": pa.array([[[i, 2], [3, 4]] for i in range(20)]),
         },
-        [[1, 2, 0, 2, 3, 4]],
-        ("v[0]", "v[1]", "w[0][0]", "w[0][1]", "w[1][0]", "w[1][1]"),
+        *([[1, 2, 0, 2, 3, 4]], ("v[0]", "v[1]", "w[0][0]", "w[0][1]", "w[1][0]", "w[1][1]")),
         facts={"Lists of another length": "v: 2 lists", "Missing": "4 cells"},
     ),
     "lists of all lengths": Case(
         {**_SIX, "r": pa.array([[1], [2, 3], [], [4, 4, 4], [5], [6, 7]])},
-        names=("a", "b"),
-        facts={"Left out": "r (lists)"},
+        *(None, ("a", "b"), None, None, 6, {"Left out": "r (lists)"}),
     ),
     "tensors": Case(
-        pa.table(
-            {"t": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 2, 3))}
-        ),
+        {"t": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 2, 3))},
         [np.arange(6.0)],
-        n=4,
     ),
     "structs": Case(
-        {"s": pa.array([{"x": i / 2, "y": i * i} for i in range(5)])},
-        [[0, 0], [0.5, 1]],
-        ("s.x", "s.y"),
+        {"s": pa.array([{"x": i / 2, "y": i * i} for i in range(5)])}, [[0, 0]], ("s.x", "s.y")
     ),
     "texts are read as in CSV": Case(
         {"n": ["1.234,5", "7,25", "−3"], "zip": ["01", "02", "01"], "x": [1.0, 2, 3]},
-        [[1234.5, 1], [7.25, 2], [-3, 3]],
-        labels={"zip": ["01", "02"]},
+        *([[1234.5, 1], [7.25, 2], [-3, 3]], ("n", "x"), None, {"zip": ["01", "02"]}),
     ),
     "row names of pandas": Case(
         pa.Table.from_pandas(pd.DataFrame(_SIX, index=list("uvwxyz"))),
-        names=("a", "b"),
-        ids=["u", "v"],
+        *(None, ("a", "b"), ["u", "v"]),
     ),
     "gaps by choice": Case(
-        {"a": [1.0, -9, 3], "b": [1, 2, -9]},
-        [[1, 1], [GAP, 2], [3, GAP]],
-        options={"na_values": -9},
+        {"a": [1.0, -9, 3], "b": [1, 2, -9]}, [[1, 1], [GAP, 2]], options={"na_values": -9}
     ),
     "a name twice": Case(
         pa.Table.from_arrays([pa.array([1.0, 2]), pa.array([3.0, 5])], names=["a", "a"]),
@@ -534,28 +502,17 @@ PARQUET = {
     "cut off": Case(written(_SIX)[:-20], refusal="is not a Parquet file"),
     "something else": Case(b"PAR1 and no more", refusal="is not a Parquet file"),
     "one row": Case({"a": [1.0], "b": [2.0]}, refusal="1 row of data"),
-    "one column": Case(
-        {"a": [1.0, 2.0]}, refusal="at least 2 are needed, so change the columns' roles"
-    ),
+    "one column": Case({"a": [1.0, 2.0]}, refusal="2 are needed, so change the columns' roles"),
     "too large": Case(
-        {"a": np.zeros(200_000), "b": np.zeros(200_000)},
+        *({"a": np.zeros(200_000), "b": np.zeros(200_000)},),
         options={"limits": ReadLimits(n_bytes=1_000_000)},
         refusal="would become 200,000 x 2 numbers",
     ),
 }
 PARQUET = {key: case._replace(name="t.parquet") for key, case in PARQUET.items()}
-KINDS = {
-    "header": HEADERS,
-    "numbers": NUMBERS,
-    "gaps": GAPS,
-    "text": TEXT,
-    "lines": LINES,
-    "encodings": ENCODINGS,
-    "refusals": REFUSALS,
-    "sheets": SHEETS,
-    "parquet": PARQUET,
-}
-CASES = {f"{kind}: {key}": case for kind, some in KINDS.items() for key, case in some.items()}
+_OF = ("header", "numbers", "gaps", "text", "lines", "encodings", "refusals", "sheets", "parquet")
+_ALL = (HEADERS, NUMBERS, GAPS, TEXT, LINES, ENCODINGS, REFUSALS, SHEETS, PARQUET)
+CASES = {f"{name}: {key}": of[key] for name, of in zip(_OF, _ALL, strict=True) for key in of}
 
 
 @pytest.mark.parametrize("key", CASES)
@@ -586,7 +543,11 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
 
 
 COMMANDS = [
-    *("header: years above reals", "header: the line of the header by choice", "gaps: by choice"),
+    *(
+        "header: two years above whole numbers",
+        "header: the line of the header by choice",
+        "gaps: by choice",
+    ),
     *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
     *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
     *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),

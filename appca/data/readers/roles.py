@@ -134,9 +134,8 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     X, rows = intake.settle_missing(matrix, features, options.missing, report, limits.least_rows)
     intake.note_quality(X, features, report, limits.least_rows)
-    one_value = {key for key, why in left_out.items() if why == "one value"}
-    numbers = [each.name for each in columns if each.kind == "number" and each.name in one_value]
-    report["constant"] += numbers
+    numbers = [each.name for each in columns if each.kind == "number"]
+    report["constant"] += [key for key in numbers if left_out.get(key) == "one value"]
     report["n_constant"] = len(report["constant"])
     named = any(table.named) or options.transpose
     report["image_shape"] = shape = _image_shape(options.image_shape, features, named, X)

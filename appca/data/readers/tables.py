@@ -433,11 +433,7 @@ def _even(
         odd = [row for row in records(text, separator, start, line) if len(row.cells) != width]
     else:
         odd = list(_odd_lines(text, mark, width, start, line))
-    signs = (text[row.start : row.start + 1] for row in odd)
-    kinds = [
-        "comment" if sign in (b"#", b"%") else _no_data(row.cells)
-        for sign, row in zip(signs, odd, strict=True)
-    ]
+    kinds = ["comment" if text[row.start] in b"#%" else _no_data(row.cells) for row in odd]
     end = len(text)
     for i in range(len(odd) - 1, -1, -1):  # notes at the end: lines of few cells, of words
         is_note = 2 * odd[i].n_filled <= width and not number_in(odd[i].cells[0], ".")
