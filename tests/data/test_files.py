@@ -81,51 +81,32 @@ def rows(line: str, n: int, start: int = 0) -> str:
     return "\n".join(line.format(i=i, h=i / 2, k="ab"[i % 2]) for i in range(start, start + n))
 
 
+_REAL = ",".join(f"{400 + j * 0.7:.1f}" for j in range(12))
 HEADERS = {
     "wavelengths above spectra that rise, too": Case(
         "name;400;402;404;406;kind\n" + rows("H{i};0,{i}1;0,{i}3;0,{i}5;0,{i}7;{k}", 9),
-        names=("400", "402", "404", "406"),
-        ids=["H0"],
-        labels={"kind": ["a", "b"]},
+        *(None, ("400", "402", "404", "406"), ["H0"], {"kind": ["a", "b"]}),
     ),
     "two years above whole numbers": Case(
         "region,2019,2020\nA,12,13\nB,25,24\nC,7,9", [[12, 13]], ("2019", "2020"), ["A", "B", "C"]
     ),
-    "pandas above counts": Case(
-        "0,1,2,3\n" + rows("{i},3,0,2", 5) + "\n7,1,2,0", names=("0", "1", "2", "3"), n=6
-    ),
-    "years above reals": Case(
-        "country,1990,1991,1992\nNorland,1.5,2.5,3.5\nSudland,4.25,5.5,0.5\nOstland,1,2.5,2",
-        [[1.5, 2.5, 3.5]],
-        ("1990", "1991", "1992"),
-        ["Norland"],
-    ),
+    "pandas above counts": Case("0,1,2,3\n" + rows("{i},3,0,2", 5), names=tuple("0123"), n=5),
     "falling wavenumbers": Case(
         "4000;3998;3996\n" + rows("0,{i}5;1,{i};0,2{i}", 9),
-        [[0.05, 1.0, 0.20]],
-        ("4000", "3998", "3996"),
-        n=9,
+        *([[0.05, 1.0, 0.20]], ("4000", "3998", "3996")),
     ),
     "many real wavelengths that rise": Case(
-        ",".join(f"{400 + j * 0.7:.1f}" for j in range(12))
+        _REAL
         + "\n"
-        + "\n".join(",".join(str((7 * i + 3 * j) % 11 / 10) for j in range(12)) for i in range(9)),
-        names=tuple(f"{400 + j * 0.7:.1f}" for j in range(12)),
-        n=9,
+        + "\n".join(_REAL.translate(str.maketrans("4.", f"{i}0")) for i in range(5, 9)),
+        names=tuple(_REAL.split(",")),
     ),
     "an index without a name, shuffled": Case(
         ",a,b\n" + "\n".join(f"{i * 7 % 10},{i / 3:.2f},{i * i % 7}" for i in range(10)),
-        names=("a", "b"),
-        ids=["0", "7", "4"],
-    ),
-    "columns that pandas numbered": Case(
-        "0,1,2\n" + rows("0.{i}1,-{i}.5,2.{i}", 10), [[0.01, -0.5, 2.0]], ("0", "1", "2"), n=10
+        *(None, ("a", "b"), ["0", "7", "4"]),
     ),
     "whole numbers above whole numbers": Case(
-        "2001,2002\n1,2\n3,5\n4,8",
-        [[2001, 2002]],
-        None,
-        n=4,
+        *("2001,2002\n1,2\n3,5\n4,8", [[2001, 2002]], None),
         facts={"In doubt": "read as data; header=true reads it otherwise"},
     ),
     "the same with a header by choice": Case(
@@ -133,90 +114,61 @@ HEADERS = {
     ),
     "words above words": Case(
         "who,what,a,b\n" + rows("p{i},{k},{i},{h}", 8),
-        names=("a", "b"),
-        labels={"what": ["a", "b"]},
-        ids=["p0"],
+        *(None, ("a", "b"), ["p0"], {"what": ["a", "b"]}),
     ),
     "no header": Case("1.5,2,3\n4,5,6\n7,8,8", [[1.5, 2, 3]], None, facts={"Read as": "no header"}),
     "R, tabs": Case(
         '"len"\t"kind"\t"wid"\n"r1"\t1.5\t"a"\t2\n"r2"\t2.5\t"b"\t3\n"r3"\t2\t"a"\t1',
-        [[1.5, 2]],
-        ("len", "wid"),
-        ["r1", "r2", "r3"],
-        {"kind": ["a", "b"]},
+        *([[1.5, 2]], ("len", "wid"), ["r1", "r2", "r3"], {"kind": ["a", "b"]}),
     ),
-    "R, blanks": Case('"a" "b"\n"1" 1.5 2\n"2" 2.5 3\n"3" 2 1', [[1.5, 2]], ("a", "b"), ["1", "2"]),
     "a comment is the header": Case(
         "# made 2024\n# t x y\n0 1 2\n1 3 4.5\n2 5 6",
-        [[0, 1, 2]],
-        ("t", "x", "y"),
-        facts={"Lines not used": "1 comment line"},
+        *([[0, 1, 2]], ("t", "x", "y"), None, None, 3, {"Lines not used": "1 comment line"}),
     ),
     "line breaks in the header": Case(
         '"mass\n(g)","width\n(mm)"\n1,2\n3,4.5', [[1, 2]], ("mass (g)", "width (mm)")
     ),
     "names and units": Case(
         "name;mass;length\n;kg;m\n" + rows("n{i};{i},5;{h}", 6).replace(".", ","),
-        [[0.5, 0]],
-        ("mass kg", "length m"),
-        ["n0"],
-        n=6,
+        *([[0.5, 0]], ("mass kg", "length m"), ["n0"]),
     ),
     "merged cells above": Case(
         "Before,,After,\na,b,a,b\n1,2,3,4\n5,6,7,8.5\n1,2,2,2",
-        [[1, 2, 3, 4]],
-        ("Before a", "Before b", "After a", "After b"),
-        n=3,
+        *([[1, 2, 3, 4]], ("Before a", "Before b", "After a", "After b")),
     ),
     "a name twice": Case(
-        "x,x,y\n1,2,3\n4,5,6.5",
-        [[1, 2, 3]],
-        ("x", "x (2)", "y"),
+        *("x,x,y\n1,2,3\n4,5,6.5", [[1, 2, 3]], ("x", "x (2)", "y")),
         facts={"Renamed columns": "x (2)"},
     ),
     "the line of the header by choice": Case(
-        "a;b;c\nd;e;f\nx;y;z\n1;2;3\n4;5;6,5",
-        [[1, 2, 3]],
-        ("x", "y", "z"),
-        options={"header": 3},
+        *("a;b;c\nd;e;f\nx;y;z\n1;2;3\n4;5;6,5", [[1, 2, 3]], ("x", "y", "z")),
         facts={"Read as": "header in line 3"},
+        options={"header": 3},
     ),
 }
-_TENTHS = rows("r{i};{i},5;1.00{i}", 9)
 NUMBERS = {
-    "thousands points beside decimal commas": Case(
-        "id;n;x\nr;1.234;0,5\ns;12.345;1,5\nt;7.000;2,25", [[1234, 0.5], [12345, 1.5]], ("n", "x")
-    ),
-    "thousands points and decimal commas": Case(
+    "1.234 beside 0,5": Case("n;x\n1.234;0,5\n12.345;1,5\n7.000;2,25", [[1234, 0.5], [12345, 1.5]]),
+    "points and commas": Case(
         "n;x\n1.234,5;1\n-2.345.678,25;2,5", [[1234.5, 1], [-2345678.25, 2.5]]
     ),
-    "thousands commas in quotation marks": Case(
-        'n,x\n"1,234",0.5\n"2,345,678.5",1.5', [[1234, 0.5], [2345678.5, 1.5]]
-    ),
+    "quoted commas": Case('n,x\n"1,234",0.5\n"2,345,678.5",1.5', [[1234, 0.5], [2345678.5, 1.5]]),
     "narrow, hard and plain blanks between thousands": Case(
         "n;x\n1\u202f234,5;1,5\n12\u00a0345,5;2\n1 234 567;3,5", [[1234.5, 1.5], [12345.5, 2]]
     ),
-    "apostrophes between thousands": Case(
-        "n;x\n1'234.5;1\n2’000’000;2.5", [[1234.5, 1], [2e6, 2.5]]
-    ),
+    "apostrophes": Case("n;x\n1'234.5;1\n2’000’000;2.5", [[1234.5, 1], [2e6, 2.5]]),
     "decimal commas in quotation marks": Case(
-        'id,x,y\na,"1,5","2,25"\nb,"-0,5",3',
-        [[1.5, 2.25], [-0.5, 3]],
+        *('id,x,y\na,"1,5","2,25"\nb,"-0,5",3', [[1.5, 2.25], [-0.5, 3]]),
         facts={"Read as": "decimal comma"},
     ),
     "one column has the other decimal sign": Case(
-        "x;y;z\n1,5;2.75;0,1\n2,5;3.5;0,2\n3,5;1.25;0,7",
-        [[1.5, 2.75, 0.1]],
+        *("x;y;z\n1,5;2.75;0,1\n2,5;3.5;0,2\n3,5;1.25;0,7", [[1.5, 2.75, 0.1]]),
         facts={"Other decimal sign": "y"},
     ),
     "1.234 alone may be either": Case(
-        "x;y\n1.234;5\n2.345;6\n3.456;7",
-        [[1.234, 5]],
+        *("x;y\n1.234;5\n2.345;6\n3.456;7", [[1.234, 5]]),
         facts={"In doubt": "1.234 is read as 1.234; decimal=, reads it otherwise"},
     ),
-    "1.234 as a thousand by choice": Case(
-        "x;y\n1.234;5\n2.345;6", [[1234, 5]], options={"decimal": ","}
-    ),
+    "by choice": Case("x;y\n1.234;5\n2.345;6", [[1234, 5]], options={"decimal": ","}),
     "minus signs of typesetters": Case("x,y\n\u22121.5,2\n\u20132.5,+3", [[-1.5, 2], [-2.5, 3]]),
     "percent, money, units and accounts": Case(
         "p,m,u,a,t\n12.5%,$1.50,7.5 kg,(3.5),20 °C\n3%,-$2.25,8 kg,4,21.5 °C",
@@ -225,90 +177,71 @@ NUMBERS = {
     ),
     "euros after decimal commas": Case("x;y\n1.234,50 €;2\n7 €;3", [[1234.5, 2], [7, 3]]),
     "units that differ are no numbers": Case(
-        "x,y,z\n1 kg,2,1\n800 g,3,2\n2 kg,4,2.5",
-        [[2, 1]],
-        ("y", "z"),
+        *("x,y,z\n1 kg,2,1\n800 g,3,2\n2 kg,4,2.5", [[2, 1]], ("y", "z")),
         facts={"Left out": "x (numbers of different units: kg, g)"},
     ),
     "cells that are no numbers": Case(
-        "x,y\nn/a,1\n<0.01,2\n" + rows("{i},{h}", 30),
-        [[GAP, 1], [GAP, 2], [0, 0]],
+        *("x,y\nn/a,1\n<0.01,2\n" + rows("{i},{h}", 30), [[GAP, 1], [GAP, 2], [0, 0]]),
         facts={
             "Not numbers": "x: 2 cells: n/a, <0.01",
             "Missing": "2 cells, filled from the model: x (2)",
         },
     ),
     "too many of them": Case(
-        "x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8),
-        names=("y", "z"),
+        *("x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8), None, ("y", "z")),
         facts={"Left out": "x (numbers and limits such as “<1”)"},
     ),
     "powers of ten": Case("x,y\n1e-3,2E+5\n2.5e2,1e5", [[0.001, 2e5], [250, 1e5]]),
-    "numbers of many digits": Case(
-        "x,y\n0.1234567890123456789,1\n123456.78901234567,2", [[0.1234567890123456789, 1]]
+    "many digits": Case(
+        "x,y\n0.1234567890123456789,1\n123.78901234567,2", [[0.1234567890123456789, 1]]
     ),
     "the decimal sign is seen late": Case(
         "x;z\n" + rows("{i};1.234", 400) + "\n0,5;2.345\n", [[0, 1234]], n=401
     ),
-    "beyond the sample": Case(
-        "x;y\n" + rows("{i};{h}", 400).replace(".", ",") + "\n1.234;7\n5;−8", n=402
-    ),
+    "late": Case("x;y\n" + rows("{i};{h}", 400).replace(".", ",") + "\n1.234;7\n5;−8", n=402),
 }
 GAPS = {
     "in numbers": Case(
-        "x,w,k\n1,NA,a\n?,2,NA\n3,null,-\n.,4,a\n5,N/A,b\n6,7,\n",
-        [[1, GAP], [GAP, 2], [3, GAP], [GAP, 4]],
+        *(
+            "x,w,k\n1,NA,a\n?,2,NA\n3,null,-\n.,4,a\n5,N/A,b\n6,7,\n",
+            [[1, GAP], [GAP, 2], [3, GAP]],
+        ),
         labels={"k": ["a", "NA", "-", "a", "b", ""]},
         facts={"Not numbers": "x: 2 cells: ?, ."},
     ),
     "by choice": Case(
-        "x,w,k\n1,-999,a\n-999.0,2,a\n3,4,none\n5,-999,none",
-        [[1, GAP], [GAP, 2], [3, 4]],
-        options={"na_values": [-999, "none"]},
+        *("x,w,k\n1,-999,a\n-999.0,2,a\n3,4,none\n5,-999,none", [[1, GAP], [GAP, 2], [3, 4]]),
         labels={"k": ["a", "a", "", ""]},
+        options={"na_values": [-999, "none"]},
     ),
     "far off and repeated": Case(
         "x,y,z\n" + rows("{h},{i},2.{i}", 20) + "\n-200,3,1e20\n-200,5,1e20\n4,9999,2",
         facts={"May stand for gaps": "x: -200 (2 cells), y: 9999 (1 cell), z: 1e+20 (2 cells)"},
     ),
     "none": Case("x,y\n1,2\n3,4.5", facts={"Missing": "none"}),
-    "refused": Case(
-        "a,b,c\n1,2,x\n,4,y\n3,NA,x\n5,6,\n",
-        options={"missing": "refuse"},
-        refusal=r"2 missing cells, in “a” \(1\), “b” \(1\); choose",
-    ),
     "their mean": Case("a,b\n1,2\n,4\n3,6", [[1, 2], [2, 4]], options={"missing": "mean"}),
     "their rows": Case(
-        "a,b,c\n1,2,x\n,4,y\n3,6,x\n5,8,y",
-        [[1, 2], [3, 6]],
-        ids=["row-1", "row-3"],
+        *("a,b,c\n1,2,x\n,4,y\n3,6,x\n5,8,y", [[1, 2], [3, 6]], ..., ["row-1", "row-3"]),
         labels={"c": ["x", "x", "y"]},
-        options={"missing": "drop"},
         facts={"Missing": "1 cell, rows left out: a (1)"},
+        options={"missing": "drop"},
     ),
 }
 TEXT = {
     "leading zeros": Case(
         "id,zip,a,b\n" + "\n".join(f"{i:04d},{i % 3:05d},{i / 2},{i % 5}" for i in range(9)),
-        names=("a", "b"),
-        ids=["0000", "0001"],
-        labels={"zip": ["00000", "00001"]},
+        *(None, ("a", "b"), ["0000", "0001"], {"zip": ["00000", "00001"]}),
     ),
     "leading zeros beyond the sample": Case(
         "zip,a,b\n" + rows("{i}1,{h},{i}", 400, 100) + "\n00501,1,2",
-        n=401,
-        ids=["1001"],
-        names=("a", "b"),
+        *(None, ("a", "b"), ["1001"]),
     ),
     "1E5 is a code": Case(
-        "well,a,b\n1E5,1,2\n2E7,2,3.5\n101,3,1\n4E2,0,1",
-        names=("a", "b"),
-        ids=["1E5", "2E7", "101"],
+        *("well,a,b\n1E5,1,2\n2E7,2,3.5\n101,3,1\n4E2,0,1", None, ("a", "b"), ["1E5", "2E7", "101"])
     ),
     "whole numbers of 16 digits": Case(
         "key,a,b\n9007199254740993,1,2\n9007199254740992,2,3.5\n9007199254740995,0,1",
-        ids=["9007199254740993", "9007199254740992"],
-        names=("a", "b"),
+        *(None, ("a", "b"), ["9007199254740993", "9007199254740992"]),
     ),
     "blanks at both ends": Case(
         "kind,a,b\noak ,1,2\n oak,2,1\n\u00a0elm,3,3.5\nelm\u00a0,4,1",
@@ -316,9 +249,7 @@ TEXT = {
     ),
     "nearly all differ": Case(
         "sort,a,b\n" + "\n".join(f"Acacia {i % 17},{i / 3:.2f},{i * i}" for i in range(20)),
-        names=("a", "b"),
-        ids=["Acacia 0", "Acacia 1"],
-        labels={},
+        *(None, ("a", "b"), ["Acacia 0", "Acacia 1"], {}),
         facts={"Row names": "sort, of which 3 are numbered as they repeat"},
     ),
     "markup, formulas, quotes": Case(
@@ -328,37 +259,28 @@ TEXT = {
     "dates, constants, empty and long columns": Case(
         "a,b,when,one,none,text\n"
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
-        names=("a", "b"),
         facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
     ),
     "running numbers": Case(
-        "order,a,b\n" + rows("{i}7,{h},3.{i}", 9),
-        names=("a", "b"),
-        ids=["07"],
+        "order,a,b\n" + rows("{i}7,{h},3.{i}", 9), None, ("a", "b"), ["07"], {}
     ),
     "few whole numbers may be a label": Case(
         "sex,a,b\n" + rows("1,{h},3.{i}", 5) + "\n" + rows("2,{h},4.{i}", 5),
-        names=("sex", "a", "b"),
         facts={"Features that may be labels": "sex (2 values)"},
     ),
     "the class comes first": Case(
-        "town,group,a,b\n"
-        + "\n".join(f"t{i % 40},{'xy'[i % 2]},{i / 3:.2f},{i * i % 7}" for i in range(90)),
-        names=("a", "b"),
+        "town,group,a,b\n" + "\n".join(f"t{i % 40},{'xy'[i % 2]},{i / 3:.2f},3" for i in range(90)),
         labels={"group": ["x", "y"], "town": ["t0", "t1"]},
+        options={"roles": {"b": "feature"}},
     ),
     "roles by choice": Case(
         "id,k,a,b,c\n" + rows("{i},{k},{h},7.{i},{i}", 9),
-        names=("a", "c"),
-        labels={"k": ["a", "b"], "id": [0, 1]},
-        ids=["row-1"],
+        *(None, ("a", "c"), ["row-1"], {"k": ["a", "b"], "id": [0, 1]}),
         options={"roles": {"id": "label", "b": "ignored", "c": "feature"}},
     ),
     "columns are samples": Case(
         "gene,s1,s2,s3\nA,1,2,3\nB,4,5,6.5\nC,7,8,9",
-        [[1, 4, 7], [2, 5, 8]],
-        ("A", "B", "C"),
-        ["s1", "s2", "s3"],
+        *([[1, 4, 7], [2, 5, 8]], ("A", "B", "C"), ["s1", "s2", "s3"]),
         options={"transpose": True},
     ),
 }
@@ -371,17 +293,11 @@ LINES = {
     ),
     "titles and notes above": Case(
         "Survey of June\n\nStation;Ulm\nName;K;mass\na;1;2,5\nb;2;3\nc;4;1",
-        names=("K", "mass"),
-        ids=["a"],
-        n=3,
-        facts={"Lines not used": "2 title lines"},
+        *(None, ("K", "mass"), ["a"], None, 3, {"Lines not used": "2 title lines"}),
     ),
     "a drawn table": Case(
         "a | b | c\n---|---|---\n1 | 2 | 3\n4 | 5 | 6.5",
-        [[1, 2, 3]],
-        ("a", "b", "c"),
-        n=2,
-        facts={"Lines not used": "1 drawn line"},
+        *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
     ),
     "the header again, empty rows, a total and a note": Case(
         "k,x,y\na,1,2\nb,3,4\n,,\nk,x,y\na,5,6\nb,7,8.5\nTotal,16,20.5\nSource: us",
@@ -403,53 +319,31 @@ LINES = {
     "line breaks in cells": Case(
         'k,x,y\n"a\nb",1,2\n"a\nb",3,4.5\n"c\nd",1,1', n=3, labels={"k": ["a\nb"]}
     ),
-    "a line too long": Case(
-        "a,b\n1,2\n3,4,5\n6,7", refusal="Line 3 of “t.csv” has 3 cells, the first has 2"
-    ),
-    "a line too short": Case('a,b\n1,"2"\n\n3\n6,7', refusal="Line 4 of “t.csv” has 1 cell"),
-    "cut off": Case("a,b,c\n1,2,3\n4,5,6\n7,8", refusal="Line 4 of “t.csv” has 2 cells"),
 }
 _ART = "größe,b,art\n1,2,ö\n3,4,€\n5,6,ö\n7,8,ß"
+_TITLES = {"cp1252": "Western European text (cp1252)", "utf-8": "UTF-8 text"}
+_CITIES = {
+    "cp1251": "город Москва Казань Омск население площадь",
+    "koi8-r": "город Москва Казань Омск население площадь",
+    "cp1253": "πόλη Αθήνα Πάτρα Λάρισα πληθυσμός",
+    "cp932": "都市 東京 大阪 名古屋 人口 面積",
+    "gb18030": "城市 北京 上海 广州 人口 面积",
+    "big5": "城市 臺北 高雄 臺中 人口 面積",
+    "cp949": "도시 서울 부산 대구 인구 면적",
+}
 ENCODINGS = {
-    **{
-        f"{code} as {found}": Case(
-            _ART.encode(code),
-            names=("größe", "b"),
-            labels={"art": ["ö", "€"]},
-            facts={"Read as": found},
-        )
-        for code, found in (
-            ("utf-8", "UTF-8 text"),
-            ("utf-8-sig", "UTF-8 text"),
-            ("utf-16", "UTF-16 text"),
-            ("utf-16-le", "UTF-16 text"),
-            ("utf-16-be", "UTF-16 text"),
-            ("cp1252", "Western European text (cp1252)"),
-        )
-    },
-    **{
-        code: Case(
-            "\n".join(
-                [
-                    f"{text.split()[0]},b,c",
-                    *(f"{w},1,{i}.5" for i, w in enumerate(text.split()[1:])),
-                ]
-            ).encode(code),
-            names=("b", "c"),
-            ids=text.split()[1:],
-        )
-        for code, text in (
-            ("cp1251", "город Москва Казань Омск население площадь"),
-            ("koi8-r", "город Москва Казань Омск население площадь"),
-            ("cp1253", "πόλη Αθήνα Πάτρα Λάρισα πληθυσμός"),
-            ("cp932", "都市 東京 大阪 名古屋 人口 面積"),
-            ("gb18030", "城市 北京 上海 广州 人口 面积"),
-            ("big5", "城市 臺北 高雄 臺中 人口 面積"),
-            ("cp949", "도시 서울 부산 대구 인구 면적"),
-        )
-    },
+    code: Case(
+        *(_ART.encode(code), None, ("größe", "b"), None, {"art": ["ö", "€"]}),
+        facts={"Read as": _TITLES.get(code.removesuffix("-sig"), "UTF-16 text")},
+    )
+    for code in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
+}
+for code, (first, *names) in ((code, text.split()) for code, text in _CITIES.items()):
+    lines = [f"{first},b,c", *(f"{name},1,{i}.5" for i, name in enumerate(names))]
+    ENCODINGS[code] = Case("\n".join(lines).encode(code), None, ("b", "c"), names)
+ENCODINGS |= {
     "of old Macs": Case(
-        "Köln,Größe,Süd\n1,2,3\n4,5,6.5".encode("mac_roman"), names=("Köln", "Größe", "Süd")
+        "Köln,Größe,Süd\n1,2,3\n4,5,6.5".encode("mac_roman"), None, ("Köln", "Größe", "Süd")
     ),
     "a stray byte": Case(
         "ort,a,b\nKøge,1,2\nÅrhus,2,3\n".encode() + b"Malm\xf6,3,4.5\n",
@@ -457,179 +351,100 @@ ENCODINGS = {
         facts={"Repaired bytes": "in line 4", "Read as": "UTF-8 text"},
     ),
     "by choice": Case(
-        "ŝ,b\n1,2\n3,4.5".encode("iso8859-3"), names=("ŝ", "b"), options={"encoding": "iso8859-3"}
+        "ŝ,b\n1,2\n3,4.5".encode("iso8859-3"), None, ("ŝ", "b"), options={"encoding": "iso8859-3"}
     ),
-    "not text": Case(b"a,b\n\x01\x02,\xe9\n3,4\n", refusal="is not utf-8 text"),
-    "zero bytes": Case(b"a,b\n1,\x00\n3,4\n", refusal="zero bytes"),
-    "half a UTF-16": Case(b"\xff\xfe\x00", refusal="is not utf-16 text"),
     "packed": Case(gzip.compress(b"a,b\n1,2\n3,4"), [[1, 2], [3, 4]]),
-    "packed and cut off": Case(
-        gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 500)[:-4], refusal="breaks off"
-    ),
 }
+_FOUR, _TABLE = "a,b\n1,2\n3,4", "k,a,b\n" + rows("{k},{i},{h}", 9)
+_REFUSED: list[tuple[Any, ...]] = [  # content, words of the refusal, options
+    (b"", "“t.csv” is empty"),
+    ("  \n\n ", "only blanks"),
+    ("a,b,c\n", "a header line and no rows"),
+    ("a,b\n1,2\n", "1 row of data; at least 2"),
+    ("a,b\n1,2\n3,inf\n5,6\n", "“b” is infinite in row 2"),
+    ("a,b\n1,2\n1,2\n1,2\n", "All 3 rows are the same"),
+    ("a\n1\n2\n3\n", "has 1 feature column of 1; at least 2"),
+    ("a,b\nx,y\nx,z\nw,z\nw,y", "has 0 feature columns of 2"),
+    ("a\nx\ny", "has 0 feature columns of 1", {"transpose": True}),
+    ("a,b\n1,2\n3,x\n5,6\n8,9", "has 1 feature column of 2"),
+    (b"PK\x03\x04....", "packed or spreadsheet file"),
+    (b"a,b\n\x01\x02,\xe9\n3,4\n", "is not utf-8 text"),
+    (b"a,b\n1,\x00\n3,4\n", "zero bytes"),
+    (b"\xff\xfe\x00", "is not utf-16 text"),
+    (gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 500)[:-4], "breaks off"),
+    ('a,b\n1,"2\n3,4\n', "cannot be read|has 1 cell|no rows"),
+    ("a,b\n1,2\n3,4,5\n6,7", "Line 3 of “t.csv” has 3 cells, the first has 2"),
+    ('a,b\n1,"2"\n\n3\n6,7', "Line 4 of “t.csv” has 1 cell"),
+    ("a,b,c\n1,2,3\n4,5,6\n7,8", "Line 4 of “t.csv” has 2 cells"),
+    ("a,b\n1e200,1\n2e200,2\n1,3", "“a” holds numbers up to 2e.200"),
+    ("a,b\n1e-200,1\n2e-200,2\n3e-200,3", "“a” holds numbers that differ by"),
+    ("a,b\n1,1.7e308\n2,1.7e308\n3,\n4,1", "“b” holds numbers up to 1.7e"),
+    ("a,b,c\n1,,2\n3,,4\n5,,7", "No cell of column “b”", {"roles": {"b": "feature"}}),
+    ("a,b\n1,\n,4\n3,NA", r"cells, in “a” \(1\), “b” \(2\); choose", {"missing": "refuse"}),
+    (_FOUR, "one character; got '::'", {"separator": "::"}),
+    (_FOUR, "a point or a comma; got '·'", {"decimal": "·"}),
+    (_FOUR, "no encoding 'klingon'", {"encoding": "klingon"}),
+    (_FOUR, "Line 9 of “t.csv” cannot be the header", {"header": 9}),
+    (_FOUR, "mean, drop; got 'zero'", {"missing": "zero"}),
+    (_FOUR, "A role is one of id, label", {"roles": {"a": "x"}}),
+    (_FOUR, "no column “c”", {"roles": {"c": "label"}}),
+    (_FOUR, "Only one column", {"roles": {"a": "id", "b": "id"}}),
+    (_FOUR, "with 2 values in all", {"image_shape": (3, 3)}),
+    (_FOUR, "options separator.* got colour", {"colour": "grey"}),
+    (_TABLE, "“k” cannot be a feature: it holds words, such as “a”", {"roles": {"k": "feature"}}),
+    (_TABLE, "“a” appears more than once", {"roles": {"k": "id"}}),
+    (_TABLE, "3 columns, more than the 2", {"limits": ReadLimits(columns=2)}),
+    ("a,b\n" + "1,2\n" * 200, "the 0 MB one file", {"limits": ReadLimits(n_bytes=500)}),
+    ("a,b\n" + "1,2\n3,4\n" * 99, "198 x 2 numbers", {"limits": ReadLimits(n_bytes=1000)}),
+    (gzip.compress(bytes(9_000_000)), "more than 2 MB", {"limits": ReadLimits(n_bytes=2_000_000)}),
+]
 REFUSALS = {
-    "nothing": Case(b"", refusal="“t.csv” is empty"),
-    "blanks": Case("  \n\n ", refusal="only blanks"),
-    "a header alone": Case("a,b,c\n", refusal="a header line and no rows"),
-    "one row": Case("a,b\n1,2\n", refusal="1 row of data; at least 2"),
-    "infinite": Case("a,b\n1,2\n3,inf\n5,6\n", refusal="“b” is infinite in row 2"),
-    "all the same": Case("a,b\n1,2\n1,2\n1,2\n", refusal="All 3 rows are the same"),
-    "one column": Case("a\n1\n2\n3\n", refusal="has 1 feature column of 1; at least 2"),
-    "words alone": Case("a,b\nx,y\nx,z\nw,z\nw,y", refusal="has 0 feature columns of 2"),
-    "numbers and words": Case("a,b\n1,2\n3,x\n5,6\n8,9", refusal="has 1 feature column of 2"),
-    "a spreadsheet called CSV": Case(b"PK\x03\x04....", refusal="packed or spreadsheet file"),
-    "a quote that is never closed": Case(
-        'a,b\n1,"2\n3,4\n', refusal="cannot be read|has 1 cell|no rows"
-    ),
-    "too large to be squared": Case(
-        "a,b\n1e200,1\n2e200,2\n1,3", refusal="“a” holds numbers up to 2e.200"
-    ),
-    "too close": Case(
-        "a,b\n1e-200,1\n2e-200,2\n3e-200,3", refusal="“a” holds numbers that differ by"
-    ),
-    "large and averaged": Case(
-        "a,b\n1,1.7e308\n2,1.7e308\n3,\n4,1", refusal="“b” holds numbers up to 1.7e"
-    ),
-    "a gap everywhere": Case(
-        "a,b,c\n1,,2\n3,,4\n5,,7",
-        options={"roles": {"b": "feature"}},
-        refusal="No cell of column “b”",
-    ),
-    "separator": Case(
-        "a,b\n1,2\n3,4", options={"separator": "::"}, refusal="one character; got '::'"
-    ),
-    "decimal": Case(
-        "a,b\n1,2\n3,4", options={"decimal": "·"}, refusal="a point or a comma; got '·'"
-    ),
-    "encoding": Case("a,b\n1,2", options={"encoding": "klingon"}, refusal="no encoding 'klingon'"),
-    "header": Case(
-        "a,b\n1,2", options={"header": 9}, refusal="Line 9 of “t.csv” cannot be the header"
-    ),
-    "missing": Case("a,b\n1,2\n3,4", options={"missing": "zero"}, refusal="mean, drop; got 'zero'"),
-    "role": Case(
-        "a,b\n1,2\n3,4", options={"roles": {"a": "x"}}, refusal="A role is one of id, label"
-    ),
-    "column": Case("a,b\n1,2\n3,4", options={"roles": {"c": "label"}}, refusal="no column “c”"),
-    "words as numbers": Case(
-        "k,a,b\nx,1,2\ny,3,4\nx,5,5",
-        options={"roles": {"k": "feature"}},
-        refusal="“k” cannot be a feature: it holds words, such as “x”",
-    ),
-    "two ids": Case(
-        "a,b\n1,2\n3,4", options={"roles": {"a": "id", "b": "id"}}, refusal="Only one column"
-    ),
-    "an id of classes": Case(
-        "k,a,b\n" + rows("{k},{i},{h}", 9),
-        options={"roles": {"k": "id"}},
-        refusal="“a” appears more than once",
-    ),
-    "shape": Case("a,b\n1,2\n3,4", options={"image_shape": (3, 3)}, refusal="with 2 values in all"),
-    "an option of images": Case(
-        "a,b\n1,2", options={"colour": "grey"}, refusal="options separator.* got colour"
-    ),
-    "too many columns": Case(
-        "a,b,c\n1,2,3\n4,5,6",
-        options={"limits": ReadLimits(columns=2)},
-        refusal="3 columns, more than the 2",
-    ),
-    "too large a file": Case(
-        "a,b\n" + "1,2\n" * 200,
-        options={"limits": ReadLimits(n_bytes=500)},
-        refusal="more than the 0 MB one file",
-    ),
-    "too large a matrix": Case(
-        "a,b\n" + "1,2\n3,4\n" * 100,
-        options={"limits": ReadLimits(n_bytes=1000)},
-        refusal="200 x 2 numbers",
-    ),
-    "a bomb": Case(
-        gzip.compress(b"\0" * 30_000_000),
-        options={"limits": ReadLimits(n_bytes=2_000_000)},
-        refusal="unpacks to more than 2 MB",
-    ),
-    "no known kind": Case(
-        "x", name="letter.docx", refusal="“letter.docx” .* copy its table into a spreadsheet"
-    ),
+    words: Case(content, options=dict(*options), refusal=words)
+    for content, words, *options in _REFUSED
 }
+_DOCX = "“letter.docx” .* copy its table into a spreadsheet"
+REFUSALS["no known kind"] = Case("x", refusal=_DOCX, name="letter.docx")
 _BOOK = {
     "About": [["Made by", "us"], ["on", Day(45000)]],
     "Data": [
-        ["Results 2024"],
-        [],
-        ["id", "kind", "day", "mass", "width"],
+        *(["Results 2024"], [], ["id", "kind", "day", "mass", "width"]),
         *(
-            [f"{i:03d}", "ab"[i % 2], Day(45000 + i), i + 0.25, None if i == 2 else i]
+            [f"00{i}", "ab"[i % 2], Day(45000 + i), i + 0.25, None if i == 2 else i]
             for i in range(9)
         ),
         ["Total", None, None, 38.25, 34],
     ],
 }
+_MERGED = [
+    *(["id", "Before", None, "After", None], [None, "a", "b", "a", "b"], ["n1", 1, 2, 3, 4.5]),
+    *(["n2", 2, 2, 1, 4], ["n3", 0, 1, 3, 3]),
+]
+_TWO = xlsx({"A": [["a", "b"], [1, 2], [3, 4.5]], "B": [["c", "d"], [5, 6], [7, 8.5]]})
+_WRITTEN = [["a", "b"], ["1 234,5", 2], ["7,25", 3.5], ["n/a", 4]]
 SHEETS = {
     "the sheet with numbers": Case(
-        xlsx(_BOOK),
-        [[0.25, 0], [1.25, 1], [2.25, GAP]],
-        ("mass", "width"),
-        ["000", "001"],
-        {"kind": ["a", "b"]},
-        9,
-        {
+        *(xlsx(_BOOK), [[0.25, 0], [1.25, 1], [2.25, GAP]], ("mass", "width"), ["000", "001"]),
+        *({"kind": ["a", "b"]}, 9),
+        facts={
             "Read as": "sheet “Data”, not read: About, header in line 3",
             "Left out": "day (dates)",
             "Lines not used": "1 title line, 1 total line",
         },
-        name="t.xlsx",
     ),
-    "a sheet by choice": Case(
-        xlsx({"A": [["a", "b"], [1, 2], [3, 4.5]], "B": [["c", "d"], [5, 6], [7, 8.5]]}),
-        [[5, 6]],
-        ("c", "d"),
-        options={"sheet": "B"},
-        name="t.xlsx",
-    ),
-    "no such sheet": Case(
-        xlsx({"A": [["a", "b"], [1, 2]]}),
-        options={"sheet": "C"},
-        refusal="no sheet “C”",
-        name="t.xlsx",
-    ),
+    "a sheet by choice": Case(_TWO, [[5, 6]], ("c", "d"), options={"sheet": "B"}),
+    "no such sheet": Case(_TWO, options={"sheet": "C"}, refusal="no sheet “C”"),
     "merged cells": Case(
-        xlsx(
-            {
-                "A": [
-                    ["id", "Before", None, "After", None],
-                    [None, "a", "b", "a", "b"],
-                    ["n1", 1, 2, 3, 4.5],
-                    ["n2", 2, 2, 1, 4],
-                    ["n3", 0, 1, 3, 3],
-                ]
-            },
-            ("A1:A2", "B1:C1", "D1:E1"),
-        ),
-        [[1, 2, 3, 4.5]],
-        ("Before a", "Before b", "After a", "After b"),
-        ["n1"],
-        name="t.xlsx",
+        xlsx({"A": _MERGED}, ("A1:A2", "B1:C1", "D1:E1")),
+        *([[1, 2, 3, 4.5]], ("Before a", "Before b", "After a", "After b"), ["n1"]),
     ),
     "numbers written as text": Case(
-        xlsx({"A": [["a", "b"], ["1 234,5", 2], ["7,25", 3.5], ["n/a", 4]]}),
-        [[1234.5, 2]],
-        options={"roles": {"a": "feature"}},
-        name="t.xlsx",
+        *(xlsx({"A": _WRITTEN}), [[1234.5, 2]]),
         facts={"Not numbers": "a: 1 cell: n/a"},
+        options={"roles": {"a": "feature"}},
     ),
-    "flags and columns as samples": Case(
-        xlsx({"A": [["g", "s1", "s2"], ["x", 1, 2], ["y", 3, 4.5]]}),
-        [[1, 3], [2, 4.5]],
-        ("x", "y"),
-        ["s1", "s2"],
-        options={"transpose": True},
-        name="t.xlsx",
-    ),
-    "damaged": Case(
-        xlsx(_BOOK)[:-300], refusal="damaged, locked by a password or no spreadsheet", name="t.xlsx"
-    ),
-    "another archive": Case(b"PK\x03\x04", refusal="damaged, locked", name="t.xlsx"),
+    "damaged": Case(xlsx(_BOOK)[:-300], refusal="damaged, locked by a password or no spreadsheet"),
 }
+SHEETS = {key: case._replace(name="t.xlsx") for key, case in SHEETS.items()}
 _SIX = {"a": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "b": [3, 1, 2, 5, 4, 0]}
 _DAYS = [datetime.datetime(2024, 1, day, tzinfo=datetime.UTC) for day in range(1, 7)]
 PARQUET = {
@@ -655,41 +470,30 @@ PARQUET = {
             "v": pa.array([[1.0, 2.0]] * 18 + [None, [3.0]]),
             "w": pa.array([[[i, 2], [3, 4]] for i in range(20)]),
         },
-        [[1, 2, 0, 2, 3, 4]],
-        ("v[0]", "v[1]", "w[0][0]", "w[0][1]", "w[1][0]", "w[1][1]"),
+        *([[1, 2, 0, 2, 3, 4]], ("v[0]", "v[1]", "w[0][0]", "w[0][1]", "w[1][0]", "w[1][1]")),
         facts={"Lists of another length": "v: 2 lists", "Missing": "4 cells"},
     ),
     "lists of all lengths": Case(
         {**_SIX, "r": pa.array([[1], [2, 3], [], [4, 4, 4], [5], [6, 7]])},
-        names=("a", "b"),
-        facts={"Left out": "r (lists)"},
+        *(None, ("a", "b"), None, None, 6, {"Left out": "r (lists)"}),
     ),
     "tensors": Case(
-        pa.table(
-            {"t": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 2, 3))}
-        ),
+        {"t": pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 2, 3))},
         [np.arange(6.0)],
-        n=4,
     ),
     "structs": Case(
-        {"s": pa.array([{"x": i / 2, "y": i * i} for i in range(5)])},
-        [[0, 0], [0.5, 1]],
-        ("s.x", "s.y"),
+        {"s": pa.array([{"x": i / 2, "y": i * i} for i in range(5)])}, [[0, 0]], ("s.x", "s.y")
     ),
     "texts are read as in CSV": Case(
         {"n": ["1.234,5", "7,25", "−3"], "zip": ["01", "02", "01"], "x": [1.0, 2, 3]},
-        [[1234.5, 1], [7.25, 2], [-3, 3]],
-        labels={"zip": ["01", "02"]},
+        *([[1234.5, 1], [7.25, 2], [-3, 3]], ("n", "x"), None, {"zip": ["01", "02"]}),
     ),
     "row names of pandas": Case(
         pa.Table.from_pandas(pd.DataFrame(_SIX, index=list("uvwxyz"))),
-        names=("a", "b"),
-        ids=["u", "v"],
+        *(None, ("a", "b"), ["u", "v"]),
     ),
     "gaps by choice": Case(
-        {"a": [1.0, -9, 3], "b": [1, 2, -9]},
-        [[1, 1], [GAP, 2], [3, GAP]],
-        options={"na_values": -9},
+        {"a": [1.0, -9, 3], "b": [1, 2, -9]}, [[1, 1], [GAP, 2]], options={"na_values": -9}
     ),
     "a name twice": Case(
         pa.Table.from_arrays([pa.array([1.0, 2]), pa.array([3.0, 5])], names=["a", "a"]),
@@ -698,28 +502,17 @@ PARQUET = {
     "cut off": Case(written(_SIX)[:-20], refusal="is not a Parquet file"),
     "something else": Case(b"PAR1 and no more", refusal="is not a Parquet file"),
     "one row": Case({"a": [1.0], "b": [2.0]}, refusal="1 row of data"),
-    "one column": Case(
-        {"a": [1.0, 2.0]}, refusal="at least 2 are needed, so change the columns' roles"
-    ),
+    "one column": Case({"a": [1.0, 2.0]}, refusal="2 are needed, so change the columns' roles"),
     "too large": Case(
-        {"a": np.zeros(200_000), "b": np.zeros(200_000)},
+        *({"a": np.zeros(200_000), "b": np.zeros(200_000)},),
         options={"limits": ReadLimits(n_bytes=1_000_000)},
         refusal="would become 200,000 x 2 numbers",
     ),
 }
 PARQUET = {key: case._replace(name="t.parquet") for key, case in PARQUET.items()}
-KINDS = {
-    "header": HEADERS,
-    "numbers": NUMBERS,
-    "gaps": GAPS,
-    "text": TEXT,
-    "lines": LINES,
-    "encodings": ENCODINGS,
-    "refusals": REFUSALS,
-    "sheets": SHEETS,
-    "parquet": PARQUET,
-}
-CASES = {f"{kind}: {key}": case for kind, some in KINDS.items() for key, case in some.items()}
+_OF = ("header", "numbers", "gaps", "text", "lines", "encodings", "refusals", "sheets", "parquet")
+_ALL = (HEADERS, NUMBERS, GAPS, TEXT, LINES, ENCODINGS, REFUSALS, SHEETS, PARQUET)
+CASES = {f"{name}: {key}": of[key] for name, of in zip(_OF, _ALL, strict=True) for key in of}
 
 
 @pytest.mark.parametrize("key", CASES)
@@ -749,36 +542,29 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
             assert text in in_one_line(dataset.provenance["report"], dataset)
 
 
-def said_by(key: str, tmp_path, capsys, *more: str) -> tuple[int, str, str]:
-    """Run `appca data` over the file of a case; return exit code, facts and table."""
-    case = CASES[key]
-    path = tmp_path / case.name
-    path.write_bytes(bytes_of(case))
-    options = [f"--option={k}={json.dumps(v)}" for k, v in case.options.items() if k != "missing"]
-    if "missing" in case.options:
-        options.append(f"--missing={case.options['missing']}")
-    code = main(["data", str(path), *options, *more])
-    return code, *capsys.readouterr()
-
-
 COMMANDS = [
-    *("header: years above reals", "header: the line of the header by choice", "gaps: by choice"),
+    *(
+        "header: two years above whole numbers",
+        "header: the line of the header by choice",
+        "gaps: by choice",
+    ),
     *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
     *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
     *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
-    *("refusals: too large to be squared", "lines: a line too long"),
+    *("refusals: “a” holds numbers up to 2e.200", "refusals: Line 4 of “t.csv” has 1 cell"),
 ]
 
 
 @pytest.mark.parametrize("key", COMMANDS)
 def test_the_command_line_says_the_same(key, tmp_path, capsys):
     case = CASES[key]
-    code, out, err = said_by(key, tmp_path, capsys, "--columns")
-    if case.refusal:
-        assert code == 1
-        assert err.count("\n") == 1
-        return
-    assert code == 0, err
+    path = tmp_path / case.name
+    path.write_bytes(bytes_of(case))
+    options = [f"--option={k}={json.dumps(v)}" for k, v in case.options.items()]
+    code = main(["data", str(path), *options, "--columns"])
+    out, err = capsys.readouterr()
+    assert code == (1 if case.refusal else 0), err
+    assert err.count("\n") == code
     lines = {line[2:].split("  ")[0]: line for line in out.splitlines()}
     for about, text in case.facts.items():
         if about != "Missing":

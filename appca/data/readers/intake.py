@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def convert(
     values: np.ndarray | str = ""
     if n_filled and hits[mark] >= _MANY_NUMBERS * n_filled:
         said: dict[str, Any] = {}
-        values = _numbers(_Distinct(texts, codes), mark, na_values, said, is_chosen=is_chosen)
+        values = _numbers(texts, codes, mark, na_values, said, is_chosen)
         if isinstance(values, np.ndarray):
             said["decimals"] = mark if said.get("decimals") and mark != decimal else ""
             for key, value in said.items():
@@ -142,23 +142,15 @@ def convert(
     return pd.Series(words[codes], index=column.index, dtype=object), values
 
 
-class _Distinct(NamedTuple):
-    """The distinct cells of a column."""
-
-    texts: list[str]
-    codes: np.ndarray  # (N,) place of each row's cell; -1 where there is none
-
-
 def _numbers(
-    cells: _Distinct,
+    texts: list[str],  # the distinct cells of a column
+    codes: np.ndarray,  # (N,) place of each row's cell; -1 where there is none
     mark: str,
     none: Sequence[str],
     said: dict[str, Any],
-    *,
     is_chosen: bool,
 ) -> np.ndarray | str:
     """Return the column as numbers, of which there is something to be said; or why it is text."""
-    texts, codes = cells
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     matches = [number_in(text, mark) for text in texts]
     gaps = np.array([text.lower() in GAPS for text in texts])
@@ -272,7 +264,8 @@ def settle_missing(
     gaps = np.isnan(X) if some else np.zeros((0, X.shape[1]), bool)
     counts = gaps.sum(axis=0)
     total = int(counts.sum())
-    columns = {names[j]: int(counts[j]) for j in _listed_of(counts > 0, names)}
+    most = _MOST_NUMBERED if isinstance(names, NumberedNames) else None
+    columns = {names[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
     report.update(missing=columns, n_missing=total, filled=0, dropped=0)
     if not columns:
         return X, rows
@@ -332,7 +325,8 @@ def note_quality(
         raise InputError(msg, report)
     _check_magnitudes(low, high, names, report)
     constant = low == high
-    report["constant"] = [names[j] for j in _listed_of(constant, names)]
+    most = _MOST_NUMBERED if isinstance(names, NumberedNames) else None
+    report["constant"] = [names[j] for j in np.flatnonzero(constant).tolist()[:most]]
     report["n_constant"] = int(constant.sum())
     report["duplicates"] = duplicate_rows(X)
     if constant.all() and least_rows > 1:
@@ -371,9 +365,3 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     """Return ``row-1`` and so on for row numbers, with no object for each in between."""
     numbers = (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}")
     return np.strings.add("row-", numbers)
-
-
-def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
-    """Return the places of the columns that a report lists."""
-    places: list[int] = np.flatnonzero(mask).tolist()
-    return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places

@@ -26,14 +26,7 @@ from appca.data.files import (
 )
 from appca.data.readers.images import Entry, ImageOptions, dataset_of
 from appca.data.readers.intake import EXACT, FileReport, as_list, convert, row_ids
-from appca.data.readers.roles import (
-    ImageShape,
-    Table,
-    build,
-    check_columns,
-    names_beside,
-    unique,
-)
+from appca.data.readers.roles import ImageShape, Table, build, check_columns, names_beside, unique
 from appca.words import InputError, shortened
 
 if TYPE_CHECKING:

@@ -64,25 +64,20 @@ class Column(NamedTuple):
 
     name: str
     named: bool
-    kind: str  # "number", "text", "date", "long", "list" or "empty"
-    complete: bool  # no cell is missing
+    kind: str = "number"  # or "text", "date", "long", "list" or "empty"
+    complete: bool = False  # no cell is missing
     distinct: int = 0  # values; of numbers only where the name makes it matter
     whole: bool = False  # all numbers are whole
     grows: bool = False  # whole numbers, each greater than the one above
-    low: float = 0.0  # the least and the greatest of the numbers
-    high: float = 0.0
+    span: float = 0.0  # between the least and the greatest of the numbers
     is_large: bool = False  # whole numbers of so many digits that they can only be names
     note: str = ""  # why numbers are read as text
-
-    @property
-    def is_called_id(self) -> bool:
-        """Whether a column of this name usually names the rows."""
-        return _ID_NAME.fullmatch(self.name.strip()) is not None
+    called_id: bool = False  # its name is one of ids
 
     @property
     def is_constant(self) -> bool:
         """Whether a column says nothing; of pixels, which have their place in an image, never."""
-        same = self.kind == "number" and self.low == self.high and not self.is_large
+        same = self.kind == "number" and self.span == 0 and not self.is_large
         same |= self.kind == "text" and self.complete and self.distinct == 1
         return same and self.named and _PIXEL_NAME.fullmatch(self.name.strip()) is None
 
@@ -92,33 +87,29 @@ def is_label_name(name: str) -> bool:
     return _LABEL_NAME.fullmatch(name.strip()) is not None
 
 
+def _is_id_name(name: str) -> bool:
+    return _ID_NAME.fullmatch(name.strip()) is not None
+
+
 def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     """Make a data set of a table, by the fields that all options of tables have.
 
-    The table's report, which a refusal also gets, receives what was found and done: rows, columns,
-    kinds, roles, what is left out and why, features that may be labels (see `likely_labels`),
-    values far off, and what `intake` notes.
+    The table's report receives what was found and done: rows, columns, kinds, roles, what is left
+    out and why, features that may be labels (see `likely_labels`), values far off, and what
+    `intake` notes.
     """
-    try:
-        return _built(name, table, options, limits)
-    except InputError as error:
-        error.report = table.report | (error.report or {})
-        raise
-
-
-def _built(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     frame, report, n = table.frame, table.report, len(table.frame)
     report.update(rows=n, columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)
     if n < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = f"“{name}” has {counted(n, 'row')} of data; at least {needed} needed, add rows."
-        raise InputError(msg)
+        raise InputError(msg, report)
     columns = describe(table)
     report["kinds"] = {each.name: KINDS[each.kind] for each in columns if each.kind != "number"}
     if limits.head_rows:
         report["head"] = _head(frame.iloc[: limits.head_rows, :_MOST_SHOWN])
-    roles, left_out = guess_roles(columns, n, options.roles or {})
+    roles, left_out = guess_roles(columns, n, options.roles or {}, report)
     report.update(roles=roles, left_out=left_out)
     features = _with(roles, "feature")
     if len(features) < (limits.least_rows if options.transpose else 2):
@@ -129,7 +120,7 @@ def _built(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset
             f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
             f"at least 2 are needed, so {remedy} the columns' roles."
         )
-        raise InputError(msg)
+        raise InputError(msg, report)
     check_matrix(name, n, len(features), 8, limits)
     ids, labels = _ids_and_labels(frame, roles, report, limits)
     ids = intake.row_ids(np.arange(n)) if ids is None else ids
@@ -143,9 +134,8 @@ def _built(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset
     report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
     X, rows = intake.settle_missing(matrix, features, options.missing, report, limits.least_rows)
     intake.note_quality(X, features, report, limits.least_rows)
-    one_value = {key for key, why in left_out.items() if why == "one value"}
-    numbers = [each.name for each in columns if each.kind == "number" and each.name in one_value]
-    report["constant"] += numbers
+    numbers = [each.name for each in columns if each.kind == "number"]
+    report["constant"] += [key for key in numbers if left_out.get(key) == "one value"]
     report["n_constant"] = len(report["constant"])
     named = any(table.named) or options.transpose
     report["image_shape"] = shape = _image_shape(options.image_shape, features, named, X)
@@ -176,7 +166,7 @@ def names_beside(
     Columns of words are labels, all or those of few. The table's report gets what is not used.
     """
     columns = describe(table)
-    roles, left_out = guess_roles(columns, len(table.frame), {})
+    roles, left_out = guess_roles(columns, len(table.frame), {}, table.report)
     for each in columns:
         words = all_words and each.kind == "text" and roles[each.name] == "ignored"
         if words or roles[each.name] == "feature":
@@ -212,52 +202,56 @@ def unique(names: Sequence[str]) -> list[str]:
 def describe(table: Table) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
     return [
-        _numbers(values.to_numpy(), str(name), table.named[j], is_first=j == 0)
+        _numbers(values.to_numpy(), column, is_first=not j)
         if values.dtype.kind in "iuf"
-        else _words(values, str(name), table.named[j], table.said.get(str(name), ""))
+        else _words(values.dropna(), column, len(values), table.said.get(column.name, ""))
         for j, (name, values) in enumerate(table.frame.items())
+        for column in [Column(str(name), table.named[j], called_id=_is_id_name(str(name)))]
     ]
 
 
-def _numbers(values: np.ndarray, name: str, named: bool, *, is_first: bool) -> Column:
+def _numbers(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     """Describe a column of numbers."""
     low, high = values.min(), values.max()
     complete = not np.isnan(low)
     if not complete:
         values = values[~np.isnan(values)]
         if not len(values):
-            return Column(name, named, "empty", complete)
+            return column._replace(kind="empty")
         low, high = values.min(), values.max()
     some, is_large = values[:_LOOKED_AT], values.dtype.kind in "iu" and bool(high >= 2**53)
     whole = bool((some == np.floor(some)).all() and np.isfinite([low, high]).all())
     whole = whole and (values.dtype.kind != "f" or bool((values == np.floor(values)).all()))
     grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
-    column = Column(
-        *(name, named, "number", complete, 0, whole, grows, float(low), float(high), is_large)
+    matters = column.called_id or is_label_name(column.name) or is_large
+    matters = matters or (is_first and whole and not column.named)
+    return column._replace(
+        complete=complete,
+        distinct=len(np.unique(values)) if matters else 0,
+        whole=whole,
+        grows=grows,
+        span=0.0 if low == high else float(high) - float(low),
+        is_large=is_large,
     )
-    matters = column.is_called_id or is_label_name(name) or is_large
-    if matters or (is_first and whole and not named):
-        return column._replace(distinct=len(np.unique(values)))
-    return column
 
 
-def _words(values: "pd.Series[Any]", name: str, named: bool, said: str) -> Column:
+def _words(present: "pd.Series[Any]", column: Column, n_rows: int, said: str) -> Column:
     """Describe a column of texts."""
-    present = values.dropna()
     once = [] if said == "list" else present.unique().tolist()
     texts = [str(text).strip() for text in once]
-    if said in KINDS or not len(present):
-        kind = said if said in KINDS else "empty"
-    elif max(map(len, texts)) > _LONGEST_LABEL:
+    kind, note = (said, "") if said in KINDS else ("text", said)
+    if kind == "text" and not texts:
+        kind = "empty"
+    elif kind == "text" and max(map(len, texts)) > _LONGEST_LABEL:
         kind = "long"
-    else:
-        kind = "date" if all(map(_DATE.fullmatch, texts)) else "text"
-    note = "" if said in KINDS else said
-    return Column(name, named, kind, len(present) == len(values), len(once), note=note)
+    elif kind == "text" and all(map(_DATE.fullmatch, texts)):
+        kind = "date"
+    complete = len(present) == n_rows
+    return column._replace(kind=kind, complete=complete, distinct=len(once), note=note)
 
 
 def guess_roles(
-    columns: list[Column], n_rows: int, chosen: Mapping[str, str]
+    columns: list[Column], n_rows: int, chosen: Mapping[str, str], report: FileReport
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Give every column a role; those that a person chose are kept.
 
@@ -266,20 +260,20 @@ def guess_roles(
     """
     names = [column.name for column in columns]
     for name, role in chosen.items():
+        msg = ""
         if name not in names:
-            refusal = unknown("column", name, names)
-            raise refusal
-        if role not in ROLES:
+            msg = str(unknown("column", name, names))
+        elif role not in ROLES:
             msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
-            raise InputError(msg)
-    if list(chosen.values()).count("id") > 1:
-        msg = "Only one column can be the id; make the others labels or ignored."
-        raise InputError(msg)
+        elif list(chosen.values()).count("id") > 1:
+            msg = "Only one column can be the id; make the others labels or ignored."
+        if msg:
+            raise InputError(msg, report)
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST_COUNTED}
     one_value = {each.name for each in columns if n_rows > 1 and each.is_constant}
     numbers = {each.name for each in columns if each.kind == "number"}
     if len(numbers - counters - one_value) < 2:  # each column of numbers is needed
-        counters &= {each.name for each in columns if each.is_called_id}
+        counters &= {each.name for each in columns if each.called_id}
         one_value = set()
     best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
     roles, left_out = dict[str, str](), dict[str, str]()
@@ -310,9 +304,7 @@ def _id_among(
         is_index = column is columns[0] and column.whole and not column.named and n_rows > 1
         mostly = n_rows >= _FEWEST_COUNTED and column.distinct > n_rows / 2
         able = (
-            is_unique
-            and column.is_called_id
-            and (is_text or column.whole or column.kind == "date"),
+            is_unique and column.called_id and (is_text or column.whole or column.kind == "date"),
             is_unique and is_index and has_names,
             is_unique and is_word and not is_label_name(column.name),
             is_unique and is_word,
@@ -354,8 +346,7 @@ def likely_labels(
     otherwise; where most columns are of that kind, none is named.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
-    narrow = [each for each in features if each.whole and each.complete]
-    narrow = [each for each in narrow if 1 <= each.high - each.low < FEW]
+    narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]
     labels = {}
     for column in narrow if len(narrow) <= 2 * _MOST_LIKELY else []:
         counts = np.unique(frame[column.name].to_numpy(np.float64), return_counts=True)[1]
@@ -390,7 +381,7 @@ def _matrix(
                 f"Column “{shortened(features[j])}” cannot be a feature: it holds words, such as "
                 f"“{word}”; make it a label or ignored."
             )
-            raise InputError(msg)
+            raise InputError(msg, report)
         X[:, j] = values
     if numbers := intake.plain_numbers(none):
         X[np.isin(X, numbers)] = np.nan

@@ -32,7 +32,6 @@ _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most l
 _MANY = 10  # real numbers that rise and may be names
 _MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
-_FEW_ZEROS, _MANY_ZEROS = 0.05, 0.3  # shares of the bytes in odd and even places, of UTF-16
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
@@ -94,20 +93,17 @@ class Record(NamedTuple):
         return sum(map(bool, map(bare, self.cells)))
 
 
-def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a text table: float64, or uint8 for images.
+def read(
+    name: str, file: File, options: CsvOptions | SheetOptions, limits: ReadLimits = LIMITS
+) -> Dataset:
+    """Read a text table, or a sheet as the same cells in one: float64, or uint8 for images.
 
     Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
     after some were dropped.
     """
+    if isinstance(options, SheetOptions):
+        return build(name, sheet_of(name, file, options, limits), options, limits)
     return build(name, table_of(name, file, options, limits), options, limits)
-
-
-def read_sheet(
-    name: str, file: File, options: SheetOptions, limits: ReadLimits = LIMITS
-) -> Dataset:
-    """Read a sheet of an Excel or OpenDocument file as the same cells in a text table."""
-    return build(name, sheet_of(name, file, options, limits), options, limits)
 
 
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
@@ -162,7 +158,9 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     check_columns(name, width, limits)
     check_matrix(name, text.count(b"\n", start), width, 8, limits)
     text = _even(name, text, separator, width, start, lines)
-    frame = _parsed(name, text, report, [row.cells for row in some[first:]], width)
+    rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
+    texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
+    frame = _parsed(name, text, report, width, texts)
     table = _table(frame, titles, as_list(options.na_values), lines, report)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
@@ -171,35 +169,37 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
 
 def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) -> bytes:
     """Return a table as UTF-8 with line feeds; the report receives its encoding, and repairs."""
-    if data[:2] == b"PK":
-        msg = (
-            f"“{name}” is a packed or spreadsheet file, not text; give it the ending .xlsx or .zip."
-        )
-        raise InputError(msg)
     report["encoding"] = code = encoding or _encoding_of(data)
-    text = data.removeprefix(codecs.BOM_UTF8)
+    text, cause, msg = data.removeprefix(codecs.BOM_UTF8), None, ""
     try:
         if codecs.lookup(code).name not in ("utf-8", "utf-8-sig"):
             text = data.decode(code).encode()
         elif (stray := _first_stray(text)) is not None:
             if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
                 raise stray
-            text = _repaired(text, report)
+            letters = text.decode(errors="surrogateescape")
+            some = itertools.islice(_STRAY.finditer(letters), 20)
+            places = {letters.count("\n", 0, stray.start()) + 1 for stray in some}
+            report["repaired"] = sorted(places)
+            text = _STRAY.sub(
+                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
+            ).encode()
     except UnicodeDecodeError as error:
+        cause, byte = error, error.object[error.start]
         msg = (
-            f"“{name}” is not {code} text (byte {error.object[error.start]:#04x}); save it as "
-            "UTF-8 or name its encoding, such as cp1252."
+            f"“{name}” is not {code} text (byte {byte:#04x}); save it as UTF-8 or name its "
+            "encoding, such as cp1252."
         )
-        raise InputError(msg) from error
-    except LookupError as error:
+    except LookupError:
         msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
-        raise InputError(msg) from error
-    if b"\0" in text:
+    if data[:2] == b"PK":
+        msg = f"“{name}” is a packed or spreadsheet file, no text; name it .xlsx or .zip."
+    elif b"\0" in text and not msg:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
-        raise InputError(msg)
-    if not text or text.isspace():
+    elif not text or text.isspace():
         msg = f"“{name}” contains only blanks; choose a file with data in it."
-        raise InputError(msg)
+    if msg:
+        raise InputError(msg) from cause
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
@@ -214,40 +214,22 @@ def _first_stray(text: bytes) -> UnicodeDecodeError | None:
     return None
 
 
-def _repaired(text: bytes, report: FileReport) -> bytes:
-    """Return text of which bytes that are no UTF-8 are read as Western European, and named."""
-
-    def western(stray: re.Match[str]) -> str:
-        return bytes([ord(stray[0]) - 0xDC00]).decode("cp1252", "replace")
-
-    lines = text.decode(errors="surrogateescape").split("\n")
-    spoilt = [i for i, line in enumerate(lines) if _STRAY.search(line)]
-    report["repaired"] = [i + 1 for i in spoilt[:20]]
-    for i in spoilt:
-        lines[i] = _STRAY.sub(western, lines[i])
-    return "\n".join(lines).encode()
-
-
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
-    marks = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", codecs.BOM_UTF8[:2]: "utf-8-sig"}
-    if data[:2] in marks:
-        return marks[data[:2]]
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
     sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2).reshape(-1, 2)
     even, odd = (sample == 0).sum(axis=0) / max(1, len(sample))
-    if len(data) % 2 == 0 and min(even, odd) < _FEW_ZEROS and max(even, odd) > _MANY_ZEROS:
+    if len(data) % 2 == 0 and min(even, odd) < 0.05 and max(even, odd) > 0.3:
         return "utf-16-le" if odd > even else "utf-16-be"
-    is_utf8 = _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None
-    return "utf-8" if is_utf8 else _detected(data)
-
-
-def _detected(data: bytes) -> str:
-    """Return the encoding of text that is not UTF-8 by what its bytes are as letters."""
+    utf8 = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
+        return utf8
     words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
     signs = b" ".join(words).decode(errors="surrogateescape")
     n_strays = len(_STRAY.findall(signs))
     if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
-        return "utf-8"
+        return utf8
     is_foreign = 2 * sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs))) > n_strays
     if is_foreign or len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
         from charset_normalizer import from_bytes
@@ -451,11 +433,7 @@ def _even(
         odd = [row for row in records(text, separator, start, line) if len(row.cells) != width]
     else:
         odd = list(_odd_lines(text, mark, width, start, line))
-    signs = (text[row.start : row.start + 1] for row in odd)
-    kinds = [
-        "comment" if sign in (b"#", b"%") else _no_data(row.cells)
-        for sign, row in zip(signs, odd, strict=True)
-    ]
+    kinds = ["comment" if text[row.start] in b"#%" else _no_data(row.cells) for row in odd]
     end = len(text)
     for i in range(len(odd) - 1, -1, -1):  # notes at the end: lines of few cells, of words
         is_note = 2 * odd[i].n_filled <= width and not number_in(odd[i].cells[0], ".")
@@ -503,50 +481,44 @@ def _no_data(cells: Sequence[str]) -> str:
 
 
 def _parsed(
-    name: str, text: bytes, report: FileReport, some: list[list[str]], width: int
+    name: str, text: bytes, report: FileReport, width: int, texts: Sequence[int]
 ) -> "pd.DataFrame":
-    """Let pandas read the cells: columns of plain numbers as such, others as texts."""
+    """Let pandas read the cells: columns that are `texts`, or no plain numbers, as written."""
     import pandas as pd
 
-    separator, decimal = report["separator"], report["decimal"]
-    # pandas 2 rounds the last bit otherwise; pandas 3 deprecates the argument
-    is_old = int(pd.__version__.partition(".")[0]) < 3
-    more: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
-    more |= {"header": None, "names": range(width), "index_col": False, "skipinitialspace": True}
-    more |= {"sep": r"\s+" if separator == BLANK else separator, "decimal": decimal}
-
-    def parse(texts: list[int], only: list[int] | None) -> "pd.DataFrame":
-        kinds = {
-            "dtype": dict.fromkeys(texts, object),
-            "na_values": {j: [*intake.PLAIN_GAPS] for j in {*range(width)} - {*texts}},
-        }
-        stream = io.BytesIO(text)
-        try:
-            return pd.read_csv(
-                stream, usecols=only, keep_default_na=False, low_memory=False, **kinds, **more
-            )
-        except (ValueError, OverflowError) as error:
-            why = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
-            msg = (
-                f"“{name}” cannot be read as a table ({why}); check its lines and quotation marks."
-            )
-            raise InputError(msg) from error
-
-    rows = [[cell.strip() for cell in cells] for cells in some if len(cells) == width]
-    texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
-    frame = parse(texts, None)
-    kinds = [kind.kind for kind in frame.dtypes]
-    has_codes = any(kind in "iu" for kind in kinds) and _has_codes(text, separator)
-    again = []
+    separator = report["separator"]
+    kinds = {
+        "dtype": dict.fromkeys(texts, object),
+        "na_values": {j: [*intake.PLAIN_GAPS] for j in {*range(width)} - {*texts}},
+        "sep": r"\s+" if separator == BLANK else separator,
+    }
+    if int(pd.__version__.partition(".")[0]) < 3:  # which rounds the last bit otherwise
+        kinds["float_precision"] = "round_trip"
+    try:
+        frame: pd.DataFrame = pd.read_csv(
+            io.BytesIO(text),
+            decimal=report["decimal"],
+            header=None,
+            names=range(width),
+            index_col=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            low_memory=False,
+            **kinds,
+        )
+    except (ValueError, OverflowError) as error:
+        why = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
+        msg = f"“{name}” cannot be read as a table ({why}); check its lines and quotation marks."
+        raise InputError(msg) from error
+    has_codes = any(kind.kind in "iu" for kind in frame.dtypes) and _has_codes(text, separator)
+    late = []
     for j in sorted({*range(width)} - {*texts}):
         values = frame[j].to_numpy()
-        is_plain = kinds[j] == "f" or (kinds[j] in "iu" and not has_codes)
+        is_plain = values.dtype.kind in ("f" if has_codes else "iuf")
         ends = [np.fmin.reduce(values), np.fmax.reduce(values)] if is_plain else [np.inf]
         if max(map(abs, ends)) >= intake.EXACT:
-            again.append(j)
-    if again:
-        frame[again] = parse(again, again)
-    return frame
+            late.append(j)
+    return _parsed(name, text, report, width, [*texts, *late]) if late else frame
 
 
 def _has_codes(text: bytes, separator: str) -> bool:
@@ -677,4 +649,4 @@ def _text(cell: object) -> str:
 
 
 READER = Reader(CsvOptions, read)
-SHEET_READER = Reader(SheetOptions, read_sheet)
+SHEET_READER = Reader(SheetOptions, read)
