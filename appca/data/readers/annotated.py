@@ -186,7 +186,9 @@ def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     upload.report.update(array=wanted, dtype=str(item.dtype))
     others = [path for path in matrices if path != wanted]
     unused |= {path: f"another matrix; array={path} reads it" for path in others}
-    there = {path.partition("/")[0] for path in contents.items}
+    there = {path.partition("/")[0] for path in (*contents.items, *unused)}
+    for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
+        del unused[path]
     unused |= {part: why for part, why in _OTHER.items() if part in there}
     return build(upload, X, Beside(ids, labels, features), options.missing)
 
@@ -239,13 +241,13 @@ def _rows_named(
     place = {_text(name): i for i, name in enumerate(stated)}
     order = sorted(columns, key=lambda key: place.get(key, len(place)))
     labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
-    numbers = {key: column for key, column in labels.items() if column.dtype.kind in "uif"}
-    words = {key: labels[key] for key in labels if key not in numbers}
-    for key in [key for key, column in words.items() if len(np.unique(column)) > MOST_CATEGORIES]:
-        report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
-        del words[key]
-    report["obs"] = [*words, *numbers]
-    return ids, words | numbers
+    is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
+    for key in [key for key in labels if not is_number[key]]:
+        if len(np.unique(labels[key])) > MOST_CATEGORIES:
+            report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
+            del labels[key]
+    report["obs"] = sorted(labels, key=lambda key: is_number[key])
+    return ids, {key: labels[key] for key in report["obs"]}
 
 
 def _text(value: Any) -> str:
@@ -291,10 +293,8 @@ class ZarrArray(NamedTuple):
             prefix += "" if is_old else f"c{separator}"
             if isinstance(kind, dict):
                 kind = f"<U{kind['configuration']['length_bytes'] // 4}"
-            elif kind == "string":
-                kind = "|O"
-            elif steps.get("bytes", {}).get("endian") == "big":
-                kind = np.dtype(kind).newbyteorder(">")
+            kind = np.dtype("O" if kind == "string" else kind)
+            kind = kind.newbyteorder(">") if steps.get("bytes", {}).get("endian") == "big" else kind
         dtype, fill = np.dtype(kind), about.get("fill_value")
         fill = ("" if dtype.kind in "OU" else 0) if fill is None else fill
         shape, chunks = (tuple(map(operator.index, sides)) for sides in (about["shape"], chunks))
@@ -325,9 +325,10 @@ class ZarrStore:
                     array = ZarrArray.described(folder, about)
                     dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
                     if dtype.kind in "buifU":
-                        self.items[place] = Item(
-                            array.shape, dtype, partial(self._load, place, array)
-                        )
+                        load = partial(self._load, place, array)
+                        self.items[place] = Item(array.shape, dtype, load)
+                    else:
+                        upload.report["unused"][place] = f"values of type {array.dtype}"
             if not self._attributes:
                 msg = "no description"
                 raise ValueError(msg)
