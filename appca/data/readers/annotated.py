@@ -141,8 +141,9 @@ class Contents:
             of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # of anndata 0.7
             names = self.items[of].load().astype(str)
             places = codes.astype(np.int64, casting="same_kind")
-            return np.append([""], names)[np.maximum(places, -1) + 1]  # a code beyond fails
-        values = self.items[path if path in self.items else f"{path}/values"].load()
+            texts: np.ndarray = np.append([""], names)[np.maximum(places, -1) + 1]
+            return texts  # a code beyond them fails
+        values: np.ndarray = self.items[path if path in self.items else f"{path}/values"].load()
         if f"{path}/mask" in self.items:
             mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
             values = np.array(values, float if is_number else str)
@@ -237,7 +238,7 @@ def _rows_named(
     ids = contents.column(path).astype(str)
     if options.labels is not None:
         return ids, {key: contents.column(columns[key]) for key in options.labels}
-    stated = np.ravel(contents.attributes("obs").get("column-order")).tolist()
+    stated = np.ravel(contents.attributes("obs").get("column-order", ())).tolist()
     place = {_text(name): i for i, name in enumerate(stated)}
     order = sorted(columns, key=lambda key: place.get(key, len(place)))
     labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
@@ -318,9 +319,9 @@ class ZarrStore:
                 if last not in _DESCRIPTIONS:
                     continue
                 place, about = folder.removeprefix(root).strip("/"), json.loads(self._read(path))
-                beside = f"{folder}/.zattrs".lstrip("/")
-                beside = self._read(beside) if last[0] == "." and beside in self._names else "{}"
-                self._attributes[place] = about.get("attributes", json.loads(beside))
+                beside = f"{folder}/.zattrs".lstrip("/")  # of version 2
+                said = json.loads(self._read(beside)) if beside in self._names else {}
+                self._attributes[place] = about.get("attributes", said)
                 if last == ".zarray" or about.get("node_type") == "array":
                     array = ZarrArray.described(folder, about)
                     dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
@@ -528,8 +529,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
     for other, data in files:
         if other != name:
-            lines = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
-            cells = [line.split("\t") for line in lines.splitlines() if line.strip()]
+            names_of = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
+            cells = [line.split("\t") for line in names_of.splitlines() if line.strip()]
             tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
     upload = Upload(title, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):

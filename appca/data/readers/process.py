@@ -285,13 +285,9 @@ def _rows_of_npy(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
         raise InputError(msg)
     each = source.dtype.itemsize if source.dtype in (np.uint8, np.float32) else 8
     row_bytes = int(np.prod(source.shape[1:])) * each
-    n, rows = len(source), _drawn(len(source), row_bytes, most)
-    shape = (len(rows), *source.shape[1:])
-    made = np.lib.format.open_memmap(target, "w+", source.dtype, shape)
-    step = max(1, _BLOCK_BYTES // max(1, row_bytes))
-    for start in range(0, len(rows), step):
-        made[start : start + step] = source[rows[start : start + step]]
-    return n, rows
+    rows = _drawn(len(source), row_bytes, most)
+    np.save(target, source[rows], allow_pickle=False)
+    return len(source), rows
 
 
 def _rows_of_parquet(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
