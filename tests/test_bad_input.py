@@ -19,7 +19,6 @@ from streamlit.testing.v1 import AppTest
 
 import appca
 from appca.cli import main
-from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import read
 from appca.data.sources import load
@@ -183,34 +182,15 @@ def test_sizes_that_cannot_be_are_refused_or_brought_into_range(given, address, 
     assert 1 <= slider(app, "l").value <= slider(app, "k").value <= 64
 
 
-STRANGE = {
-    "labels that look like HTML": "<script>alert(1)</script>",
-    "labels that look like formulas": "=HYPERLINK(1)",
-    "labels with emoji": "\N{GRINNING FACE}\u200d\N{ROCKET}",
-    "labels from right to left": "שלום \u202eevil",
-    "labels of 1,000 characters": LONG,
-    "labels with quotes and backslashes": "a\\\"b'$c$ **d** `e`",
-}
-
-
-def strange_table(label: str) -> bytes:
+@pytest.mark.parametrize("start", ["<script>alert(1)</script>", "=HYPERLINK(1)"])
+def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
+    start, visit, monkeypatch, capsys
+):
+    label = f"{start} \N{ROCKET} שלום \u202eevil a\\\"b'$c$ **d** `e` {LONG}"
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 4)), columns=["a", "b", "c", f"{label} 2"])
     frame.insert(0, label, [label[:500], "other"] * 20)  # longer texts are no labels
-    return frame.to_csv(index=False).encode()
-
-
-@pytest.mark.parametrize(
-    "label",
-    [
-        pytest.param(label, id=name, marks=[pytest.mark.thorough] * ("HTML" not in name))
-        for name, label in STRANGE.items()
-    ],
-)
-def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
-    label, visit, monkeypatch, capsys
-):
-    data = strange_table(label)
+    data = frame.to_csv(index=False).encode()
     dataset = read("own.csv", io.BytesIO(data))
     assert dataset.labels[label].tolist()[:2] == [label[:500], "other"]
     assert f"{label} 2" in dataset.feature_names
@@ -250,30 +230,3 @@ def test_the_checker_of_sentences_finds_what_is_none():
     ):
         assert fault in faults_of(text), text
     assert "names none of" in faults_of(good, "y.csv")
-
-
-def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
-    """A model file of which bytes are changed, or the end is missing."""
-    from appca.runs.fit import fit_run
-    from appca.runs.model_file import model_bytes
-    from appca.runs.run import RunConfig
-
-    data = Dataset("small", np.random.default_rng(0).normal(size=(30, 4)), np.arange(30))
-    parameters = {"n_components": 3, "n_active": 1, "init": "pca", "max_iter": 50}
-    config = RunConfig(data.digest, {}, "aPPCA", parameters)
-    result = fit_run(data, config)
-    whole = np.frombuffer(model_bytes(config, result.fitted, result.info), np.uint8)
-    rng = np.random.default_rng(seed)
-    Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in data.X), "utf-8")
-    codes = []
-    for case in range(100):
-        broken = whole[: rng.integers(len(whole)) if case % 10 == 0 else None].copy()
-        places = rng.integers(0, len(broken), rng.integers(1, 5))
-        broken[places] = rng.integers(0, 256, len(places))
-        Path("model.npz").write_bytes(broken.tobytes())
-        with np.errstate(all="ignore"):  # numbers of any size may stand in a model
-            codes.append(main(["project", "model.npz", "rows.csv", "--out", "out.csv"]))
-        told = capsys.readouterr().err
-        assert told.count("\n") == (codes[-1] == 1), f"case {case}: {told}"
-        assert not told or faults_of(told.removeprefix("appca: ").strip()) == "", f"case {case}"
-    assert set(codes) == {0, 1}

@@ -141,8 +141,9 @@ class Contents:
             of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # of anndata 0.7
             names = self.items[of].load().astype(str)
             places = codes.astype(np.int64, casting="same_kind")
-            return np.append([""], names)[np.maximum(places, -1) + 1]  # a code beyond fails
-        values = self.items[path if path in self.items else f"{path}/values"].load()
+            texts: np.ndarray = np.append([""], names)[np.maximum(places, -1) + 1]
+            return texts  # a code beyond them fails
+        values: np.ndarray = self.items[path if path in self.items else f"{path}/values"].load()
         if f"{path}/mask" in self.items:
             mask, is_number = self.items[f"{path}/mask"].load(), values.dtype.kind in "uif"
             values = np.array(values, float if is_number else str)
@@ -186,7 +187,9 @@ def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     upload.report.update(array=wanted, dtype=str(item.dtype))
     others = [path for path in matrices if path != wanted]
     unused |= {path: f"another matrix; array={path} reads it" for path in others}
-    there = {path.partition("/")[0] for path in contents.items}
+    there = {path.partition("/")[0] for path in (*contents.items, *unused)}
+    for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
+        del unused[path]
     unused |= {part: why for part, why in _OTHER.items() if part in there}
     return build(upload, X, Beside(ids, labels, features), options.missing)
 
@@ -235,17 +238,17 @@ def _rows_named(
     ids = contents.column(path).astype(str)
     if options.labels is not None:
         return ids, {key: contents.column(columns[key]) for key in options.labels}
-    stated = np.ravel(contents.attributes("obs").get("column-order")).tolist()
+    stated = np.ravel(contents.attributes("obs").get("column-order", ())).tolist()
     place = {_text(name): i for i, name in enumerate(stated)}
     order = sorted(columns, key=lambda key: place.get(key, len(place)))
     labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
-    numbers = {key: column for key, column in labels.items() if column.dtype.kind in "uif"}
-    words = {key: labels[key] for key in labels if key not in numbers}
-    for key in [key for key, column in words.items() if len(np.unique(column)) > MOST_CATEGORIES]:
-        report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
-        del words[key]
-    report["obs"] = [*words, *numbers]
-    return ids, words | numbers
+    is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
+    for key in [key for key in labels if not is_number[key]]:
+        if len(np.unique(labels[key])) > MOST_CATEGORIES:
+            report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
+            del labels[key]
+    report["obs"] = sorted(labels, key=lambda key: is_number[key])
+    return ids, {key: labels[key] for key in report["obs"]}
 
 
 def _text(value: Any) -> str:
@@ -291,10 +294,8 @@ class ZarrArray(NamedTuple):
             prefix += "" if is_old else f"c{separator}"
             if isinstance(kind, dict):
                 kind = f"<U{kind['configuration']['length_bytes'] // 4}"
-            elif kind == "string":
-                kind = "|O"
-            elif steps.get("bytes", {}).get("endian") == "big":
-                kind = np.dtype(kind).newbyteorder(">")
+            kind = np.dtype("O" if kind == "string" else kind)
+            kind = kind.newbyteorder(">") if steps.get("bytes", {}).get("endian") == "big" else kind
         dtype, fill = np.dtype(kind), about.get("fill_value")
         fill = ("" if dtype.kind in "OU" else 0) if fill is None else fill
         shape, chunks = (tuple(map(operator.index, sides)) for sides in (about["shape"], chunks))
@@ -318,16 +319,17 @@ class ZarrStore:
                 if last not in _DESCRIPTIONS:
                     continue
                 place, about = folder.removeprefix(root).strip("/"), json.loads(self._read(path))
-                beside = f"{folder}/.zattrs".lstrip("/")
-                beside = self._read(beside) if last[0] == "." and beside in self._names else "{}"
-                self._attributes[place] = about.get("attributes", json.loads(beside))
+                beside = f"{folder}/.zattrs".lstrip("/")  # of version 2
+                said = json.loads(self._read(beside)) if beside in self._names else {}
+                self._attributes[place] = about.get("attributes", said)
                 if last == ".zarray" or about.get("node_type") == "array":
                     array = ZarrArray.described(folder, about)
                     dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
                     if dtype.kind in "buifU":
-                        self.items[place] = Item(
-                            array.shape, dtype, partial(self._load, place, array)
-                        )
+                        load = partial(self._load, place, array)
+                        self.items[place] = Item(array.shape, dtype, load)
+                    else:
+                        upload.report["unused"][place] = f"values of type {array.dtype}"
             if not self._attributes:
                 msg = "no description"
                 raise ValueError(msg)
@@ -527,8 +529,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
     for other, data in files:
         if other != name:
-            lines = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
-            cells = [line.split("\t") for line in lines.splitlines() if line.strip()]
+            names_of = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
+            cells = [line.split("\t") for line in names_of.splitlines() if line.strip()]
             tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
     upload = Upload(title, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):

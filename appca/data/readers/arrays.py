@@ -156,8 +156,8 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
         report["option"] = f"array={next(iter(possible))}"  # that would do
         msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
         raise InputError(msg, report)
-    unused = list(report.get("unused", {}).items())[:_MOST_LISTED]
     arrays = [_listed(items)] if items else []
+    unused = list(report["unused"].items())[:_MOST_LISTED]
     arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
     msg = (
         f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
@@ -176,10 +176,10 @@ def check_array(
     """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
     least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
-        kind = "Python objects" if dtype.hasobject else f"values of type {dtype}"
-        kind = "complex numbers" if dtype.kind == "c" else kind
+        kinds = {"c": "complex numbers", "O": "Python objects"}
+        kind = kinds.get("O" if dtype.hasobject else dtype.kind, f"values of type {dtype}")
         why = f"holds {kind}, not plain numbers; save it as an array of float or uint8"
-    elif any(isinstance(side, bool) or side < 0 for side in shape):
+    elif min(shape, default=0) < 0:
         why = f"declares the shape {shape}; sides are whole numbers; save it again"
     elif len(shape) not in (2, 3) and not (len(shape) == 4 and shape[3] in (1, 3)):
         why = (
@@ -257,35 +257,34 @@ def _rows_named(
             place = f" with an entry for each of {counted(n_rows, 'row')} in “{upload.name}”"
             error = unknown("array", key, columns, place)
             raise error
-    able = [key for key in (*_ID_NAMES, *sorted(columns)) if _title(key) in _ID_NAMES]
-    able = [key for key in able if key in columns and items[key].dtype.kind in "USiu"]
-    able = [key for key in able if len(np.unique(columns[key])) == n_rows]
+    able = [
+        key
+        for key in (*_ID_NAMES, *sorted(columns))
+        if key in columns and key.rpartition("/")[2] in _ID_NAMES
+        if items[key].dtype.kind in "USiu" and len(np.unique(columns[key])) == n_rows
+    ]
     key_of_ids = options.ids or next(iter(able), None)
     ids = None if key_of_ids is None else columns[key_of_ids].astype(str)
     written = {}
     if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
         titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
         written = {f"label_{i}": str(title) for i, title in enumerate(titles)}
-    chosen = [key for key in options.labels or written or columns if key in columns]
-    labels = {}
-    for key in [key for key in chosen if key != key_of_ids]:
+    chosen, labels = options.labels or written, dict[str, np.ndarray]()
+    for key in [*chosen, *(key for key in columns if key not in chosen)]:
+        if key == key_of_ids or key not in columns:
+            continue
         column, n_distinct = columns[key], len(np.unique(columns[key]))
-        has_texts = column.dtype.kind == "U"
-        few_values = column.dtype.kind in "bU" or (column.dtype.kind in "iu" and n_distinct <= FEW)
-        are_names = has_texts and n_distinct > max(_FEW_NAMES, n_rows / 2)
-        is_label = not are_names and (few_values or is_label_name(_title(key)))
-        if is_label or written or options.labels:
+        kind, is_named = column.dtype.kind, is_label_name(key.rpartition("/")[2])
+        are_names = kind == "U" and n_distinct > max(_FEW_NAMES, n_rows / 2)
+        is_label = kind in "bU" or (kind in "iu" and n_distinct <= FEW) or is_named
+        if key in chosen or not (chosen or are_names or not is_label):
             labels[written.get(key, key)] = column
-        elif are_names and n_distinct == n_rows and ids is None:
+        elif not chosen and are_names and n_distinct == n_rows and ids is None:
             ids = column
         else:
-            unused[key] = f"{'texts' if has_texts else 'numbers'}, of which many differ"
+            differ = f"{'texts' if kind == 'U' else 'numbers'}, of which many differ"
+            unused[key] = "not one of the labels" if chosen else differ
     return Beside(ids, labels)
-
-
-def _title(key: str) -> str:
-    """Return the last part of an array's path."""
-    return key.rsplit("/", 1)[-1]
 
 
 def _is_vector(item: Item) -> bool:

@@ -43,6 +43,11 @@ _SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # tags of TIFF
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes of more than 256 grey levels
 _HIDDEN = 32  # grey levels by which ink must differ from the ground under it
 _MOST_SIDE = 4096
+_CHOICES = {
+    "colour": ("grey", "keep"),
+    "classes": ("auto", "folder", "name", "none"),
+    "broken": ("refuse", "skip"),
+}
 PathParts = tuple[str, ...]
 
 
@@ -86,9 +91,8 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
         title = shortened(name, LONGEST_NAME)
         with file_stream(title, file, limits) as stream:
             archive, items = members(title, stream, limits)
-            packed = [
-                Entry(item.filename, partial(content, title, archive, item)) for item in items
-            ]
+            read = partial(content, title, archive)
+            packed = [Entry(item.filename, partial(read, item)) for item in items]
             return dataset_of(title, packed, options, limits)
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
@@ -115,23 +119,20 @@ def dataset_of(
 
     ``report["skipped"]`` names the files that were left out.
     """
-    size, choices = options.size, {"colour": ("grey", "keep"), "broken": ("refuse", "skip")}
+    size = options.size
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
         raise InputError(msg)
-    for key, values in (choices | {"classes": ("auto", "folder", "name", "none")}).items():
+    for key, values in _CHOICES.items():
         if getattr(options, key) not in values:
             msg = f"{key} must be one of {', '.join(values)}; got {getattr(options, key)!r}."
             raise InputError(msg)
-    files = {True: list[Entry](), False: list[Entry]()}
-    for entry in entries:
-        if not is_hidden(entry.filename):
-            files[entry.filename.lower().endswith(ENDINGS)].append(entry)
-    others = [entry.filename for entry in files[False]]
-    n_files = len(files[True]) + len(others)
+    entries = [entry for entry in entries if not is_hidden(entry.filename)]
+    others = [entry for entry in entries if not entry.filename.lower().endswith(ENDINGS)]
     upload = Upload(name, limits)
-    upload.report.update(files=n_files, skipped=others)
-    paths, pages = _decoded(upload, files[True], options)
+    upload.report.update(files=len(entries), skipped=[entry.filename for entry in others])
+    entries = [entry for entry in entries if entry.filename.lower().endswith(ENDINGS)]
+    paths, pages = _decoded(upload, entries, options)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
@@ -272,8 +273,9 @@ def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] |
     from PIL import Image
 
     def resized(layer: Image.Image) -> np.ndarray:
-        is_other = size is not None and layer.size != (size[1], size[0])
-        return np.asarray(layer.resize(size[::-1], Image.Resampling.LANCZOS) if is_other else layer)
+        if size is not None and layer.size != (size[1], size[0]):
+            layer = layer.resize((size[1], size[0]), Image.Resampling.LANCZOS)
+        return np.asarray(layer)
 
     if image.mode in _DEEP:
         levels = np.asarray(image)

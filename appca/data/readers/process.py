@@ -12,8 +12,8 @@ import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any, TypeVar
@@ -177,36 +177,26 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
         key: tuple(value) if isinstance(value, list) else value
         for key, value in request["options"].items()
     }
-    with _bounded(request["memory"]):
-        try:
-            module, _, name = request["task"].partition(":")
-            task = getattr(importlib.import_module(module), name)
-            limits = ReadLimits(**request["limits"])
-            answer = task(files, Path(request["place"]), limits, **options)
-        except (InputError, MemoryError) as error:
-            answer = {"sentence": str(error), "report": getattr(error, "report", None)}
-            cause, seen = error, set[int]()
-            while cause is not None and id(cause) not in seen:  # it may have been raised again
-                answer = {"lacking": True} if isinstance(cause, MemoryError) else answer
-                seen.add(id(cause))
-                cause = cause.__cause__ or cause.__context__
-    return answer, "lacking" not in answer and _status("VmHWM") < _LARGEST
-
-
-@contextmanager
-def _bounded(memory: int) -> Iterator[None]:
-    """Bound memory, counted from what is in use, where the system can."""
     in_use = _status("VmData")
-    with suppress(ImportError, AttributeError, ValueError, OSError):
+    with suppress(ImportError, AttributeError, ValueError, OSError):  # not on every system
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (in_use + memory if in_use else hard, hard))
+        most = in_use + request["memory"] if in_use else hard
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
-        yield
-    finally:
-        with suppress(ImportError, AttributeError, ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+        module, _, name = request["task"].partition(":")
+        task = getattr(importlib.import_module(module), name)
+        answer = task(files, Path(request["place"]), ReadLimits(**request["limits"]), **options)
+    except (InputError, MemoryError) as error:
+        answer = {"sentence": str(error), "report": getattr(error, "report", None)}
+        cause: BaseException | None = error
+        seen = set[int]()
+        while cause is not None and id(cause) not in seen:  # it may have been raised again
+            answer = {"lacking": True} if isinstance(cause, MemoryError) else answer
+            seen.add(id(cause))
+            cause = cause.__cause__ or cause.__context__
+    return answer, "lacking" not in answer and _status("VmHWM") < _LARGEST
 
 
 def _status(field: str) -> int:
@@ -295,13 +285,9 @@ def _rows_of_npy(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
         raise InputError(msg)
     each = source.dtype.itemsize if source.dtype in (np.uint8, np.float32) else 8
     row_bytes = int(np.prod(source.shape[1:])) * each
-    n, rows = len(source), _drawn(len(source), row_bytes, most)
-    shape = (len(rows), *source.shape[1:])
-    made = np.lib.format.open_memmap(target, "w+", source.dtype, shape)
-    step = max(1, _BLOCK_BYTES // max(1, row_bytes))
-    for start in range(0, len(rows), step):
-        made[start : start + step] = source[rows[start : start + step]]
-    return n, rows
+    rows = _drawn(len(source), row_bytes, most)
+    np.save(target, source[rows], allow_pickle=False)
+    return len(source), rows
 
 
 def _rows_of_parquet(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:

@@ -1,7 +1,6 @@
 import io
 import os
 import signal
-import threading
 import time
 
 import numpy as np
@@ -34,16 +33,6 @@ def test_a_file_read_apart_is_the_same_data_set(missing, tmp_path):
     assert there.X.sum() == here.X.sum()
 
 
-def test_one_row_images_and_sides_survive_the_way(seed):
-    stack = np.random.default_rng(seed).integers(256, size=(1, 4, 6), dtype=np.uint8)
-    stream = io.BytesIO()
-    np.save(stream, stack.reshape(1, 24))
-    dataset = apart("i.npy", stream.getvalue(), limits=ReadLimits(least_rows=1), image_shape=(4, 6))
-    assert dataset.image_shape == (4, 6)
-    assert dataset.least_rows == 1
-    np.testing.assert_array_equal(dataset.image(0), stack[0])
-
-
 def test_a_refusal_comes_with_what_was_found():
     with pytest.raises(InputError, match="The data have 3 missing cells") as refused:
         apart("t.csv", TABLE)
@@ -62,25 +51,6 @@ def test_one_process_reads_one_file_after_the_other_and_is_replaced_when_it_ends
     first.process.wait()
     assert apart("t.csv", TABLE, missing="mean").n_rows == 5
     assert [one.pid for one in process._PROCESSES._idle] != [first.pid]
-
-
-@pytest.mark.thorough
-def test_files_are_read_side_by_side(seed):
-    found = {}
-
-    def one(i):
-        data = "\n".join(f"{j * j % 9},{j * i % 7},{j}" for j in range(50)).encode()
-        found[i] = apart(f"{i}.csv", data).X[:, 1]
-
-    threads = [threading.Thread(target=one, args=[i]) for i in range(2, 8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i, column in found.items():
-        np.testing.assert_array_equal(column, np.arange(50) * i % 7)
-    assert len(found) == 6
-    assert len(process._PROCESSES._idle) == 1
 
 
 def killed_while_reading(monkeypatch, end):
