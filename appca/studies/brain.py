@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed
-
-if TYPE_CHECKING:
-    from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.ppca import PPCA
 
 ERRORS = (  # measure, claim, what the paper has
     ("rmse", "aPPCA's RMSE over voxels is below that of PPCA with L", "14.1 against 16.5"),
@@ -131,7 +127,7 @@ def _stimulus(recording: Recording) -> Stimulus | None:
 
 
 def _judged(
-    model: "AdaptivePPCA | PPCA",
+    model: Any,
     series: np.ndarray,
     parts: Sequence[np.ndarray],
     stimulus: Stimulus | None,

@@ -202,7 +202,8 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
     groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
     mixtures = [mixture(group, codes, len(names)) for group in groups]
     rows: list[Row] = []
-    arrays, shown = {}, []
+    arrays: dict[str, np.ndarray] = {}
+    shown: list[int] = []
     for place, number in enumerate(by_mixture(groups, mixtures)):
         group, mixed = groups[number], mixtures[number]
         counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)

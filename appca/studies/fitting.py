@@ -220,7 +220,8 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))
+    options: Options = {"n": 10_000} if source == "mnist" else {}
+    return load(source, data_folder=folder, **options)
 
 
 if __name__ == "__main__":

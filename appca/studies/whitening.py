@@ -289,9 +289,8 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple[float, float]:
     """Return the gain in accuracy on the shared folds, and half of its 95% interval.
 
-    The training rows of two folds are mostly the same, so the spread over folds is too small;
-    the variance of the mean is enlarged to (1/n + test rows / training rows) times theirs
-    (Nadeau and Bengio 2003).
+    Folds share training rows, so the variance of the mean is enlarged to (1/n + test rows /
+    training rows) times theirs (Nadeau and Bengio 2003).
     """
     from scipy.stats import t
 
@@ -302,10 +301,7 @@ def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple
 
 
 def claims(table: Sequence[Row]) -> list[Claim]:
-    """Judge gains in accuracy by their 95% intervals, at most of the sizes.
-
-    The first claim compares the least K that comes within `NEAR` of the raw values.
-    """
+    """Judge gains in accuracy by their 95% intervals, at most of the sizes."""
     of: dict[str, list[Row]] = {method: [] for method in TITLES}
     for row in sorted(table, key=lambda row: row["L"] or 0):
         of[row["method"]].append(row)
@@ -356,12 +352,11 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 def _gains(rows: Sequence[Row], measure: str) -> str:
     """Write how far each size is above PCA, in points, with the 95% interval."""
     size = measure[-1].upper()
-    listed = ", ".join(
-        f"{fixed(100 * row[measure], 1)} ± {100 * row[f'{measure}_error']:.1f} "
-        f"({size} = {row[size]})"
-        for row in rows
+    gains = (
+        f"{fixed(100 * r[measure], 1)} ± {100 * r[f'{measure}_error']:.1f} ({size} = {r[size]})"
+        for r in rows
     )
-    return f"points above PCA: {listed}" if listed else "too few features to compare"
+    return f"points above PCA: {', '.join(gains)}" if rows else "too few features to compare"
 
 
 STUDY = Study(
