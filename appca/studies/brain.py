@@ -53,8 +53,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    ``events`` of the options replace the recording's if there are any. Raises InputError
-    when events lie outside the recording, or K and L do not suit it.
+    Events of the options replace the recording's. Raises InputError for events outside of it, or
+    when K and L do not suit it.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
@@ -181,11 +181,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
-    """Judge the paper's claims by the tables.
-
-    The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last. The map of the
-    stimulus is compared with the linear model's active voxels, by overlap and share of squares.
-    """
+    """Judge by rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, the control last."""
     (appca, small, large), control = rows[:3], rows[-3:]
     made = []
     for name, claim, paper in ERRORS:

@@ -43,7 +43,6 @@ def applied(layer: Layer, X: Any) -> Any:
 def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report) -> Networks:
     """Train both networks on rows X (N, D), float32 between 0 and 1.
 
-    `report` gets (stage, fraction) every few steps; an exception from it ends the training.
     Raises InputError when JAX or optax is missing, or the training diverges.
     """
     import jax

@@ -118,9 +118,7 @@ def estimator(key: str, task: Task, callback: Any) -> Any:
     return AdaptiveFactorAnalysis(K, task.most_active if key == "afa_most" else L, **common)
 
 
-def fits(
-    keys: Iterable[str], task: Task, stage: str, tick: Report
-) -> Iterator[tuple[str, Any, float]]:
+def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[Any]:
     """Yield key, model and seconds of each fit; of sampled models the draw of largest density."""
     names = list(keys)
     for place, key in enumerate(names):
@@ -158,10 +156,7 @@ def posterior_mean(Y: np.ndarray, W: np.ndarray, Z: np.ndarray, noise_sd: float)
 
 
 def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -> Oracle:
-    """Ask the oracle, which knows W, the noise and the law of Z, about rows Y (n, D).
-
-    The law is that of the design, with the shares of `Z_of_law` (m, K), a large draw of it.
-    """
+    """Ask the oracle about rows Y (n, D): it knows W, the noise, and a large draw of Z (m, K)."""
     from scipy.special import logsumexp
 
     from appca.models import fixed_size_supports, free_supports, numerics, supports

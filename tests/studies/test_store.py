@@ -70,21 +70,6 @@ def test_a_result_comes_back_as_it_was_and_other_options_make_another(store):
     assert not list(store.folder.glob(".*"))
 
 
-@pytest.mark.parametrize("file", ["config.json", "mixed.csv", "arrays.npz"])
-@pytest.mark.parametrize("how", ["cut", "gone", "nonsense"])
-def test_a_damaged_result_is_skipped_and_can_be_made_again(store, file, how):
-    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    path = store.folder / name / file
-    content = path.read_bytes()
-    path.unlink()
-    if how != "gone":
-        path.write_bytes(content[:7] if how == "cut" else b"\xff\x00 no")
-    assert store.get(name) is None
-    assert store.list() == []
-    store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    assert store.get(name).outcome.tables == OUTCOME.tables
-
-
 def test_a_full_disk_leaves_the_old_result_and_no_half_one(store, monkeypatch):
     name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
 
