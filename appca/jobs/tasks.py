@@ -291,7 +291,8 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     from appca.studies.store import StudyStore
 
     wanted = study_of(spec["study"])
-    options, run = wanted.options(**spec["options"]), wanted.run
+    options = wanted.options(**spec["options"])
+    run: Any = wanted.run
     if wanted.name == "whitening" and options["data"] not in SOURCES:
         run = partial(run, source=str(DatasetStore(context.home).path(options["data"])))
     began = time.perf_counter()

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed
-
-if TYPE_CHECKING:
-    from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.ppca import PPCA
 
 ERRORS = (  # measure, claim, what the paper has
     ("rmse", "aPPCA's RMSE over voxels is below that of PPCA with L", "14.1 against 16.5"),
@@ -57,8 +53,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    ``events`` of the options replace the recording's if there are any. Raises InputError
-    when events lie outside the recording, or K and L do not suit it.
+    Events of the options replace the recording's. Raises InputError for events outside of it, or
+    when K and L do not suit it.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
@@ -131,7 +127,7 @@ def _stimulus(recording: Recording) -> Stimulus | None:
 
 
 def _judged(
-    model: "AdaptivePPCA | PPCA",
+    model: Any,
     series: np.ndarray,
     parts: Sequence[np.ndarray],
     stimulus: Stimulus | None,
@@ -185,11 +181,7 @@ def _maps(
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
-    """Judge the paper's claims by the tables.
-
-    The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last. The map of the
-    stimulus is compared with the linear model's active voxels, by overlap and share of squares.
-    """
+    """Judge by rows of aPPCA, PPCA (L) and PPCA (K) for each pair of sizes, the control last."""
     (appca, small, large), control = rows[:3], rows[-3:]
     made = []
     for name, claim, paper in ERRORS:

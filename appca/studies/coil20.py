@@ -83,13 +83,9 @@ def width_claim(wide: list[Row]) -> Claim:
     return checked("Component 2 is the width of the object", measured, tests, number=number)
 
 
-def object_names(outcome: Outcome) -> list[str]:
-    """Names of the classes in a legend."""
-    return [f"object {name}" for name in outcome.arrays["names"].tolist()]
-
-
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
-    arrays, codes, names = outcome.arrays, outcome.arrays["codes"], object_names(outcome)
+    arrays, codes = outcome.arrays, outcome.arrays["codes"]
+    names = [f"object {name}" for name in arrays["names"].tolist()]
     images = images_of("coil20", np.arange(len(codes)))
     named = "{}, {} images".format
     *subspaces, pca = panels(plots, arrays, codes, named, "images", images)
@@ -162,7 +158,8 @@ def umap_claims(rows: list[Row]) -> list[Claim]:
 
 
 def _umap_figures(plots: ModuleType, outcome: Outcome) -> Figures:
-    arrays, names = outcome.arrays, object_names(outcome)
+    arrays = outcome.arrays
+    names = [f"object {name}" for name in arrays["names"].tolist()]
     subspaces = enumerate(arrays["subspaces"].tolist())
     markers = ", ".join(f"{plots.SYMBOLS[n % len(plots.SYMBOLS)]} {name}" for n, name in subspaces)
     x, y = arrays["umap"].T
@@ -198,7 +195,8 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
     groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
     mixtures = [mixture(group, codes, len(names)) for group in groups]
     rows: list[Row] = []
-    arrays, shown = {}, []
+    arrays: dict[str, np.ndarray] = {}
+    shown: list[int] = []
     for place, number in enumerate(by_mixture(groups, mixtures)):
         group, mixed = groups[number], mixtures[number]
         counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)

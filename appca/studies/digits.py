@@ -43,7 +43,6 @@ def applied(layer: Layer, X: Any) -> Any:
 def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report) -> Networks:
     """Train both networks on rows X (N, D), float32 between 0 and 1.
 
-    `report` gets (stage, fraction) every few steps; an exception from it ends the training.
     Raises InputError when JAX or optax is missing, or the training diverges.
     """
     import jax
@@ -131,22 +130,25 @@ class Digits(NamedTuple):
     Y: np.ndarray  # (N, d) codes of the autoencoder
 
 
+TRAINING = ("n_rows", "dimensions", "epochs", "seed")
 _LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process share the training
 
 
 def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
     """Open the digits, encode them by an autoencoder, and fit aPPCA to the codes."""
-    n_rows, *how = (options[name] for name in ("n_rows", "dimensions", "epochs", "seed"))
-    if (n_rows, *how) not in _LAST:
+    n_rows, dimensions, epochs, seed = key = tuple(options[name] for name in TRAINING)
+    if key not in _LAST:
         report("opening MNIST", 0.0)
         dataset = load("mnist", n=n_rows)
         X = Preprocessing(divide=255.0).fit(dataset.X).transform(dataset.X)
-        networks = train(X, *how, lambda stage, share: report(stage, 0.85 * share))
+        networks = train(
+            X, dimensions, epochs, seed, lambda stage, share: report(stage, 0.85 * share)
+        )
         names, codes = categories(next(iter(dataset.labels.values())))
         images, Y = dataset.images(np.arange(dataset.n_rows)), encode(networks, X)
         _LAST.clear()
-        _LAST[n_rows, *how] = Digits(images, names, codes, Y.astype(np.float64))
-    digits = _LAST[n_rows, *how]
+        _LAST[key] = Digits(images, names, codes, Y.astype(np.float64))
+    digits = _LAST[key]
     return digits, fit(digits.Y, options, report, 0.85, 0.95)
 
 
@@ -320,7 +322,7 @@ SHARING = Study(
 
 
 COLUMNS, LINES = 20, 4
-CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d
+CLEAR, SLIGHT = 0.5, 0.2  # standard deviations that differ, and partly, as for Cohen's d
 
 
 def run_strokes(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -338,10 +340,7 @@ def run_strokes(options: Options, report: Report, processes: int = 1) -> Outcome
 
 
 def stroke_claims(rows: list[Row]) -> list[Claim]:
-    """Judge ink and slant by the largest difference of a subspace from all other digits.
-
-    A claim holds from `CLEAR` on, and partly from `SLIGHT` on.
-    """
+    """Judge ink and slant by the largest difference of a subspace from all other digits."""
     ink, made = rows[0]["measure"], []
     for what in ("thickness", "slant"):
         judged = [row for row in rows if (row["measure"] == ink) == (what == "thickness")]

@@ -1,8 +1,7 @@
 """Shared parts of experiments: pieces of work on processes, aPPCA and its subspaces, images.
 
 A piece of work is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Further
-processes are ``python -m appca.studies.fitting``; a parent that is told to stop kills them at once,
-in the middle of a fit if need be.
+processes are ``python -m appca.studies.fitting``; a parent that is told to stop kills them at once.
 """
 
 import sys
@@ -123,10 +122,7 @@ class PanelFit(NamedTuple):
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
 ) -> PanelFit:
-    """Fit aPPCA by EM to Y (N, D) and describe all rows.
-
-    The options are n_components, n_active and seed; `report` gets shares from `start` to `end`.
-    """
+    """Fit aPPCA by EM to Y (N, D); `report` gets shares from `start` to `end`."""
     from appca.models.adaptive_ppca import AdaptivePPCA
 
     callback = reporting("fitting aPPCA", report, start, end)
@@ -184,11 +180,7 @@ def crowded_panels(
 
 
 def crowding_claim(rows: list[Row]) -> Claim:
-    """Judge whether panels of subspaces keep classes apart better than PCA, by more than `CLEARLY`.
-
-    It holds in part if only the fewer rows of a panel make the difference: against PCA's picture of
-    all rows, but not against that of the same rows.
-    """
+    """Judge whether panels keep classes apart better than PCA; in part if only by fewer rows."""
     weights = [row["rows"] for row in rows]
     panel, same, whole = (
         float(np.average([row[name] for row in rows], weights=weights))
@@ -205,10 +197,7 @@ def crowding_claim(rows: list[Row]) -> Claim:
 
 
 def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
-    """Return images (m, h, w) of rows (m,) of the "mnist" or "coil20" on this machine, or None.
-
-    Nothing is downloaded for a figure.
-    """
+    """Return images (m, h, w) of rows of the "mnist" or "coil20" if they are here, or None."""
     if not are_here(source):
         return None
     try:
@@ -220,7 +209,8 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))
+    options: Options = {"n": 10_000} if source == "mnist" else {}
+    return load(source, data_folder=folder, **options)
 
 
 if __name__ == "__main__":

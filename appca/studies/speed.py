@@ -112,16 +112,13 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
 
 def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows (N, D), and fresh rows of the same model, that use L of K directions.
-
-    aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
-    """
+    """Draw rows (N, D) that use L of K directions, and fresh rows of the same model."""
     rng = np.random.default_rng([number, options["seed"]])
     N, D = 2 * options["n_rows"], options["n_features"]
     K, L = options["n_components"], options["n_active"]
     W = rng.standard_normal((D, K))
     if model == "aPPCA":
-        W = 2.0 * np.linalg.qr(W)[0]
+        W = 2.0 * np.linalg.qr(W)[0]  # orthonormal, with scores of variance 4
     Z = rng.random((N, K)).argsort(axis=1) < L
     X = np.where(Z, rng.standard_normal((N, K)), 0.0)
     noise = options["noise_sd"] * rng.standard_normal((N, D))
@@ -195,9 +192,8 @@ def times(
 ) -> tuple[float, float, bool]:
     """Return the seconds of both to a level, and whether the second arrives there.
 
-    The level is the worse of the two best values, or `to_end` the best of the first. `SLACK` of the
-    way from the worst start is allowed, as a chain wanders about its level. Where the second does
-    not arrive, its seconds are those of its longest fit: a lower bound.
+    The level is the worse of the two best values, or `to_end` the best of the first, `SLACK` of the
+    way back to the worst start. Seconds of one that does not arrive are those of its longest fit.
     """
     values = [[SIGN[measure] * row[measure] for row in rows] for rows in (ours, other)]
     best, start = [min(each) for each in values], max(each[0] for each in values)

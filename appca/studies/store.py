@@ -39,20 +39,13 @@ class Stored(NamedTuple):
 
 
 class StudyStore:
-    """Results below ``<home>/studies/<id>/``, built beside their place and moved there whole.
-
-    A folder holds ``config.json``, one CSV for each table and ``arrays.npz``; the first has the
-    digests of the others.
-    """
+    """Results below ``<home>/studies/<id>/``: config.json, a CSV for each table, arrays.npz."""
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "studies"
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Store a result, in the place of an older one with the same options; return its id.
-
-        Raises InputError when the disk refuses.
-        """
+        """Store a result in the place of one with the same options, or raise InputError."""
         name = study.id(options)
         facts = {
             "study": study.name,
@@ -112,10 +105,9 @@ class ShippedResults(StudyStore):
         self.folder = folder or FOLDER
 
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
-        """Take over a result in single precision and without its private arrays; return its id.
+        """Ship a result in single precision without its private arrays, instead of older ones.
 
-        It takes the place of others of its experiment. Raises InputError when all are too large
-        together, or the disk refuses.
+        Raises InputError when all are too large together, or the disk refuses.
         """
         arrays = {
             name: array.astype(np.float32) if array.dtype == np.float64 else array

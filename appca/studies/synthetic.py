@@ -169,11 +169,7 @@ def drawn(design: str, choices: Options) -> Synthetic:
 
 
 def dataset_of(design: str, choices: Options) -> Dataset:
-    """Make a data set of `drawn`, with the choices, W and Z in its provenance.
-
-    A row's true set of factors is a label while there are few different ones. No value is scaled:
-    the features share a unit.
-    """
+    """Make a data set of `drawn`: choices, W and Z in its provenance, true sets as labels."""
     truth = drawn(design, choices)
     sets = np.array([",".join(map(str, np.flatnonzero(row) + 1)) or "none" for row in truth.Z])
     Z = ["".join("01"[bit] for bit in row) for row in truth.Z.astype(int)]

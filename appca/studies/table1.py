@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product, zip_longest
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from appca.studies.claims import Claim, checked, share, span
 from appca.studies.fitting import Spec, reporting, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import counted, percent, unknown
-
-if TYPE_CHECKING:
-    from appca.models.loop import Callback
 
 # Mean absolute reconstruction errors by the caption of the paper's table 1.
 COLUMNS = tuple((design, K) for design in DESIGNS for K in (10, 20))
@@ -94,7 +91,7 @@ REFERENCES = {
 ROWS = METHODS | REFERENCES
 
 
-def estimator(key: str, task: Task, callback: "Callback") -> Any:
+def estimator(key: str, task: Task, callback: Any) -> Any:
     """Return the estimator of a method; None where it would repeat another one."""
     from sklearn.decomposition import FactorAnalysis
 
@@ -121,9 +118,7 @@ def estimator(key: str, task: Task, callback: "Callback") -> Any:
     return AdaptiveFactorAnalysis(K, task.most_active if key == "afa_most" else L, **common)
 
 
-def fits(
-    keys: Iterable[str], task: Task, stage: str, tick: Report
-) -> Iterator[tuple[str, Any, float]]:
+def fits(keys: Iterable[str], task: Task, stage: str, tick: Report) -> Iterator[Any]:
     """Yield key, model and seconds of each fit; of sampled models the draw of largest density."""
     names = list(keys)
     for place, key in enumerate(names):
@@ -161,10 +156,7 @@ def posterior_mean(Y: np.ndarray, W: np.ndarray, Z: np.ndarray, noise_sd: float)
 
 
 def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -> Oracle:
-    """Ask the oracle, which knows W, the noise and the law of Z, about rows Y (n, D).
-
-    The law is that of the design, with the shares of `Z_of_law` (m, K), a large draw of it.
-    """
+    """Ask the oracle about rows Y (n, D): it knows W, the noise, and a large draw of Z (m, K)."""
     from scipy.special import logsumexp
 
     from appca.models import fixed_size_supports, free_supports, numerics, supports
@@ -218,11 +210,9 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.nd
     width = max(Z.shape[1], Z_estimated.shape[1])
     wrong = np.logical_xor(Z[:, used[left]], Z_estimated[:, right]).sum()
     wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_estimated, right, axis=1).sum()
-    return {
-        "cosine": float(judged.mean()) if len(judged) else float("nan"),
-        "cosine_least": float(judged.min()) if len(judged) else float("nan"),
-        "z_right": 1.0 - float(wrong) / (len(Z) * width),
-    }
+    mean, least = (float(take(judged)) if len(judged) else math.nan for take in (np.mean, np.min))
+    right = 1.0 - float(wrong) / (len(Z) * width)
+    return {"cosine": mean, "cosine_least": least, "z_right": right}
 
 
 # measure -> title; the order is that of the columns
@@ -303,7 +293,6 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
 def _row(
     spec: Spec, key: str, L: int | None, Y: np.ndarray, R: np.ndarray, Z: np.ndarray | None = None
 ) -> Row:
-    """Name a fit, with the errors of its reconstruction R and the factors in use of Z."""
     row: Row = {name: spec[name] for name in ("design", "K", "seed")}
     row |= {"method": key, "title": ROWS[key].title, "L": L}
     row |= dict.fromkeys([*MEASURES, "heldout_error", "heldout_how"])
@@ -314,7 +303,6 @@ def _row(
 
 
 def _heldout(rows: Any) -> Row:
-    """Mean of the log-likelihoods of fresh rows, and of their standard errors."""
     mean, error = float(rows.log_likelihood.mean()), float(rows.error.mean())
     return {"heldout": mean, "heldout_error": error, "heldout_how": rows.method}
 

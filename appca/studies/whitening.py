@@ -49,9 +49,8 @@ class Labelled(NamedTuple):
 def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
     """Open labelled data and keep at most the first `n_rows` rows whose class is not missing.
 
-    The source is a built-in data set, a file, or the folder of a stored data set; `column` the
-    labels with the classes, the first ones if empty. Raises InputError when the data cannot be had
-    or have no classes.
+    The source is a built-in data set, a file, or the folder of a stored data set; the classes are
+    the labels `column`, by default the first. Raises InputError without data or classes.
     """
     path = Path(source).expanduser()
     if source in SOURCES:
@@ -114,9 +113,8 @@ class Scores(NamedTuple):
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
     """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
 
-    The symmetric root turns coordinates as little as possible. Mean and covariance of a subspace
-    are drawn towards 0 and the identity by as many rows as twice its dimensions. Rows of `test` in
-    a subspace that `train` does not have stay as they are.
+    The symmetric root turns coordinates least. Mean and covariance are drawn towards 0 and I by
+    twice as many rows as dimensions. Test rows in a subspace that `train` lacks stay as they are.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
@@ -142,10 +140,7 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 def predict(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
-    """Train a perceptron with one hidden layer on (n, d); predict the classes of `X_test` (m, d).
-
-    Where X is a part of `n_all` rows, it gets as many steps as the whole would.
-    """
+    """Predict classes by a perceptron; X, a part of `n_all` rows, gets as many steps as these."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -173,10 +168,7 @@ def predict_each(
 
 
 def run(options: Options, report: Report, processes: int = 1, source: str = "") -> Outcome:
-    """Classify by every method on every fold, and sum up.
-
-    `source` is what `labelled` opens instead of the data that the options name.
-    """
+    """Classify by every method on every fold; `source` replaces the data that the options name."""
     source = source or options["data"]
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
@@ -209,10 +201,7 @@ def run(options: Options, report: Report, processes: int = 1, source: str = "") 
 
 
 def cell(spec: Spec, tick: Report) -> list[Row]:
-    """One fold and K: the accuracy of all methods.
-
-    As in the paper L = K - 1, in three ways; then half of 2 K active, and its pattern of zeros.
-    """
+    """Accuracy of all methods on one fold: L = K - 1 as in the paper, then K of 2 K components."""
     from sklearn.decomposition import PCA as PrincipalComponents
 
     from appca.models.adaptive_ppca import AdaptivePPCA
@@ -289,9 +278,8 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
 def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple[float, float]:
     """Return the gain in accuracy on the shared folds, and half of its 95% interval.
 
-    The training rows of two folds are mostly the same, so the spread over folds is too small;
-    the variance of the mean is enlarged to (1/n + test rows / training rows) times theirs
-    (Nadeau and Bengio 2003).
+    Folds share training rows, so the variance of the mean is enlarged to (1/n + test rows /
+    training rows) times theirs (Nadeau and Bengio 2003).
     """
     from scipy.stats import t
 
@@ -302,10 +290,7 @@ def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> tuple
 
 
 def claims(table: Sequence[Row]) -> list[Claim]:
-    """Judge gains in accuracy by their 95% intervals, at most of the sizes.
-
-    The first claim compares the least K that comes within `NEAR` of the raw values.
-    """
+    """Judge gains in accuracy by their 95% intervals, at most of the sizes."""
     of: dict[str, list[Row]] = {method: [] for method in TITLES}
     for row in sorted(table, key=lambda row: row["L"] or 0):
         of[row["method"]].append(row)
@@ -356,12 +341,11 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 def _gains(rows: Sequence[Row], measure: str) -> str:
     """Write how far each size is above PCA, in points, with the 95% interval."""
     size = measure[-1].upper()
-    listed = ", ".join(
-        f"{fixed(100 * row[measure], 1)} ± {100 * row[f'{measure}_error']:.1f} "
-        f"({size} = {row[size]})"
-        for row in rows
+    gains = (
+        f"{fixed(100 * r[measure], 1)} ± {100 * r[f'{measure}_error']:.1f} ({size} = {r[size]})"
+        for r in rows
     )
-    return f"points above PCA: {listed}" if listed else "too few features to compare"
+    return f"points above PCA: {', '.join(gains)}" if rows else "too few features to compare"
 
 
 STUDY = Study(

@@ -21,7 +21,7 @@ from appca.studies.brain import STUDY, titles_of
 from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.claims import Holds, headings, verdict
 from appca.studies.store import Stored, StudyStore, csv_text
-from appca.studies.study import Figures, Options, Outcome, Study
+from appca.studies.study import Figures, Options, Study
 from appca.studies.synthetic import LIMITS, dataset_of, described, drawn
 from appca.studies.table1 import active_for
 from appca.studies.whitening import STUDY as WHITENING
@@ -30,7 +30,6 @@ from appca.ui.downloads import save_button
 from appca.ui.kit import (
     SIGNS,
     Level,
-    Number,
     answer,
     apart,
     chart,
@@ -168,14 +167,9 @@ def is_of_the_paper(study: Study, options: Options) -> bool:
     return all(options.get(name) == usual.get(name) for name in ("data", "recording"))
 
 
-def verdict_of(kept: Stored) -> tuple[Level, str]:
-    """Return the level and the word of a result's chip."""
-    return LEVELS[verdict(kept.outcome.claims)]
-
-
-def numbers_of(kept: Stored) -> list[Number]:
-    """Return the numbers of a result that say most."""
-    return [(claim.value, claim.caption) for claim in kept.outcome.claims if claim.value]
+def numbers_of(kept: Stored) -> str:
+    """Draw the numbers of a result that say most."""
+    return numbers([(claim.value, claim.caption) for claim in kept.outcome.claims if claim.value])
 
 
 def figures(study: Study, kept: Stored) -> Figures:
@@ -197,7 +191,6 @@ def ahead() -> Iterator[Callable[[], object]]:
 
 
 def _key(kept: Stored) -> str:
-    """Name the figures of a result: with images where the person has them."""
     return f"{kept.id} {kept.created} {[are_here(source) for source in ('mnist', 'coil20')]}"
 
 
@@ -211,16 +204,10 @@ def _small(study: Study, kept: Stored) -> go.Figure:
     return thumbnail(next(iter(figures(study, kept).values())))
 
 
-def options_of(study: Study) -> Iterator[Options]:
-    """Yield the options of the results on their way, then of the stored ones."""
-    jobs = services.jobs().active()
-    yield from (job.spec["options"] for job in jobs if job.spec.get("study") == study.name)
-    yield from (kept.options for kept in StudyStore(home()).list(study.name))
-
-
-def spec_of(study: Study, options: Options) -> Options:
-    """Return what the job needs to know that makes a result."""
-    return {"study": study.name, "options": options, "key": study.id(options)}
+def job_of(study: Study, options: Options) -> tuple[str, str, Options]:
+    """Return the job that makes a result: its kind, its key and its settings."""
+    key = study.id(options)
+    return "study", key, {"study": study.name, "options": options, "key": key}
 
 
 MOST_ROWS = 200  # of a table on the page
@@ -230,10 +217,9 @@ MOST_ROWS = 200  # of a table on the page
 def why(study: Study, kept: Stored) -> None:
     """Open what stands behind a verdict."""
     st.subheader(study.title, anchor=False)
-    judged = is_of_the_paper(study, kept.options)
-    if judged:
+    if is_of_the_paper(study, kept.options):
         st.markdown(markdown(study.paper))
-    claims_table(kept.outcome, judged=judged)
+    claims_table(study, kept)
     for name, figure in figures(study, kept).items():
         chart(figure, f"why_{study.name}_{name}")
     tables(study, kept)
@@ -246,30 +232,34 @@ def shown(study: Study, kept: Stored, *names: str) -> None:
     Results on the paper's data have their verdict above them.
     """
     if is_of_the_paper(study, kept.options):
-        level, word = verdict_of(kept)
+        level, word = LEVELS[verdict(kept.outcome.claims)]
         answer(f"{word}: {study.title.lower()}", kept.outcome.text, level)
     else:
         answer(study.title, kept.outcome.text)
     drawn = figures(study, kept)
     for name in names or [next(iter(drawn))]:
         chart(drawn[name], f"{study.name}_{name}_{kept.id}")
-    st.html(numbers(numbers_of(kept)))
+    st.html(numbers_of(kept))
     if st.button("Why?", key=f"why_{kept.id}"):
         why(study, kept)
 
 
-def claims_table(outcome: Outcome, *, judged: bool) -> None:
-    """Draw what was compared and measured, and `judged` by it what the paper claims."""
+def claims_table(study: Study, kept: Stored) -> None:
+    """Draw what was measured, and on the paper's data whether its claims hold."""
+    outcome, judged = kept.outcome, is_of_the_paper(study, kept.options)
     if outcome.claims:
         titles = headings(outcome.claims)
         if not judged:
             titles = {"claim": "Question", "measured": titles["measured"]}
-        lines = [[*titles.values()], ["---"] * len(titles)]
+        lines = []
         for claim in outcome.claims:
             level, word = LEVELS[claim.holds]
-            cells = [markdown(getattr(claim, name)) for name in titles if name != "holds"]
-            lines.append([*cells, *([f"{SIGNS[level]} **{word}**"] if judged else [])])
-        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+            cells = {name: markdown(getattr(claim, name)) for name in titles}
+            if judged:
+                cells["holds"] = f"{SIGNS[level]} **{word}**"
+            lines.append(cells.values())
+        rows = [titles.values(), ["---"] * len(titles), *lines]
+        st.markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
     if outcome.text:
         st.markdown("\n\n".join(map(markdown, outcome.text.split("\n\n"))))
 
@@ -295,17 +285,10 @@ def stamp(study: Study, kept: Stored) -> None:
     st.caption(markdown(f"{when}{took}. {of}."))
     if study.id(kept.options) != kept.id:
         st.caption("The experiment has changed since; compute it again.")
-    size = study.size_of(kept.options)
-    takes = study.takes.get(size, kept.seconds)
-    spec = spec_of(study, kept.options)
-    pressed = st.button(
-        f"Recompute, {about(takes)}",
-        key=f"again_{study.name}",
-        on_click=guarded(kit.begin),
-        args=["study", spec["key"], spec],
-    )
-    if pressed:  # close the dialog: the card shows how far it is
-        st.rerun()
+    takes = study.takes.get(study.size_of(kept.options), kept.seconds)
+    job, label = job_of(study, kept.options), f"Recompute, {about(takes)}"
+    if st.button(label, key=f"again_{study.name}", on_click=guarded(kit.begin), args=job):
+        st.rerun()  # close the dialog: the card shows how far it is
 
 
 def brain() -> None:
@@ -336,69 +319,56 @@ PICTURE = {"displayModeBar": False, "staticPlot": True}
 
 def results() -> None:
     """Draw the verdicts as a small table, and a card for each result."""
-    studies = list(STUDIES.values())
-    newest = {study.name: newest_result(study) for study in studies}
+    newest = {study.name: newest_result(study) for study in STUDIES.values()}
     there = {name: kept for name, kept in newest.items() if kept is not None}
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(_verdicts(studies, there))
+        st.html(_verdicts(there))
         save_button("Report", lambda: _report(there), "paper.html", key="report")
     with st.container(key="paper_cards"):
-        for study in studies:
+        for study in STUDIES.values():
             with st.container(border=True, key=f"card_{study.name}"):
-                kept = there.get(study.name)
-                if kept is None:
-                    _missing(study)
-                else:
-                    _card(study, kept)
+                _card(study, newest[study.name])
 
 
-def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
-    by_verdict: dict[tuple[Level, str], list[str]] = {verdict: [] for verdict in LEVELS.values()}
-    for study in studies:
-        if study.name in there:
-            by_verdict[verdict_of(there[study.name])].append(study.title)
+def _verdicts(there: dict[str, Stored]) -> str:
+    by_verdict: dict[Holds, list[str]] = {holds: [] for holds in LEVELS}
+    for name, result in there.items():
+        by_verdict[verdict(result.outcome.claims)].append(STUDIES[name].title)
     lines = (
-        chip(level, f"{name} {len(titles)}") + tag("span", words(" · ".join(titles)))
-        for (level, name), titles in by_verdict.items()
+        chip(LEVELS[holds][0], f"{LEVELS[holds][1]} {len(titles)}")
+        + tag("span", words(" · ".join(titles)))
+        for holds, titles in by_verdict.items()
         if titles
     )
     return tag("div", "".join(lines), "ca-verdicts")
 
 
-def _card(study: Study, kept: Stored) -> None:
-    """Draw figure, title, verdict and numbers; or, while it is computed again, how far that is."""
-    chart(card(study, kept), f"paper_{study.name}", config=PICTURE)
+def _card(study: Study, kept: Stored | None) -> None:
+    """Draw figure, title, verdict and numbers; or, while it is computed, how far that is."""
     title = tag("div", words(study.title), "ca-paper-title", id=study.name)
-    said = chip(*verdict_of(kept)) + numbers(numbers_of(kept))
-    st.html(title + tag("div", said, "ca-paper-card"))
-    if kit.follow(study.id(kept.options), cancel=f"paper_cancel_{study.name}"):
+    if kept is None:
+        st.html(title)
+    else:
+        chart(card(study, kept), f"paper_{study.name}", config=PICTURE)
+        said = chip(*LEVELS[verdict(kept.outcome.claims)]) + numbers_of(kept)
+        st.html(title + tag("div", said, "ca-paper-card"))
+    job = job_of(study, study.options(SHIPPED_SIZE) if kept is None else kept.options)
+    if kit.follow(job[1], cancel=f"paper_cancel_{study.name}"):
         return
-    label = apart("Why?", study.title)
-    if st.button(label, key=f"paper_why_{study.name}", type="tertiary", icon=":material/help:"):
+    if kept is None:
+        st.caption(f"Not computed yet · {about(study.takes[SHIPPED_SIZE])}")
+        label, key = apart("Compute", study.title), f"paper_run_{study.name}"
+        st.button(label, key=key, on_click=guarded(kit.begin), args=job)
+        return
+    label, key = apart("Why?", study.title), f"paper_why_{study.name}"
+    if st.button(label, key=key, type="tertiary", icon=":material/help:"):
         why(study, kept)
 
 
-def _missing(study: Study) -> None:
-    options = study.options(SHIPPED_SIZE)
-    st.html(tag("div", words(study.title), "ca-paper-title", id=study.name))
-    if kit.follow(study.id(options), cancel=f"paper_cancel_{study.name}"):
-        return
-    takes = about(study.takes[SHIPPED_SIZE])
-    st.caption(f"Not computed yet · {takes}")
-    st.button(
-        apart("Compute", study.title),
-        key=f"paper_run_{study.name}",
-        on_click=guarded(kit.begin),
-        args=["study", study.id(options), spec_of(study, options)],
-    )
-
-
 def _report(there: dict[str, Stored]) -> str:
+    entry = report.ReportEntry
     return report.page(
-        [
-            report.ReportEntry(STUDIES[name], kept.options, kept.outcome, "")
-            for name, kept in there.items()
-        ]
+        [entry(STUDIES[name], kept.options, kept.outcome, "") for name, kept in there.items()]
     )
 
 
@@ -419,11 +389,17 @@ def whitening(dataset: Dataset) -> None:
     options = _whitening_choices(dataset)
     if options is None:
         return
-    result = stored(WHITENING, options)
-    if result is None:
-        _wait_or_offer(dataset, options)
-    else:
+    if (result := stored(WHITENING, options)) is not None:
         shown(WHITENING, result)
+        return
+    job = job_of(WHITENING, options)
+    if kit.follow(job[1], cancel="whitening_cancel"):
+        return
+    n_rows = min(dataset.n_rows, options["n_rows"])
+    steps = n_rows * options["epochs"] * options["folds"] * len(options["components"])
+    takes = _START + steps * (_STEP + _STEP_A_FEATURE * dataset.n_features)
+    st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
+    kit.job_button(f"Compare, {about(takes)}", "whitening_run", *job, primary=False)
 
 
 def _whitening_choices(dataset: Dataset) -> Options | None:
@@ -432,10 +408,15 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
     if not there:
         st.info("This needs data with a column that names the class of each row.")
         return None
-    earlier = (options for options in options_of(WHITENING) if options["data"] == digest)
+    jobs = services.jobs().active()
+    earlier = [job.spec["options"] for job in jobs if job.spec.get("study") == WHITENING.name]
+    earlier += [kept.options for kept in StudyStore(home()).list(WHITENING.name)]
     usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
-    last = next(earlier, usual)
-    sizes = [size for size in WHITENING_SIZES if size <= _most(dataset)]
+    last = next((options for options in earlier if options["data"] == digest), usual)
+    # training rows and features there are for K
+    n_rows = min(dataset.n_rows, WHITENING.options("default")["n_rows"])
+    most = min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
+    sizes = [size for size in WHITENING_SIZES if size <= most]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = st.selectbox(
             "Classes",
@@ -473,23 +454,3 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
         folds_done=n_folds,
         epochs=FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS,
     )
-
-
-def _most(dataset: Dataset) -> int:
-    """Return the largest K for which there are training rows and features."""
-    n_rows: int = min(dataset.n_rows, WHITENING.options("default")["n_rows"])
-    return min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
-
-
-def _wait_or_offer(dataset: Dataset, options: Options) -> None:
-    """Draw the progress, or the button with its time."""
-    key = WHITENING.id(options)
-    if kit.follow(key, cancel="whitening_cancel"):
-        return
-    n_rows = min(dataset.n_rows, options["n_rows"])
-    steps = n_rows * options["epochs"] * options["folds"] * len(options["components"])
-    takes = _START + steps * (_STEP + _STEP_A_FEATURE * dataset.n_features)
-    st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
-    spec = spec_of(WHITENING, options)
-    label = f"Compare, {about(takes)}"
-    kit.job_button(label, "whitening_run", "study", key, spec, primary=False)

@@ -27,75 +27,62 @@ def test_a_claim_holds_if_all_its_tests_do(tests, holds):
     assert (span([3.0, 1.0, 2.0]), span([2.001, 2.0])) == ("1.00 to 3.00", "2.00")
 
 
+def rows(names, *lines):
+    return [dict(zip(names.split(), line, strict=True)) for line in lines]
+
+
 def planes(right, angle, rest):
-    row = {"of_the_plane": right, "rows_of_plane": 100, "angle": angle}
-    return synthetic.plane_claims([row, {**row, "angle": 0.0}], rest, 0.2)
+    made = rows("of_the_plane rows_of_plane angle", (right, 100, angle), (right, 100, 0.0))
+    return synthetic.plane_claims(made, rest, 0.2)
 
 
 def designs(**changes):
-    usual = {"per_row": 10.0, "per_row_sd": 0.0}
-    sets, sizes = {"subspace": 2, "single": 1}, {"sparse": 4.0, "dense": 15.0}
-    return synthetic.design_claims(
-        [
-            {**usual, "per_row": sizes.get(name, 10.0), "different_sets": sets.get(name, 100)}
-            | changes.get(name, {})
-            for name in DESIGNS
-        ]
-    )
+    usual = {"sparse": (4.0, 0.0, 100), "dense": (15.0, 0.0, 100), "subspace": (10.0, 0.0, 2)}
+    usual |= {"balanced": (10.0, 0.0, 100), "single": (10.0, 0.0, 1)} | changes
+    assert tuple(usual) == DESIGNS
+    return synthetic.design_claims(rows("per_row per_row_sd different_sets", *usual.values()))
 
 
 def popularity(afa):
-    rows = [("sparse", "isfa", 0.1), ("sparse", "afa", afa), ("dense", "isfa", 0.2)]
-    rows += [("dense", "afa_most", 0.3), ("dense", "afa", 0.1)]
-    names = ("design", "method", "distance")
-    return table1.popularity_claims([dict(zip(names, row, strict=True)) for row in rows])
+    made = [("sparse", "isfa", 0.1), ("sparse", "afa", afa), ("dense", "isfa", 0.2)]
+    made += [("dense", "afa_most", 0.3), ("dense", "afa", 0.1)]
+    return table1.popularity_claims(rows("design method distance", *made))
 
 
 def strokes(ink, *slants):
-    usual = {"subspace": "{1,2}", "effect_error": 0.03, "effect_within_classes": -0.1}
-    measured = {"ink, pixels": ink, "slant, degrees": slants[0], "size of the slant": slants[1]}
-    rows = [{**usual, "measure": name, "effect": value} for name, value in measured.items()]
-    rows += [{**row, "subspace": "{1,3}", "effect": 0.0} for row in rows]
-    claims = digits.stroke_claims(rows)
+    names, usual = "measure effect subspace effect_error effect_within_classes", (0.03, -0.1)
+    measured = [("ink, pixels", ink), ("slant, degrees", slants[0]), ("size", slants[1])]
+    made = [(name, value, "{1,2}", *usual) for name, value in measured]
+    made += [(name, 0.0, "{1,3}", *usual) for name, _ in measured]
+    claims = digits.stroke_claims(rows(names, *made))
     assert all("{1,2}" in claim.measured for claim in claims)
     return claims
 
 
-def crowding(panel, same, whole):
-    row = {"rows": 50, "panel_accuracy": panel, "pca_same_rows": same, "pca_all_rows": whole}
-    empty = {"rows": 0, "panel_accuracy": 1.0, "pca_same_rows": 0.0, "pca_all_rows": 0.0}
-    return [crowding_claim([row, empty])]
+def crowding(*values):
+    names = "rows panel_accuracy pca_same_rows pca_all_rows"
+    return [crowding_claim(rows(names, (50, *values), (0, 1.0, 0.0, 0.0)))]
 
 
 def width(*correlations):
-    usual = {"rows": 9, "objects": 3}
-    rows = [
-        {**usual, "component": k, "correlation": r, "correlation_of_objects": r}
-        for k, r in enumerate(correlations, start=1)
-    ]
-    return [coil20.width_claim(rows)]
+    names = "component correlation correlation_of_objects rows objects"
+    made = ((k, r, r, 9, 3) for k, r in enumerate(correlations, start=1))
+    return [coil20.width_claim(rows(names, *made))]
 
 
 def likeness(differs, right):
     """So many of 20 objects with other neighbors in aPPCA, and right ones in aPPCA, UMAP, PCA."""
-    rows = [{"appca": "a", "umap": "b" if n < differs else "a", "pca": "a"} for n in range(20)]
-    first = coil20.umap_claims([{**row, "pixels": "c"} for row in rows])[0]
-    rows = [
-        {key: "x" if n < m else key for key, m in zip(("appca", "umap", "pca"), right, strict=True)}
-        for n in range(20)
-    ]
-    return [first, coil20.umap_claims([{**row, "pixels": "x"} for row in rows])[1]]
+    other = [("a", "b" if n < differs else "a", "a", "c") for n in range(20)]
+    same = [(*("x" if n < m else "-" for m in right), "x") for n in range(20)]
+    claims = [coil20.umap_claims(rows("appca umap pca pixels", *each)) for each in (other, same)]
+    return [claims[0][0], claims[1][1]]
 
 
-def sharing(deviation, rank):
-    shared = {("1", "1"): 3.0, ("1", "7"): 2.0, ("7", "7"): 1.5}
-    rows = [
-        {"digit": a, "other": b, "shared": value, "deviation": deviation}
-        for (a, b), value in shared.items()
-    ]
+def sharing(far, rank):
+    made = [("1", "1", 3.0, far), ("1", "7", 2.0, far), ("7", "7", 1.5, far)]
     ranks = [("3", "5")] * 3
     ranks[rank:rank] = [("1", "7")]
-    return digits.sharing_claims(rows, ranks, 1.0)
+    return digits.sharing_claims(rows("digit other shared deviation", *made), ranks, 1.0)
 
 
 def similar(*mixtures):
@@ -121,29 +108,29 @@ def separation(*, active=77, **changes):
 def gains(at_k, at_l=(), each=None, appca=None, pca=None):
     """Gains of aPPCA over PCA at K = 3, 4, ...; accuracies of both, raw values have 0.95."""
     usual = {"accuracy": 0.94, "gain_at_k_error": 0.01, "gain_at_l_error": 0.01, "gain_at_l": 0.1}
-    rows = [{"method": "raw", "accuracy": 0.95, "L": None}]
+    made = [{"method": "raw", "accuracy": 0.95, "L": None}]
     for place, value in enumerate(at_k):
         own = {**usual, "K": place + 3, "L": place + 2, "gain_at_k": value}
-        rows.append({**own, "method": "appca", "accuracy": (appca or [0.94] * 9)[place]})
-        rows.append({**own, "method": "pca", "accuracy": (pca or [0.94] * 9)[place]})
-        rows[-1]["L"] = rows[-1]["K"]
-        rows.append({**own, "method": "each", "gain_at_k": value + (each or [0.0] * 9)[place]})
+        made.append({**own, "method": "appca", "accuracy": (appca or [0.94] * 9)[place]})
+        made.append({**own, "method": "pca", "accuracy": (pca or [0.94] * 9)[place]})
+        made[-1]["L"] = made[-1]["K"]
+        made.append({**own, "method": "each", "gain_at_k": value + (each or [0.0] * 9)[place]})
     for size, value in enumerate(at_l, start=3):
         own = {**usual, "K": 2 * size, "L": size, "gain_at_l": value}
-        rows += [{**own, "method": name} for name in ("half", "pattern")]
-    return whitening.claims(rows)
+        made += [{**own, "method": name} for name in ("half", "pattern")]
+    return whitening.claims(made)
 
 
 def table(changes=None, K=10, of=("balanced", "sparse")):
     """A table 1 in which every method reaches the oracle; changes by (design, method)."""
     usual = {"K": K, "mae": 0.07, "mse": 0.01, "heldout": 1.0, "cosine_least": 1.0, "z_right": 1.0}
-    rows = [
+    made = [
         {**usual, "n_used": K, "design": design, "method": method}
         | (changes or {}).get((design, method), {})
         for design in of
         for method in (*table1.METHODS, "oracle_z", "oracle_s", "noise")
     ]
-    return table1.claims(rows, {"noise_sd": 0.1})
+    return table1.claims(made, {"noise_sd": 0.1})
 
 
 def both(method, **values):
@@ -160,10 +147,10 @@ CASES = [
     (planes(90, 4.9, 0.3), "pn"),
     (planes(90, 5.1, 0.1), "ny"),
     (designs(), "y"),
-    (designs(sparse={"per_row": 16.0}), "p"),
-    (designs(subspace={"different_sets": 100}), "p"),
-    (designs(balanced={"per_row_sd": 0.1}), "p"),
-    (designs(single={"different_sets": 2}), "p"),
+    (designs(sparse=(16.0, 0.0, 100)), "p"),
+    (designs(subspace=(10.0, 0.0, 100)), "p"),
+    (designs(balanced=(10.0, 0.1, 100)), "p"),
+    (designs(single=(10.0, 0.0, 2)), "p"),
     (popularity(0.09), "yy"),
     (popularity(0.11), "ny"),
     (strokes(0.51, 0.1, -0.51), "yy"),
@@ -247,12 +234,10 @@ def test_claims_follow_the_numbers(claims, expected):
         (planes(91, 4.9, 0.1)[0], "91.0% of the points, planes within 4.90 degrees"),
         (sharing(3.1, 2)[1], "2.00 factors, number 3 of 4 pairs, 3 standard deviations"),
         (speeds(2.0, 9.9)[0], "2 to 9.9 times, less than one order, not two, on this design; to"),
-        (speeds(2.0, 28.0)[0], "2 to 28 times, one order, not two, on this design;"),
         (speeds(2.0, 100.0)[0], "times, two orders of magnitude or more on this design;"),
         (speeds(5.0, reached=1)[0], "ends 15 times or more, as not every chain arrives"),
         (gains((0.05, -0.04))[1], "points above PCA: 5.0 ± 1.0 (K = 3), −4.0 ± 1.0 (K = 4)"),
         (gains((0,), appca=[0.9], pca=[0.95])[0], "at K above 3, PCA at K = 3"),
-        (table(LOW | {(B, "afa"): {"mae": 0.05}})[0], "in 1 of 2; "),
         (table()[6], "45 of 50 numbers lie below 0.080"),
         (table()[7], "on balanced data 0 of 5 are within a factor of 2 of the squared errors here"),
         (table()[7], "4 of the absolute ones; on the other designs 4 of 5 are within"),

@@ -47,7 +47,6 @@ def test_data_are_of_the_model_and_the_same_for_all_ways():
     values = np.linalg.eigvalsh(np.cov(Y.T))[::-1]
     np.testing.assert_allclose(values[:8], 4 * 4 / 8, rtol=0.2)  # variance 4, half of the time
     np.testing.assert_allclose(values[8:], 0.01, rtol=0.45)
-    np.testing.assert_array_equal(Y, draw("aPPCA", 1, options)[0])
     assert not np.array_equal(Y, draw("aPPCA", 2, options)[0])
 
 
@@ -75,7 +74,6 @@ def test_every_em_is_compared_with_every_gibbs_of_its_model(outcome):
         assert own[0] > 0
     figure = STUDY.figures(outcome)["courses"]
     assert len(figure.data) == 2 * len(WAYS)
-    assert {trace.name for trace in figure.data} == {way.title for way in WAYS.values()}
 
 
 def test_there_must_be_something_to_search_for():

@@ -56,8 +56,7 @@ def test_a_result_comes_back_as_it_was_and_other_options_make_another(store):
     assert stored.outcome[::2] == OUTCOME[::2]
     assert stored.outcome.text == OUTCOME.text
     assert [type(row["count"]) for row in stored.outcome.tables["mixed"]] == [int, type(None), int]
-    for key, array in OUTCOME.arrays.items():
-        np.testing.assert_array_equal(stored.outcome.arrays[key], array)
+    np.testing.assert_equal(stored.outcome.arrays, OUTCOME.arrays)
     assert (stored.study, stored.options, stored.seconds) == ("z-priors", OPTIONS, 12.3)
     assert stored.versions["numpy"] == np.__version__
     assert [each.id for each in store.list()] == [name]
@@ -69,22 +68,6 @@ def test_a_result_comes_back_as_it_was_and_other_options_make_another(store):
     assert STUDY._replace(revision=99).id(OPTIONS) != name
     assert len(store.list()) == 2
     assert not list(store.folder.glob(".*"))
-
-
-@pytest.mark.parametrize("file", ["config.json", "mixed.csv", "arrays.npz"])
-@pytest.mark.parametrize("how", ["cut", "gone", "nonsense"])
-def test_a_damaged_result_is_skipped_and_can_be_made_again(store, file, how):
-    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    other = store.save(STUDY, STUDY.options("quick", seed=1), OUTCOME, 1.0)
-    path = store.folder / name / file
-    content = path.read_bytes()
-    path.unlink()
-    if how != "gone":
-        path.write_bytes(content[:7] if how == "cut" else b"\xff\x00 no")
-    assert store.get(name) is None
-    assert [stored.id for stored in store.list()] == [other]
-    store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    assert store.get(name).outcome.tables == OUTCOME.tables
 
 
 def test_a_full_disk_leaves_the_old_result_and_no_half_one(store, monkeypatch):
@@ -104,8 +87,7 @@ def test_a_result_that_is_being_replaced_is_read_once(store, monkeypatch):
     name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
     place = store.folder / name
     place.rename(aside(place))
-    assert (store.get(name).id, store.get(name).outcome.text) == (name, OUTCOME.text)
-    assert [stored.id for stored in store.list()] == [name]
+    assert [(stored.id, stored.outcome.text) for stored in store.list()] == [(name, OUTCOME.text)]
     store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0)
     shutil.copytree(place, aside(place))
     assert [stored.outcome.text for stored in store.list()] == ["new"]
