@@ -1,8 +1,7 @@
 """What browsers may fetch: parts of scenes under names that nobody can guess.
 
-A name is a keyed hash of the content, so that a browser keeps what it has whatever the run, session
-or page, and all who look at the same run share one copy. What has not been asked for the longest
-goes first; the next run of the page offers it again.
+A name is a keyed hash of the content, so that a browser keeps its copy whatever the run, session or
+page. The copy that has not been asked for the longest goes first; the next page offers it again.
 """
 
 import hashlib
@@ -62,15 +61,13 @@ class Parcels:
     def get(self, name: str) -> Served | None:
         """Return a parcel, made now if it was only promised; None where there is none."""
         parcel = self._at_hand(name)
-        if parcel is not None or name not in self._promises:
-            return parcel
-        with self._making:  # one at a time, so that two who ask do not draw it twice
-            parcel = self._at_hand(name)
-            promised = self._promises.get(name)
-            if parcel is None and promised is not None:
-                make, kind = promised
-                parcel = Served(make(), kind)
-                self._keep(name, parcel)
+        if parcel is None and name in self._promises:
+            with self._making:  # one at a time, so that two who ask do not draw it twice
+                parcel, promised = self._at_hand(name), self._promises.get(name)
+                if parcel is None and promised is not None:
+                    make, kind = promised
+                    parcel = Served(make(), kind)
+                    self._keep(name, parcel)
         return parcel
 
     def _at_hand(self, name: str) -> Served | None:

@@ -98,10 +98,8 @@ def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
     shape = None if X is None and not by_image else images
     rows = rows_of(values, labels, shape)
     if rows.dataset.n_rows != len(codes.slots):
-        msg = (
-            f"There are codes of {counted(len(codes.slots), 'row')} and "
-            f"{counted(rows.dataset.n_rows, 'row')} of X or images; give as many."
-        )
+        both = f"{counted(len(codes.slots), 'row')} and {counted(rows.dataset.n_rows, 'row')}"
+        msg = f"There are codes of {both} of X or images; give as many."
         raise InputError(msg)
     return rows
 

@@ -134,28 +134,26 @@ def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
 
 def _named(components: list[dict[str, Any]], inches: float) -> str:
     """Return the title of a panel: the names of its components, as far as they fit, and numbers."""
-    numbers = f"{{{','.join(str(component['number']) for component in components)}}}"
-    if not any(component["name"] for component in components):
-        return numbers
-    names = " × ".join(component["name"] or str(component["number"]) for component in components)
+    texts = [str(component["number"]) for component in components]
+    numbers = f"{{{','.join(texts)}}}"
+    names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
     letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
-    return f"{shortened(names, max(letters, 2))} {numbers}"
+    named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
+    return numbers if names == texts else named
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
     """Return all rows of a panel; a triangle and a map list only those whose images have room."""
-    header = scene.meta["layouts"][layout]
-    start, listed = panel["start"], panel["listed"]
-    if listed == panel["count"]:
-        rows: np.ndarray = scene.buffers[f"order.{layout}"][start : start + listed]
-        return rows
-    if header["kind"] == "map":
+    if panel["listed"] == panel["count"]:
+        order: np.ndarray = scene.buffers[f"order.{layout}"]
+        return order[panel["start"] : panel["start"] + panel["listed"]]
+    if scene.meta["layouts"][layout]["kind"] == "map":
         return np.arange(scene.meta["rows"])
-    slots, none = scene.buffers["components"], len(scene.meta["components"])
-    used = (slots < none).sum(axis=1)
-    inside = np.all([(slots == k).any(axis=1) for k in panel["components"]], axis=0)
-    if len(panel["components"]) < 2:
-        inside &= used == len(panel["components"])
+    slots, components = scene.buffers["components"], panel["components"]
+    inside = np.all([(slots == k).any(axis=1) for k in components], axis=0)
+    if len(components) < 2:
+        used = (slots < len(scene.meta["components"])).sum(axis=1)
+        inside &= used == len(components)
     return np.flatnonzero(inside)
 
 

@@ -70,10 +70,8 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
     Raises InputError when it is none of those.
     """
     if not hasattr(model, "describe"):
-        msg = (
-            f"A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
-            f"{type(model).__name__}."
-        )
+        msg = "A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
+        msg += f"{type(model).__name__}."
         raise InputError(msg)
     rows: Any = dataset.with_gaps()
     if dataset.feature_names is not None and hasattr(model, "feature_names_in_"):

@@ -33,33 +33,26 @@ EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.M
 
 @cache
 def closed_bundle(entry: Path) -> str:
-    """Join a module and all it imports, from any folder; the entry keeps its default export.
-
-    Raises ValueError when modules import each other in a circle.
-    """
+    """Join a module and all it imports, from any folder; the entry keeps its default export."""
     texts: dict[Path, str] = {}
-    _close(entry.resolve(), (), texts)
+    _close(entry.resolve(), texts, is_entry=True)
     return "\n".join(texts.values())
 
 
-def _close(file: Path, path: tuple[Path, ...], texts: dict[Path, str]) -> str:
-    """Add a module after those it imports; return the name of what it exports."""
-    if file in path:
-        names = " -> ".join(module.stem for module in (*path, file))
-        message = f"The modules {names} import each other; break the circle."
-        raise ValueError(message)
+def _close(file: Path, texts: dict[Path, str], *, is_entry: bool = False) -> str:
+    """Add a module after those it imports; return the name of its exports."""
     name = "_".join(re.sub(r"\W", "_", part) for part in file.relative_to(PACKAGE).parts)
     if file in texts:
         return name
     text = file.read_text(encoding="utf-8")
 
     def imported(statement: re.Match[str]) -> str:
-        other = _close((file.parent / statement[2]).resolve(), (*path, file), texts)
+        other = _close((file.parent / statement[2]).resolve(), texts)
         names = re.sub(r"\s+as\s+", ": ", statement[1].strip())
         return f"const {{ {names} }} = {other};\n"
 
     body, exports = FROM.sub(imported, text), ", ".join(EXPORTED.findall(text))
-    if path:
+    if not is_entry:
         body = EXPORT.sub("", body)
         body = f"const {name} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
     texts[file] = f"// ---- {file.name}\n{body}"

@@ -2,10 +2,8 @@
 
 At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
 the larger of the two coordinates. Rows are tried in the order in which they are given, those of
-earlier levels stay: images that a person sees stay where they are when more come.
-
-Many points are compiled, few are not, with the same result: to compile takes seconds, once a
-machine, and nobody should wait for them before the first picture.
+earlier levels stay. Many points are compiled, few are not, with the same result: nobody should wait
+for the compiler before the first picture.
 """
 
 import sys
@@ -42,9 +40,8 @@ def room_orders(
     """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
 
     Points are in the order in which they are tried, 0 to 1 inside of the panel; those outside never
-    get an image. A panel has at most `most` images. Returns places within the panel
-    (P,), first those with room, then all others as they came, and how many have room at each level
-    (n_panels, STEPS), -1 behind the last level.
+    get an image. A panel has at most `most` images. Returns places within the panel (P,), first
+    those with room, then all others, and how many have room at each level (n_panels, STEPS), or -1.
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(start) - 1, STEPS), -1, np.int64)

@@ -30,20 +30,13 @@ TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towar
 
 
 def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return what points can be coloured by beside features: key to the name on screen.
-
-    The class comes first. Features, of which there may be very many, are not listed: their keys
-    are those of `row_query.column_of`.
-    """
+    """Return the colourings of points but for features: key to the name on screen."""
     labels = {f"label:{name}": name for name in dataset.labels}
     return labels | {key: capital(key) for key in MEASURES}
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
-    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
-
-    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
-    """
+    """Return the colouring of all rows for one of `colour_choices`, or "feature:" and a number."""
     kind, _, name = choice.partition(":")
     if kind == "label":
         return label_colour(dataset, name)
@@ -133,9 +126,8 @@ def _unit(values: np.ndarray) -> float:
     most = float(sizes.max(initial=0.0))
     if not most > 0:
         return 1.0
-    usual = _ROOM_ABOVE * float(
-        np.quantile(sizes[:: len(sizes) // 100_000 + 1], 0.999, method="lower")
-    )
+    some = sizes[:: len(sizes) // 100_000 + 1]
+    usual = _ROOM_ABOVE * float(np.quantile(some, 0.999, method="lower"))
     return (min(most, usual) or most) / FULL
 
 

@@ -47,10 +47,7 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
 
 
 def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.ndarray]:
-    """Return the components (K) as images or lines; those of a recording have their maps below.
-
-    Empty for a table.
-    """
+    """Return the components (K) as images or lines, over maps of a recording; none of a table."""
     directions = patterns(fitted, picture_shape(dataset))
     drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
     pictures = [picture for picture in drawn if picture is not None]
@@ -63,10 +60,7 @@ def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.
 
 
 def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
-    """Lay pictures (2K, h, w, 3) out, all as on white and then in the dark.
-
-    None where there are more than a sheet has room for.
-    """
+    """Lay pictures (2K, h, w, 3) out, on white and then in the dark; None if they do not fit."""
     tile = tile_of(shape)
     cell = cell_of(max(tile))
     if len(drawn) > (SHEET_SIDE // cell) ** 2:
@@ -108,9 +102,9 @@ class RowText(NamedTuple):
 def hover_buffers(
     ids: np.ndarray, lines: Sequence[RowText]
 ) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return what says how to read the texts of all rows, and their buffers.
+    """Return the header and buffers of the texts of all rows, nothing of too many rows.
 
-    Nothing where they have to be asked for. Ids that only count the rows are left out.
+    Ids that only count the rows are left out.
     """
     if len(ids) > MOST_ROWS:
         return None, {}

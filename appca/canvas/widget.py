@@ -13,7 +13,6 @@ from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes
 from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.scene import projected
-from appca.canvas.sheets import Sheets
 from appca.data.annotated import dense, distinct_names, labels_of, values_of
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, counted
@@ -162,7 +161,11 @@ class Explorer(anywidget.AnyWidget):
             run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
             scene = scene_of_rows(self.rows, run, self._maps)
         if self.run is None and scene.sheets is not None:
-            self._sheets = _drawn(scene.sheets)
+            drawn: list[bytes] = []  # the first ones have what a far view shows
+            for number in range(scene.sheets.n_sheets):
+                if sum(map(len, drawn)) <= MOST_SHEET_BYTES:
+                    drawn.append(scene.sheets.png(number))
+            self._sheets = drawn
         self.run = run
         self._scene = {
             "meta": scene.meta,
@@ -274,13 +277,3 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
 
     widget.observe(mark, "selection")
     return widget
-
-
-def _drawn(sheets: Sheets) -> list[bytes]:
-    """Draw as many sheets as may go to the browser; the first ones have what a far view shows."""
-    drawn: list[bytes] = []
-    for number in range(sheets.n_sheets):
-        drawn.append(sheets.png(number))
-        if sum(map(len, drawn)) > MOST_SHEET_BYTES:
-            break
-    return drawn

@@ -70,13 +70,6 @@ def test_an_unknown_field_of_a_session_is_never_stored(content, tmp_path):
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.json")) < 20_000
 
 
-def test_a_truth_of_many_factors_is_not_too_much(content, tmp_path):
-    truth = {"W": np.zeros((100, 1000)).tolist(), "Z": ["01"] * 5000}
-    change = setting("dataset", "provenance", "truth", value=truth)
-    found = unpack("x.appca", altered(content, change), tmp_path)
-    assert DatasetStore(tmp_path).get(found.dataset).provenance["truth"] == truth
-
-
 @pytest.fixture
 def file(content, run, dataset, tmp_path):
     few = np.arange(dataset.n_rows) < 3

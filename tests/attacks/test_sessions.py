@@ -89,25 +89,6 @@ def test_a_name_kept_for_a_run_stays_without_the_mark(content, tmp_path):
     assert RunStore(tmp_path).rename(one.id, "").name == "aPPCA, K = 3, L = 2 (imported)"
 
 
-def test_data_that_are_here_keep_their_name_and_source(content, dataset, tmp_path):
-    DatasetStore(tmp_path).put(dataset)
-    file = altered(content, setting("dataset", "name", value="evil"))
-    found = unpack("x.appca", file, tmp_path)
-    assert DatasetStore(tmp_path).get(found.dataset).name == dataset.name
-
-
-def test_a_selection_of_a_like_name_is_not_replaced(dataset, run, tmp_path):
-    from appca.analysis.selections import SavedSelection, SelectionStore
-
-    mine, theirs = np.arange(dataset.n_rows) < 3, np.arange(dataset.n_rows) > 30
-    SelectionStore(tmp_path).save(dataset.digest, "few", mine)
-    both = [SavedSelection(" few\n", theirs), SavedSelection("few", ~theirs)]
-    found = unpack("x.appca", io.BytesIO(pack(Session(dataset, [run], both))), tmp_path)
-    assert found.selections == ("few (2)", "few (3)")
-    kept = {one.name: one.mask for one in SelectionStore(tmp_path).list(dataset.digest, 45)}
-    assert np.array_equal(kept["few"], mine)
-
-
 def test_what_a_full_disk_left_out_is_added_by_opening_the_file_again(
     content, tmp_path, monkeypatch
 ):

@@ -83,15 +83,6 @@ def test_a_component_is_shown_by_its_strongest_rows_features_or_images(seed):
     assert pictured.sheets is not None
 
 
-def test_few_components_make_a_triangle_and_labels_are_colours():
-    nmf = np.array([[0, 1.5, 0.2], [0.3, 0, 0], [0, 0, 0], [1, 1, 1]])
-    made = scene(codes_of(nmf), labels={"kind": list("aabb")})
-    assert made.meta["layouts"]["pairs"]["kind"] == "triangle"
-    assert list(made.meta["colourings"]) == ["label:kind", "size"]
-    assert made.meta["n_active"] is None
-    assert made.meta["centred"] is False
-
-
 @pytest.mark.parametrize(
     ("codes", "components", "words"),
     [

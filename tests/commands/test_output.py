@@ -12,7 +12,6 @@ import pytest
 
 from appca import cli
 from appca.cli import main
-from appca.data.preprocessing import Preprocessing
 from tests.commands.conftest import arrays_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "command_line.md"
@@ -67,20 +66,6 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
     told = capsys.readouterr().out
     assert re.search(r"preprocessing +none\n", told)
     assert re.search(r"nats per row\n\d+ of 58 rows are doubtful: .+\n$", told)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "none"),
-        ({"divide": 255.0}, "divided by 255"),
-        ({"centre": True, "scale": "global"}, "centred, all divided by their overall standard de"),
-        ({"pca": 3}, "centred, reduced to 3 dimensions by PCA"),
-        ({"scale": "feature", "pca": 0.9}, "centred, each feature divided by its standard dev"),
-    ],
-)
-def test_preprocessing_is_said_in_words(options, words):
-    assert Preprocessing(**options).in_words().startswith(words)
 
 
 def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):

@@ -191,29 +191,29 @@ def test_describing_is_watched_where_it_takes_long_and_cannot_be_cut_short(digit
     assert len(result.fitted.scores) == 600
 
 
-def test_the_estimate_grows_with_the_work_and_knows_the_closed_form(digits):
-    def seconds(n: int = 1000, d: int = 100, model: str = "aPPCA", **parameters: int) -> float:
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("aPPCA", {"n": 2000}),
+        ("aPPCA", {"d": 5000}),
+        ("aPPCA", {"n_components": 12}),
+        ("aPPCA", {"n_init": 5}),
+        ("aPPCA", {"inference": "gibbs"}),
+        ("aFA", {"n_components": 12}),
+        ("aFA", {"n_components": 20, "n_active": 10, "n_paths": 64}),
+        *((model, {"n_draws": 2000}) for model in ("NPPCA", "isFA", "fsFA")),
+        *((model, {"max_components": 40}) for model in ("NPPCA", "isFA", "fsFA")),
+    ],
+)
+def test_the_estimate_grows_with_the_work(digits, model, more):
+    def seconds(model, n=1000, d=100, **parameters) -> float:
         return estimate_seconds(n, d, config_of(digits, model, **parameters))
 
-    assert seconds(n=2000) > seconds() < seconds(d=200)
-    assert seconds(n_components=12) > seconds() < seconds(n_init=5)
-    assert seconds(max_iter=5) < seconds()
-    assert seconds(model="PPCA") < seconds(n_components=4, n_active=4) + 1e-9 < seconds()
-    assert seconds(1797, 64) < 1.0 < seconds(70_000, 784), "digits live, MNIST in a worker"
-
-
-def test_the_estimate_of_the_other_models_grows_with_their_work(digits):
-    def seconds(model: str, n: int = 1000, d: int = 100, **parameters: int) -> float:
-        return estimate_seconds(n, d, config_of(digits, model, **parameters))
-
-    for model in ("NPPCA", "isFA", "fsFA"):
-        assert seconds(model, n=2000) > 1.5 * seconds(model) < seconds(model, d=5000)
-        assert seconds(model, n_draws=2000) > 1.5 * seconds(model)
-        assert seconds(model, max_components=40) > 1.5 * seconds(model)
-    assert seconds("aPPCA", inference="gibbs") > 10 * seconds("aPPCA")
-    assert seconds("aFA", n=2000) > 1.5 * seconds("aFA") < seconds("aFA", n_components=12)
-    many = {"n_components": 20, "n_active": 10}
-    assert seconds("aFA", **many, n_paths=64) > 2 * seconds("aFA", **many)
+    assert seconds(model, **more) > 1.2 * seconds(model)
+    assert seconds("aPPCA", max_iter=5) < seconds("aPPCA")
+    closed = seconds("aPPCA", n_components=4, n_active=4)
+    assert seconds("PPCA") < closed + 1e-9 < seconds("aPPCA")
+    assert seconds("aPPCA", 1797, 64) < 1.0 < seconds("aPPCA", 70_000, 784), "digits live"
 
 
 def test_blas_gets_the_threads_the_workers_get(digits, monkeypatch):

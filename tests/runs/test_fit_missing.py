@@ -12,12 +12,10 @@ from appca import AdaptivePPCA
 from appca.analysis.rows import alternatives, parts
 from appca.data.sources import load
 from appca.runs.fit import (
-    _GAP_KERNELS,
     estimate_seconds,
     fit_run,
     preview,
     project,
-    waits_for_compiler,
 )
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
@@ -165,13 +163,6 @@ def test_fits_around_gaps_wait_for_a_compiler_where_supports_are_summed(sizes, n
     command = [sys.executable, "-W", "ignore", "-c", NEEDS_NUMBA, *sizes.split()]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(needs), str(needs), "False"]
-
-
-def test_what_needs_no_compiler_does_not_wait_for_one(wine, monkeypatch):
-    monkeypatch.delitem(sys.modules, _GAP_KERNELS, raising=False)
-    assert waits_for_compiler(wine, config_of(wine))
-    assert not waits_for_compiler(load("wine"), config_of(wine))
-    assert not waits_for_compiler(wine, config_of(wine, n_components=16, n_active=6)), "searched"
 
 
 def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):

@@ -16,12 +16,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from appca import PPCA, AdaptivePPCA, load_model
-from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources import load
 from appca.runs.fit import fit_run, prepared
-from appca.runs.model_file import about_run, model_bytes, read_model
+from appca.runs.model_file import model_bytes, read_model
 from appca.runs.run import RunConfig, estimator_class
 from appca.words import InputError
 
@@ -120,14 +119,6 @@ def load_model_unnamed(model, X: np.ndarray) -> np.ndarray:
         return model.transform(X)
 
 
-def test_names_that_do_not_suit_the_features_are_left_out(tmp_path):
-    wine_file(tmp_path / "wine.npz")
-    content = (tmp_path / "wine.npz").read_bytes()
-    for names in (np.array(["a", "b"]), np.array(["a"] * 13), np.eye(2)):
-        (tmp_path / "odd.npz").write_bytes(altered(content, feature_names=names).read())
-        assert not hasattr(load_model(tmp_path / "odd.npz"), "feature_names_in_")
-
-
 def test_a_loaded_model_is_a_scikit_learn_estimator(tmp_path):
     wine = wine_file(tmp_path / "wine.npz")
     table = pandas.DataFrame(wine.X, columns=list(wine.feature_names))
@@ -210,16 +201,6 @@ def test_a_changed_file_of_an_estimator_is_refused(tmp_path, change, message):
             new.writestr(name, content)
     with pytest.raises(InputError, match=message):
         load_model(tmp_path / "other.npz")
-
-
-def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
-    config = config_of(digits, "aPPCA")
-    result = fit_run(digits, config)
-    path = tmp_path / "fit.npz"
-    np.savez_compressed(path, **result.fitted.to_arrays(), **about_run(config, result.info))
-    rows = np.asarray(digits.X[:5], dtype=np.int64)  # other numbers than the store keeps
-    np.testing.assert_array_equal(load_model(path).allocate(rows), result.fitted.active[:5])
-    assert not isinstance(read_model("fit.npz", path).model, DescribedRows)
 
 
 def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:

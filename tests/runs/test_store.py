@@ -132,19 +132,11 @@ def truncate(path: Path) -> None:
     (path / "arrays.npz").write_bytes(content[: len(content) // 2])
 
 
-DAMAGES = {
+DAMAGES = {  # more in tests/attacks/test_stored and tests/faults/test_damage
     "arrays.npz has": truncate,
     "arrays.npz is missing": lambda path: (path / "arrays.npz").unlink(),
     "config.json is missing": lambda path: (path / "config.json").unlink(),
     "Expecting value": lambda path: (path / "config.json").write_text(""),
-    "its format number is not valid": lambda path: (path / "config.json").write_text("{}"),
-    "expected an object": lambda path: (path / "config.json").write_text("[]"),
-    "no model “gone”": lambda path: forge(
-        path / "config.json", lambda text: text.replace('"aPPCA"', '"gone"')
-    ),
-    "config.json has been changed since it was stored": lambda path: (
-        path / "config.json"
-    ).write_text((path / "config.json").read_text().replace('"aPPCA"', '"aFA"')),
     "codec can't decode": lambda path: (path / "config.json").write_bytes(b"\xff\xfe\x00"),
     "it is named": lambda path: forge(
         path / "config.json", lambda text: text.replace(path.name, "0" * 12)

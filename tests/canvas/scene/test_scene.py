@@ -151,15 +151,6 @@ def test_pairs_open_first_only_where_subspaces_are_many(monkeypatch):
     assert scene_of(run_of([2]), table()).meta["first"] == "subspaces"
 
 
-def test_pairs_open_first_where_rows_differ_in_how_many_components_they_use():
-    meta = scene_of(run_of([0, 1, 3]), table()).meta
-    assert meta["first"] == "pairs"
-    panels = [tuple(panel["components"]) for panel in meta["layouts"]["pairs"]["panels"]]
-    assert () in panels  # rows without a component are counted, too
-    assert any(len(panel) == 1 for panel in panels)
-    assert scene_of(run_of([1, 2]), table()).meta["first"] == "subspaces"
-
-
 def test_map_positions_come_back():
     fitted = run_of([2])
     xy = np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
@@ -169,14 +160,6 @@ def test_map_positions_come_back():
     assert x1 - x0 == pytest.approx(y1 - y0)
     found = scene.buffers["map.umap"] / 65535 * [x1 - x0, y1 - y0] + [x0, y0]
     assert np.abs(found - xy).max() < (x1 - x0) / 65535
-
-
-def test_the_same_run_gives_the_same_bytes():
-    first, again = (scene_of(run_of([0, 2, 3]), table()) for _ in range(2))
-    assert json.dumps(first.meta) == json.dumps(again.meta)
-    assert {n: b.tobytes() for n, b in first.buffers.items()} == {
-        n: b.tobytes() for n, b in again.buffers.items()
-    }
 
 
 def test_colours_doubt_and_flags_are_one_byte_a_row():
