@@ -15,7 +15,6 @@ import pytest
 from appca import AdaptivePPCA
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import MaskedConfig
-from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs.tasks import QualityConfig
