@@ -22,8 +22,8 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     n, effects = len(differences), [difference.effect for difference in differences]
     texts = []
     for difference in differences:
-        both = map(percent if difference.is_share else number, (difference.group, difference.rest))
-        texts.append([plain(difference.name), *both, minus(f"{difference.effect:+.2f}")])
+        effect = minus(f"{difference.effect:+.2f}")
+        texts.append([plain(difference.name), *sides(difference), effect])
     effect_bars = go.Bar(
         x=effects,
         y=list(range(n)),
@@ -38,6 +38,12 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
     look = {"bargap": 0.35, "showlegend": False}
     return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
+
+
+def sides(difference: GroupDifference) -> list[str]:
+    """Return mean or share of the group and of the rest as text."""
+    words = percent if difference.is_share else number
+    return [words(difference.group), words(difference.rest)]
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
