@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, sample_of
+from appca.analysis.campaign import Campaign
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import MaskedConfig, ModelsConfig
 from appca.data.dataset import Dataset
@@ -188,11 +188,3 @@ def test_settings_come_back_and_name_the_result(kind):
 def test_settings_without_meaning_are_refused_in_a_sentence(kind, change, said):
     with pytest.raises(InputError, match=said):
         replace(CAMPAIGNS[kind], **change)
-
-
-def test_of_many_rows_a_sample_of_the_asked_size_is_used():
-    rows = sample_of(10_000, 500, 1)
-    assert len(set(rows.tolist())) == 500
-    assert (np.diff(rows) > 0).all()
-    assert not np.array_equal(rows, sample_of(10_000, 500, 2))
-    assert np.array_equal(sample_of(30, 500, 1), np.arange(30))

@@ -292,13 +292,3 @@ def test_a_component_that_draws_lack_is_averaged_over_the_others(seed):
     np.testing.assert_allclose(found.mean, W, atol=0.05)  # zeros do not enter the mean
     words = [identification(*pair) for pair in zip(found.cosine, found.present, strict=True)]
     assert words == ["identified", "in few draws", "identified"]
-
-
-def test_a_component_that_chains_dispute_is_not_identified(seed):
-    rng = np.random.default_rng(seed)
-    draws = shuffled(rng, np.eye(8)[:3], 0.02)
-    draws[1, ..., [2, 7]] = draws[1, ..., [7, 2]]  # the other chain has another direction
-    found = summarise(draws, np.eye(8)[:3])
-    assert [identification(c) for c in found.cosine] == ["identified"] * 2 + ["not identified"]
-    assert found.by_chain[0, 2] > 0.99
-    assert found.by_chain[1, 2] < 0.1
