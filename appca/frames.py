@@ -167,9 +167,13 @@ def matrix_of(X: Any) -> Matrix:
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
         return Matrix(X.tocsr(), None)
-    is_frame = _columns_of_frame(X) is not None
+    is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
-    if not is_frame:
+    names = tuple(columns) if is_frame else None
+    kinds = list(getattr(X, "dtypes", ())) if is_frame else []
+    if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse
+        return Matrix(X.sparse.to_coo().tocsr(), names)
+    if not is_frame or (kinds and all(isinstance(t, np.dtype) and t.kind in "iuf" for t in kinds)):
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
         if values.ndim != 2:
             msg = f"X is a table of rows and features; got an array of shape {values.shape}."
@@ -177,7 +181,7 @@ def matrix_of(X: Any) -> Matrix:
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64
-            return Matrix(np.asarray(values, dtype=dtype), None)
+            return Matrix(np.asarray(values, dtype=dtype), names)
         columns = {f"column {j + 1}": column for j, column in enumerate(values.T)}
     parts = []
     for name, column in columns.items():
@@ -187,7 +191,7 @@ def matrix_of(X: Any) -> Matrix:
             raise InputError(msg)
         parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
     rows = np.column_stack(parts or [np.empty((len(X), 0))])
-    return Matrix(rows, tuple(columns) if is_frame else None)
+    return Matrix(rows, names)
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
