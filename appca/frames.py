@@ -1,7 +1,7 @@
 """Tables and rows of any library as arrays: pandas, polars, pyarrow, lists, masked and sparse."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -62,6 +62,10 @@ def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:
         pairs = enumerate(np.asanyarray(table).T)
     elif pairs is None:
         pairs = [(getattr(table, "name", None) or unnamed, table)]
+    return _by_name(pairs)
+
+
+def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for key, values in pairs:
         name = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -167,13 +171,16 @@ def matrix_of(X: Any) -> Matrix:
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
         return Matrix(X.tocsr(), None)
+    kinds = list(getattr(X, "dtypes", ()))
+    if kinds and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds):
+        names = tuple(_by_name((name, None) for name in X.columns))
+        return matrix_of(X.to_numpy())._replace(names=names)
     is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
-    kinds = list(getattr(X, "dtypes", ())) if is_frame else []
     if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse
         return Matrix(X.sparse.to_coo().tocsr(), names)
-    if not is_frame or (kinds and all(isinstance(t, np.dtype) and t.kind in "iuf" for t in kinds)):
+    if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
         if values.ndim != 2:
             msg = f"X is a table of rows and features; got an array of shape {values.shape}."
@@ -181,7 +188,7 @@ def matrix_of(X: Any) -> Matrix:
         if not np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
             is_kept = values.dtype not in (np.bool_, np.float16, np.longdouble)
             dtype = values.dtype.newbyteorder("=") if is_kept else np.float64
-            return Matrix(np.asarray(values, dtype=dtype), names)
+            return Matrix(np.asarray(values, dtype=dtype), None)
         columns = {f"column {j + 1}": column for j, column in enumerate(values.T)}
     parts = []
     for name, column in columns.items():
