@@ -20,10 +20,10 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
     n, effects = len(differences), [difference.effect for difference in differences]
-    texts = []
-    for difference in differences:
-        both = map(percent if difference.is_share else number, (difference.group, difference.rest))
-        texts.append([plain(difference.name), *both, minus(f"{difference.effect:+.2f}")])
+    texts = [
+        [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
+        for difference in differences
+    ]
     effect_bars = go.Bar(
         x=effects,
         y=list(range(n)),
@@ -38,6 +38,12 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
     look = {"bargap": 0.35, "showlegend": False}
     return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
+
+
+def sides(difference: GroupDifference) -> tuple[str, str]:
+    """Return mean or share of the group and of the rest as text."""
+    text = percent if difference.is_share else number
+    return text(difference.group), text(difference.rest)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
