@@ -444,10 +444,7 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
-    """Store new rows for the job that describes them.
-
-    Raises InputError when the disk refuses.
-    """
+    """Store new rows for the job that describes them; InputError when the disk refuses."""
     file = file_of(home, key, "-rows")
     with storing("The new rows", file.parent):
         files.write_cached(file, run_id, X=X)
