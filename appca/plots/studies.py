@@ -444,9 +444,9 @@ def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     looks: list[dict[str, Any]] = []
     if brain.stimulus is not None:
-        look = {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
-        look |= {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        looks.append(look | {"y": brain.stimulus.course})
+        line: dict[str, Any] = {"color": "#717581", "width": 1}
+        area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)", "line": line}
+        looks.append({"name": "Stimulus, as blood answers it", "y": brain.stimulus.course, **area})
     for key in brain.different(titles):
         line = {"color": BRAIN_COLOURS[key], "width": 2}
         line |= {"dash": "dot" if key == "ppca_k" else "solid"}
