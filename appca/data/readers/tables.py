@@ -487,7 +487,7 @@ def _parsed(
     import pandas as pd
 
     separator = report["separator"]
-    kinds = {
+    kinds: dict[str, Any] = {
         "dtype": dict.fromkeys(texts, object),
         "na_values": {j: [*intake.PLAIN_GAPS] for j in {*range(width)} - {*texts}},
         "sep": r"\s+" if separator == BLANK else separator,
@@ -576,7 +576,7 @@ def _rows_without_data(
         return [bare(column[row]) for column in columns.values()]
 
     again = header if is_text.all() and any(header) else None
-    kinds = {
+    kinds: dict[str, Any] = {
         row: _no_data(cells_of(row)) or ("repeated header" if cells_of(row) == again else "")
         for row in rows.tolist()
     }
