@@ -173,8 +173,8 @@ def matrix_of(X: Any) -> Matrix:
         return Matrix(X.tocsr(), None)
     kinds = list(getattr(X, "dtypes", ()))
     if kinds and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds):
-        names = tuple(_by_name((name, None) for name in X.columns))
-        return matrix_of(X.to_numpy())._replace(names=names)
+        named = _by_name((name, None) for name in X.columns)
+        return matrix_of(X.to_numpy())._replace(names=tuple(named))
     is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
