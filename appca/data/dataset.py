@@ -22,7 +22,7 @@ MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
 _LEAST_FEATURES = 12  # of a curve
 _JUDGED = 48  # rows
 _SMOOTH = 0.5  # mean difference of neighbours against that of any two features
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
 _COMPARED_BYTES = 1 << 22
 
@@ -36,7 +36,7 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     """
     if names is not None:
         numbers = [_NUMBER.search(name) for name in names]
-        steps = np.diff([float(number[0]) for number in numbers if number])
+        steps = np.diff([float(n[0].replace(",", ".")) for n in numbers if n])
         is_one_kind = len({_NUMBER.sub("", name, count=1) for name in names}) == 1
         if not (is_one_kind and all(numbers) and ((steps > 0).all() or (steps < 0).all())):
             return False

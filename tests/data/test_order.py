@@ -42,6 +42,7 @@ def test_rows_without_smoothness_and_rows_like_images_have_no_order():
     [
         (lambda j: f"t{j * j}", True),
         (lambda j: f"{9.5 - j / 2} s", True),
+        (lambda j: f"{400 + 11.5 * j}".replace(".", ","), True),
         (lambda j: f"{'ab'[j % 2]}{j}", False),
         (lambda j: f"x{j ^ 1}", False),
         (lambda j: f"time {'x' * j}", False),
