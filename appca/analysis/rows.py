@@ -1,8 +1,7 @@
 """Single rows and groups of rows: one row as an equation, outliers, similar rows.
 
-Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)| with W_s the
-subspace's components; for orthonormal components that is the distance of the scores. What the rows
-have outside the subspace does not count: sharing a place in it is being alike in that respect.
+Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)|, whatever
+they have outside of it.
 """
 
 import math
@@ -104,16 +103,9 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
     """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, where learned."""
     from appca.models.subspace_posterior import SubspacePosterior
 
-    posterior = SubspacePosterior(
-        model.components,
-        model.mean,
-        model.noise_variance,
-        model.latent_variance,
-        len(model.components),
-        model.row_scale_values,
-        model.row_scale_probabilities,
-        model.size_probabilities,
-    )
+    of = model.components, model.mean, model.noise_variance, model.latent_variance
+    learned = model.row_scale_values, model.row_scale_probabilities, model.size_probabilities
+    posterior = SubspacePosterior(*of, len(model.components), *learned)
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
 
@@ -130,10 +122,7 @@ def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
 
 
 def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
-    """Return the n nearest rows, the nearest first, of those with the same components as a row.
-
-    Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
-    """
+    """Return the n rows with the same components as a row whose reconstructions are nearest."""
     others = (fitted.active == fitted.active[row]).all(axis=1)
     others[row] = False
     rows, used = np.flatnonzero(others), np.flatnonzero(fitted.active[row])
@@ -160,12 +149,9 @@ class Distances(NamedTuple):
     # statistics are over the row's estimated scale
     scales: tuple[np.ndarray, np.ndarray, int] | None = None
 
-
-class DistanceLimits(NamedTuple):
-    """What either statistic exceeds in one row of many; a number a row."""
-
-    t2: np.ndarray  # (N,)
-    q: np.ndarray  # (N,)
+    def over(self, limits: np.ndarray) -> np.ndarray:
+        """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
+        return np.column_stack([self.t2, self.q]) / limits
 
 
 def distances(fitted: FittedRun) -> Distances:
@@ -216,23 +202,29 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
     return v, rank
 
 
-def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
-    """Return what a share `level` of rows drawn from the model stays below.
+def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
+    """Return what T2 and Q of a share `level` of rows stay below, (N, 2).
 
-    These are chi-square quantiles, or with row scales those of `_scaled_quantiles`. Without a
-    degree of freedom there is nothing to exceed: the limit is then infinite.
+    Of rows drawn from the model: chi-square quantiles, or with row scales those of
+    `_scaled_quantiles`; infinite without a degree of freedom. With `data`, a share `level` of its
+    rows stays below. Rows with more components have larger T2 for that reason alone, so their ranks
+    are those of the ratio to the model's limit.
     """
     from scipy.special import gammaincinv
 
-    limits = []
+    columns = []
     for freedom in (distances.inside, distances.outside):
         numbers, which = np.unique(freedom, return_inverse=True)
         if distances.scales is None:
             values = [2 * gammaincinv(v / 2, level) if v else np.inf for v in numbers]
         else:
             values = _scaled_quantiles(numbers, level, *distances.scales)
-        limits.append(np.array(values)[which.ravel()])
-    return DistanceLimits(*limits)
+        columns.append(np.array(values)[which.ravel()])
+    limits = np.column_stack(columns)
+    if data is None:
+        return limits
+    shares = np.quantile(data.over(limits_of(data, level)), level, axis=0)
+    return np.asarray(limits * np.maximum(shares, _TINY))
 
 
 def _scaled_quantiles(
@@ -260,23 +252,6 @@ def _scaled_quantiles(
 
     most = scaled.max()
     return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
-
-
-def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
-    """Return limits of the rows of `distances` that a share `level` of the rows of `data` is below.
-
-    Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
-    to the model's limit.
-    """
-    shares = np.quantile(ratios(data, limits_of_the_model(data, level)), level, axis=0)
-    t2, q = np.maximum(shares, _TINY)
-    model = limits_of_the_model(distances, level)
-    return DistanceLimits(model.t2 * t2, model.q * q)
-
-
-def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
-    """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
-    return np.column_stack([distances.t2 / limits.t2, distances.q / limits.q])
 
 
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
@@ -370,11 +345,11 @@ def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
 
 def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
     """Order of the groups by how many classes they join, the tighter first among equals."""
-
-    def place(i: int) -> tuple[float, ...]:
-        return -len(mixtures[i].joined), -round(mixtures[i].effective, 9), groups[i].spread
-
-    return sorted(range(len(groups)), key=place)
+    key = [
+        (-len(mixed.joined), -round(mixed.effective, 9), group.spread)
+        for group, mixed in zip(groups, mixtures, strict=True)
+    ]
+    return sorted(range(len(groups)), key=key.__getitem__)
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
