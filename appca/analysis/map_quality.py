@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import Report, sample_of
+from appca.analysis.components import LEAST_ROWS, Subspace, ranked
 from appca.analysis.rows import projected
-from appca.analysis.subspaces import LEAST_ROWS, Subspace, ranked
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components import Subspace
 from appca.analysis.fitted import FittedModel, FittedRun
-from appca.analysis.subspaces import Subspace
 from appca.data.preprocessing import Fitted
 from appca.models.settings import ENUMERATED
 

@@ -6,10 +6,9 @@ from types import ModuleType
 
 import numpy as np
 
-from appca.analysis.components import width
+from appca.analysis.components import principal_scores, rgb, supports, title, width
 from appca.analysis.map_quality import nearest_classes
 from appca.analysis.rows import Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
-from appca.analysis.subspaces import principal_scores, rgb, supports, title
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis import components
-from appca.analysis.subspaces import title
+from appca.analysis.components import title
 from appca.data.dataset import categories
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
@@ -245,13 +245,14 @@ def shared_factors(
     # of the grid when the labels are permuted at random
     chance = np.std([components.sharing(active, each, n).shared for each in shuffled], axis=0)
     far = (shares.shared - shares.overall) / np.maximum(chance, 1e-12)
-    measured = {"shared": shares.shared, "of_the_most": shares.grid, "deviation": far}
+    grid = shares.shared / np.nanmax(shares.shared)
+    measured = {"shared": shares.shared, "of_the_most": grid, "deviation": far}
     rows: list[Row] = [
         {"digit": names[a], "other": names[b]}
         | {key: float(grid[a, b]) for key, grid in measured.items()}
         for a, b in combinations_with_replacement(range(n), 2)
     ]
-    used = components.popularity(active)
+    used = active.mean(axis=0, dtype=np.float64)
     arrays = {"shared": shares.shared, "counts": shares.counts, "popularity": used}
     arrays |= {"names": np.array(names), "overall": np.array(shares.overall)}
     arrays["n_active"] = np.array(active.sum(axis=1).mean())
@@ -259,8 +260,8 @@ def shared_factors(
         {"rank": rank, "factor": int(k) + 1, "share": float(used[k])}
         for rank, k in enumerate(np.argsort(-used, kind="stable"), start=1)
     ]
-    pairs = components.closest_pairs(shares)
-    ranks = [(names[pair.first], names[pair.second]) for pair in pairs]
+    pairs = components.closest_pairs(shares.shared)
+    ranks = [(names[first], names[other]) for first, other, _ in pairs]
     tables = {"sharing": rows, "popularity": popular}
     return Outcome(tables, arrays, sharing_claims(rows, ranks, shares.overall))
 

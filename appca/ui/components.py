@@ -21,6 +21,7 @@ from appca.analysis.association import (
 from appca.analysis.campaign import sample_of
 from appca.analysis.components import (
     common,
+    explained_shares,
     extremes,
     fullest_pair,
     name_of,
@@ -30,7 +31,6 @@ from appca.analysis.components import (
     steering,
 )
 from appca.analysis.enrichment import MOST_ROWS, enrichment
-from appca.analysis.subspaces import variance_shares
 from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
@@ -118,7 +118,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
-    shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
+    shares = kept(f"shares-{shown.key}", lambda: explained_shares(fitted)[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
@@ -443,7 +443,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         _variance(dataset, shown, classes, state.get(dataset) if inside else None, sets)
         return
     if classes is None:
-        used = components.popularity(active)
+        used = active.mean(axis=0, dtype=np.float64)
         most = int(used.argmax())
         st.markdown(
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
@@ -502,13 +502,13 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
         text = "Every row uses all components, so all classes share all of them."
         return f"{text} Choose a smaller L."
     if L is not None and L >= NEAR * K:
-        least = counted(components.least_shared(K, L), "component")
+        least = counted(max(0, 2 * L - K), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
     between = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
     largest = float(np.nanmax(between.shared, initial=0.0))
     if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
-    pairs = components.closest_pairs(between)
+    pairs = components.closest_pairs(between.shared)
     if not pairs:
         return "There is one class with rows, so nothing to compare."
     first, second, shared = pairs[0]

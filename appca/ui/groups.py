@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components import in_units_of_the_fit
+from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
 from appca.analysis.new_rows import NewRowsVerdict, verdict
@@ -19,7 +19,6 @@ from appca.analysis.rows import (
     mixture,
     similar,
 )
-from appca.analysis.subspaces import fullest, opens_in_pair_view, ranked, title
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
@@ -315,7 +314,7 @@ def _images(dataset: Dataset, group: SimilarRows, classes: Classes | None) -> st
 
 def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     """Return the members nearest the centre as lines: id, label, the features that weigh most."""
-    every = kept(f"weights-{shown.key}", lambda: in_units_of_the_fit(shown.fitted))
+    every = kept(f"weights-{shown.key}", lambda: patterns(shown.fitted, None))
     weights = np.abs(every)[list(group.components)].max(axis=0)
     features = np.argsort(-weights, kind="stable")[:FEATURES].tolist()
     labels = list(dataset.labels)[:1]

@@ -9,7 +9,6 @@ import pytest
 from appca.analysis import components
 from appca.analysis.components import common, extremes, name_of, own_name, sharing, steering
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources import draw_indicators
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
@@ -134,7 +133,6 @@ def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
     active, codes = some_rows(seed)
     found, expected = sharing(active, codes, 4), of_all_pairs(active, codes, 4)
     np.testing.assert_allclose(found.shared, expected, rtol=1e-12)
-    np.testing.assert_allclose(found.grid, expected / expected.max(), rtol=1e-12)
     assert found.counts.tolist() == [int((codes == c).sum()) for c in range(4)]
     together = of_all_pairs(active, np.where(codes < 0, -1, 0), 1)[0, 0]
     assert found.overall == pytest.approx(together, rel=1e-12)
@@ -144,17 +142,10 @@ def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
     assert np.isnan(by_class[4]).all()
 
 
-def test_no_two_rows_share_less_than_two_l_minus_k(seed):
-    Z = draw_indicators(np.random.default_rng(seed), "balanced", 200, 8, 6)
-    assert (Z.astype(int) @ Z.T).min() == components.least_shared(8, 6) == 4
-    assert components.least_shared(10, 3) == 0
-
-
 def test_a_class_of_one_row_has_no_pair_and_the_closest_pair_is_off_the_diagonal():
     active = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
     found = sharing(active, np.array([0, 0, 1, 2]), 3)
     assert np.isnan(found.shared[1, 1])
-    assert found.grid[0, 1] == 0.5
-    pairs = components.closest_pairs(found)
+    pairs = components.closest_pairs(found.shared)
     assert pairs[0] == (0, 1, 1.0)
     assert len(pairs) == 3

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from appca.analysis.components import Subspace, ranked
 from appca.analysis.rows import SimilarRows, by_mixture, joined_pairs, mixture, projected, similar
-from appca.analysis.subspaces import Subspace, ranked
 
 CENTRES = np.array([[6.0, 6.0], [-6.0, 6.0], [6.0, -6.0], [-6.0, -6.0]])
 
