@@ -117,11 +117,24 @@ def add_fit(
     )
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
     try:
-        if is_store:
-            _add_to_store(path, place / "store", added)
-        else:
+        if not is_store:
             with h5py.File(path, "r+") as file:
                 _add_to(file, added)
+            return {}
+        import zarr
+
+        folder = place / "store"  # of a zip, which was checked
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+            store = str(folder / annotated.root_of(archive.namelist()))
+        listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
+        root = zarr.open_group(store, mode="r+", use_consolidated=False)
+        _add_to(root, added)
+        if listed:  # else readers do not see what is new
+            zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
+        with annotated.packed(folder) as changed:
+            changed.seek(0)
+            path.write_bytes(changed.read())
     except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
         msg = f"“{name}” is not a file that can be extended; save it again with anndata."
         raise InputError(msg) from error
@@ -153,23 +166,6 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
         _add_to(file, {part: {} for part in parts} | {"obs": labels})
         _add_to(file, additions(KEY, fit.run, fit.run, fit.ratio, fit.params, every, names))
     return buffer.getvalue()
-
-
-def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace a zip, which was checked, by one of the same store with the additions."""
-    import zarr
-
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder)
-        store = str(folder / annotated.root_of(archive.namelist()))
-    listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
-    root = zarr.open_group(store, mode="r+", use_consolidated=False)
-    _add_to(root, added)
-    if listed:  # else readers do not see what is new
-        zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
-    with annotated.packed(folder) as changed:
-        changed.seek(0)
-        path.write_bytes(changed.read())
 
 
 def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from appca.data.brain import Event, cleaned, drift
 
 LENGTH = 32.0  # seconds after which blood has forgotten
 _FINE = 0.1  # seconds, at most, of the grid that events are laid on
+OVERLAP = "dice", "energy_inside", "on", "on_inside"
 FAMILY_WISE = 0.05  # probability of any false voxel in the reference map
 
 
@@ -19,15 +20,6 @@ class Reference(NamedTuple):
     t: np.ndarray  # (V,) t values
     threshold: float  # of t, corrected for all voxels
     active: np.ndarray  # (V,) bool
-
-
-class MapOverlap(NamedTuple):
-    """Where a component's map is, against the voxels active in the reference."""
-
-    dice: float  # of the strongest voxels, as many as are active, and the active ones
-    energy_inside: float  # share of the map's squared values at active voxels
-    on: float  # share of all voxels with a value other than zero
-    on_inside: float  # the same of the active voxels
 
 
 def stimulus(
@@ -100,10 +92,12 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
     return Reference(t.astype(np.float32), threshold, t > threshold)
 
 
-def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
+def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
     """Compare a component's map (V,), positive with the stimulus, with the active voxels (V,).
 
-    Shares of nothing are 0.
+    `dice` is of the strongest voxels, as many as are active, and the active ones; `energy_inside`
+    the share of the map's squares at active voxels; `on` and `on_inside` the shares of all and of
+    active voxels with a value other than zero. Shares of nothing are 0.
     """
 
     def share(flags: np.ndarray) -> float:
@@ -112,7 +106,8 @@ def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
     on, squares = values != 0, np.square(values, dtype=np.float64)
     strongest = np.argsort(-values, kind="stable")[: np.count_nonzero(active)]
     inside = float(squares[active].sum() / squares.sum()) if on.any() else 0.0
-    return MapOverlap(share(active[strongest]), inside, share(on), share(on[active]))
+    shares = share(active[strongest]), inside, share(on), share(on[active])
+    return dict(zip(OVERLAP, shares, strict=True))
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:

@@ -314,21 +314,6 @@ LIT = 32  # grey levels; darker pixels are ground
 _LEAST = 1e-12
 
 
-class Effect(NamedTuple):
-    """A measure in a group of rows against all other rows."""
-
-    rows: int
-    mean: float
-    sd: float
-    size: float  # Cohen's d: difference of the means in pooled standard deviations
-    error: float  # standard error of d
-
-
-def ink(images: np.ndarray) -> np.ndarray:
-    """Ink mass (N,): how many fully lit pixels the light of uint8 images (N, h, w) would fill."""
-    return np.asarray(images.sum(axis=(1, 2), dtype=np.float64) / 255.0)
-
-
 def slant(images: np.ndarray) -> np.ndarray:
     """Slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
 
@@ -355,62 +340,47 @@ def width(images: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
 
 
-def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
+def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
     """Compare values (N,) of the rows `inside`, (N,) bool, with those of all others.
 
-    At least two rows must be inside and two outside; else size and error are NaN.
+    Returns the number of rows inside, their mean and standard deviation, Cohen's d, which is the
+    difference of the means in pooled standard deviations, and its standard error. With fewer than
+    two rows on a side both are NaN.
     """
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)
     mean, sd = (float(members.mean()), float(members.std(ddof=1))) if n > 1 else (np.nan, np.nan)
     if n < 2 or m < 2:
-        return Effect(n, mean, sd, np.nan, np.nan)
+        return n, mean, sd, np.nan, np.nan
     pooled = np.sqrt(((n - 1) * members.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
-    size = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
-    return Effect(n, mean, sd, size, float(np.sqrt((n + m) / (n * m) + size**2 / (2 * (n + m)))))
-
-
-def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
-    counts = np.maximum(np.bincount(codes), 1)
-    return np.asarray(values - (np.bincount(codes, weights=values) / counts)[codes])
+    d = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
+    return n, mean, sd, d, float(np.sqrt((n + m) / (n * m) + d**2 / (2 * (n + m))))
 
 
 class Sharing(NamedTuple):
-    """Mean number of shared components between classes."""
+    """What C classes use of K components and share with each other, as means; NaN of nothing."""
 
-    shared: np.ndarray  # (C, C) mean over distinct pairs of rows; NaN where there is no pair
+    shared: np.ndarray  # (C, C) number of components, over distinct pairs of rows
     counts: np.ndarray  # (C,) rows of each class
-    overall: float  # mean over all distinct pairs of rows that have a class
+    overall: float  # number of components, over all distinct pairs of rows that have a class
+    uses: np.ndarray  # (C, K) share of a class's rows that use each component
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """Mean number of components that distinct rows of two classes share, for all pairs of classes.
+    """Count which components the rows of each class use, and what two classes share.
 
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
     With z_n the 0/1 row of the components of row n and s_a the sum over class a, all pairs of rows
     of classes a and b share s_a's_b; of a class with itself, the sum of s_a is of no pairs. If
     labels were permuted among the rows, every entry would have the expectation `overall`.
     """
-    sums, counts = _uses(active, codes, n_classes)
+    sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
+    counts = np.bincount(codes[codes >= 0], minlength=n_classes)
     totals = sums @ sums.T - np.diag(sums.sum(axis=1))
     number = np.outer(counts, counts) - np.diag(counts)
     overall = float(totals.sum() / number.sum()) if number.sum() else np.nan
     with np.errstate(invalid="ignore"):
-        return Sharing(totals / number, counts, overall)
-
-
-def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
-    sums, counts = _uses(active, codes, n_classes)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sums / counts[:, None])
-
-
-def _uses(active: np.ndarray, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many rows of each class use each component (C, K), and its rows (C,)."""
-    sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
-    return sums, np.bincount(codes[codes >= 0], minlength=n_classes)
+        return Sharing(totals / number, counts, overall, sums / counts[:, None])
 
 
 def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:

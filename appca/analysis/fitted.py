@@ -58,15 +58,13 @@ class DescribedRows(_ReadOnly):
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
-        exact, scales = not description.standard_error.any(), description.row_scales
-        rounded = ("scores", "inclusion", "membership", "error")
-        return DescribedRows(
-            **{name: getattr(description, name).astype(np.float32) for name in rounded},
-            active=description.active,
-            log_likelihood_rows=description.log_likelihood,
-            log_likelihood_errors=None if exact else description.standard_error.astype(np.float32),
-            row_scales=None if scales is None else scales.astype(np.float32),
-        )
+        errors = description.standard_error
+        given = {"log_likelihood_errors": errors if errors.any() else None}
+        rounded = ("scores", "inclusion", "membership", "error", "row_scales")
+        given |= {name: getattr(description, name) for name in rounded}
+        arrays = {name: x.astype(np.float32) for name, x in given.items() if x is not None}
+        exact = {"active": description.active, "log_likelihood_rows": description.log_likelihood}
+        return DescribedRows(**arrays, **exact)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import Subspace
+from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
 from appca.models.settings import ENUMERATED
@@ -184,21 +184,14 @@ def distances(fitted: FittedRun) -> Distances:
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
-    v, sizes = np.zeros_like(u), active.sum(axis=1)
-    rank = np.zeros_like(sizes)
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        every, step = np.flatnonzero(sizes == size), max(1, _BLOCK_VALUES // size**2)
-        for start in range(0, len(every), step):
-            rows = every[start : start + step]
-            columns = np.nonzero(active[rows])[1].reshape(len(rows), size)
-            sets, which = np.unique(columns, axis=0, return_inverse=True)
-            which = which.ravel()
-            values, vectors = np.linalg.eigh(gram[sets[:, :, None], sets[:, None, :]])
-            real = values > _SINGULAR * values.sum(axis=1, keepdims=True)
-            inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)[which]
-            along = np.einsum("nij,ni->nj", vectors[which], u[rows[:, None], columns])
-            v[rows[:, None], columns] = np.einsum("nij,nj->ni", vectors[which], inverse * along)
-            rank[rows] = real.sum(axis=1)[which]
+    v, rank = np.zeros_like(u), np.zeros(len(u), dtype=int)
+    for columns, rows in ranked(active):
+        values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)])
+        real = values > _SINGULAR * values.sum()
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)
+        at = np.ix_(rows, columns)
+        v[at] = (u[at] @ vectors * inverse) @ vectors.T
+        rank[rows] = real.sum()
     return v, rank
 
 
@@ -255,7 +248,6 @@ def _scaled_quantiles(
 
 
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
-MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
 MOST_GROUPS = 30  # in one subspace
 STARTS = 2  # of k-means, the best of which is kept
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it

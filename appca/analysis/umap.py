@@ -128,35 +128,29 @@ class EmbeddingStore:
 
     def _read(self, embedding_id: str) -> Embedding | None:
         stored = files.read_numbered(self.folder / f"{embedding_id}.npz", f"Map {embedding_id}")
-        coordinates, facts = stored["coordinates"], json.loads(str(stored["facts"]))
+        facts = json.loads(str(stored.pop("facts")))
         config, info = facts["config"], facts["info"]
+        n, places, near = info["n_rows"], stored["coordinates"], stored.get("near")
         float(info["seconds"])
-        sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
-        sound &= coordinates.shape == (info["n_rows"], config["n_components"])
-        coordinates.flags.writeable = False
-        embedding = Embedding(coordinates, info, stored.get("trust"), stored.get("near"))
-        return embedding if sound else None
+        sound = digest_of(config) == embedding_id and places.dtype.kind == "f"
+        sound &= places.shape == (n, config["n_components"]) and (near is None or near.max() < n)
+        places.flags.writeable = False
+        return Embedding(places, info, stored.get("trust"), near) if sound else None
 
-    def neighbours(
-        self,
-        dataset: Dataset,
-        preprocessing: dict[str, Any],
-        k: int,
-        report: StageReport,
-        X: np.ndarray,
-    ) -> Neighbours:
-        """Nearest rows from the disk, else computed and kept; the longest unused make room.
+    def neighbours(self, of: EmbeddingConfig, X: np.ndarray, report: StageReport) -> Neighbours:
+        """Nearest rows of preprocessed rows X (N, D') from the disk, else computed and kept.
 
-        The digest of the data set, the preprocessing and `k`, in which the row itself counts, name
-        the file. X (N, D') are the preprocessed rows.
+        There are `n_neighbors`, the row itself one of them. The longest unused make room.
         """
-        of_file = {"data": dataset.digest, "pre": preprocessing, "k": k}
+        of_file = {"data": of.dataset, "pre": of.preprocessing, "k": of.n_neighbors}
         name = "neighbours-" + digest_of(of_file)
         stored = files.read_cached(self.folder / f"{name}.npz")
         if stored is not None and set(Neighbours._fields) == set(stored):
             return Neighbours(**stored)
-        neighbours = nearest_rows(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        file = self._write(name, dataset.digest, neighbours._asdict())
+        neighbours = nearest_rows(
+            X, of.n_neighbors, lambda stage, share: report(stage, _NEIGHBOURS_END * share)
+        )
+        file = self._write(name, of.dataset, neighbours._asdict())
         files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=file)
         return neighbours
 
@@ -196,7 +190,7 @@ def embed(
     report("preprocessing", 0.0)
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
-    near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
+    near = store.neighbours(config, X, report)
     report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
 
     def told(text: str) -> None:

@@ -148,9 +148,9 @@ def _judged(
         followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
         followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
     values = (sign * described.scores[:, k]).astype(np.float32)
-    overlap = dict.fromkeys(brain.MapOverlap._fields)
+    overlap: dict[str, float | None] = dict.fromkeys(brain.OVERLAP)
     if stimulus is not None and with_map:
-        overlap = brain.place(values, stimulus.map.active)._asdict()
+        overlap = brain.place(values, stimulus.map.active)
     name, sizes = type(model).__name__.replace("Adaptive", "a"), (len(courses), model.n_active_)
     row: Row = {"model": name, "K": sizes[0], "L": sizes[1]}
     row |= {"rmse": float(errors.mean()), "rmse_sd": float(errors.std())}
@@ -237,7 +237,7 @@ def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     titles, arrays = titles_of(outcome), outcome.arrays
     different: dict[str, str] = {}
     for key, title in titles.items():  # a larger PPCA may only add components to a smaller one
-        courses = (arrays[f"course_{one}"] for one in (key, *different))
+        courses = (arrays[f"course_{name}"] for name in (key, *different))
         first = next(courses)
         if not any(np.allclose(first, other, atol=1e-3) for other in courses):
             different[key] = title

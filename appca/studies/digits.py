@@ -154,7 +154,8 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
 
 def measures(digits: Digits) -> dict[str, np.ndarray]:
     """Ink mass in pixels, slant in degrees and its size, one value a digit."""
-    ink, leaning = components.ink(digits.images), components.slant(digits.images)
+    ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # fully lit pixels
+    leaning = components.slant(digits.images)
     sizes = np.abs(leaning)
     return {"ink, pixels": ink, "slant, degrees": leaning, "size of the slant, degrees": sizes}
 
@@ -163,15 +164,17 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
     """Each measure in each subspace against all other digits, also within the classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
-        adjusted = components.within_classes(values, digits.codes)
+        means = np.bincount(digits.codes, weights=values) / np.bincount(digits.codes).clip(1)
+        adjusted = values - means[digits.codes]  # what a difference in classes cannot explain
         for subspace in fitted.subspaces:
             inside = np.isin(np.arange(len(values)), subspace.rows)
-            raw, same = (components.effect(each, inside) for each in (values, adjusted))
+            n, mean, sd, raw, error = components.effect(values, inside)
+            *_, same, same_error = components.effect(adjusted, inside)
             above = float(np.mean(values[inside] > np.median(values)))
-            row: Row = {"measure": name, "subspace": title(subspace.components), "rows": raw.rows}
-            row |= {"mean": raw.mean, "sd": raw.sd, "above_median": above}
-            row |= {"effect": raw.size, "effect_error": raw.error}
-            row |= {"effect_within_classes": same.size, "effect_within_classes_error": same.error}
+            row: Row = {"measure": name, "subspace": title(subspace.components), "rows": n}
+            row |= {"mean": mean, "sd": sd, "above_median": above}
+            row |= {"effect": raw, "effect_error": error}
+            row |= {"effect_within_classes": same, "effect_within_classes_error": same_error}
             rows.append(row)
     return rows
 

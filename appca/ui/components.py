@@ -451,9 +451,9 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         )
         chart(popularity_bars(used, named), "sharing_bars")
         return
-    shares = components.popularity_by_class(active, classes.codes, len(classes.names))
-    st.markdown(sharing_sentence(shown, shares, classes))
-    chart(popularity_map(shares, classes.names, named), "sharing_map")
+    between = components.sharing(active, classes.codes, len(classes.names))
+    st.markdown(sharing_sentence(shown, between, classes))
+    chart(popularity_map(between.uses, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 
 
@@ -492,11 +492,8 @@ def _variance(
     )
 
 
-def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
-    """Say as Markdown which classes share most, and what of; or why nothing can be made of it.
-
-    `shares` (C, K) of the rows of each class use each component.
-    """
+def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes) -> str:
+    """Say as Markdown which classes share most, and what of; or why nothing can be made of it."""
     K, L = len(shown.fitted.components), shown.config.n_active
     if L is not None and L >= K:
         text = "Every row uses all components, so all classes share all of them."
@@ -504,7 +501,6 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
     if L is not None and L >= NEAR * K:
         least = counted(max(0, 2 * L - K), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    between = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
     largest = float(np.nanmax(between.shared, initial=0.0))
     if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
@@ -513,7 +509,7 @@ def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
         return "There is one class with rows, so nothing to compare."
     first, second, shared = pairs[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (first, second))
-    both, named = np.minimum(shares[first], shares[second]), _named(shown)
+    both, named = np.minimum(between.uses[first], between.uses[second]), _named(shown)
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
     more = shared / between.overall - 1 if between.overall else 0.0

@@ -10,7 +10,6 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
 from appca.analysis.new_rows import NewRowsVerdict, verdict
 from appca.analysis.rows import (
-    MOST_SUBSPACES,
     Mixture,
     SimilarRows,
     by_mixture,
@@ -172,6 +171,7 @@ LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
 IMAGES, LINES, FEATURES = 12, 4, 5  # members shown of a group: images, or lines and columns
 CHIPS, LETTERS = 6, 18  # classes named, and letters of a text
 SIZES = (5, 200)  # rows a group
+MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
 PANEL_HEIGHT = 620  # pixels
 
 

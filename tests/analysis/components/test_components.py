@@ -90,7 +90,6 @@ def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
     angles = [-30, -10, 0, 15, 35]
     strokes = np.stack([*map(line, angles), np.zeros((41, 41), np.uint8)])
     np.testing.assert_allclose(components.slant(strokes), [*angles, 0], atol=0.7)
-    np.testing.assert_allclose(components.ink(strokes // 5), [31 / 5] * 5 + [0])
     images = np.zeros((3, 8, 10), np.uint8)
     images[0, 3, [2, 6]] = 200
     images[1] = 255
@@ -102,13 +101,11 @@ def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
 def test_an_effect_is_the_difference_in_pooled_standard_deviations(seed):
     inside = np.arange(4000) < 1500
     values = np.random.default_rng(seed).normal(3.0, 2.0, 4000) + 1.0 * inside
-    found = components.effect(values, inside)
-    assert found.size == pytest.approx(0.5, abs=5 * found.error)
-    assert (found.rows, found.mean) == (1500, pytest.approx(values[:1500].mean()))
-    assert components.effect(values, ~inside).size == pytest.approx(-found.size)
-    assert np.isnan(components.effect(values, np.zeros(4000, bool)).size)
-    codes, values = np.array([0, 0, 1, 1, 3]), np.array([1.0, 3.0, 10.0, 14.0, 5.0])
-    np.testing.assert_allclose(components.within_classes(values, codes), [-1, 1, -2, 2, 0])
+    n, mean, _, size, error = components.effect(values, inside)
+    assert size == pytest.approx(0.5, abs=5 * error)
+    assert (n, mean) == (1500, pytest.approx(values[:1500].mean()))
+    assert components.effect(values, ~inside)[3] == pytest.approx(-size)
+    assert np.isnan(components.effect(values, np.zeros(4000, bool))[3])
 
 
 def some_rows(seed: int, n_rows: int = 90, n_components: int = 8, n_classes: int = 4):
@@ -136,7 +133,7 @@ def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
     assert found.counts.tolist() == [int((codes == c).sum()) for c in range(4)]
     together = of_all_pairs(active, np.where(codes < 0, -1, 0), 1)[0, 0]
     assert found.overall == pytest.approx(together, rel=1e-12)
-    by_class = components.popularity_by_class(active, codes, 5)
+    by_class = sharing(active, codes, 5).uses
     for k, c in product(range(active.shape[1]), range(4)):
         assert by_class[c, k] == pytest.approx(np.mean(active[codes == c, k]))
     assert np.isnan(by_class[4]).all()

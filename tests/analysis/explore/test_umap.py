@@ -156,7 +156,7 @@ def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
     X = digits.X / np.float32(16)
     monkeypatch.setattr(umap, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
     for k in (13, 14, 15):
-        store.neighbours(digits, {}, k, lambda *_told: None, X)
+        store.neighbours(replace(CONFIG, n_neighbors=k), X, lambda *_told: None)
         (left,) = store.folder.glob(umap.NEIGHBOUR_FILES)
         with np.load(left, allow_pickle=False) as archive:
             assert archive["indices"].shape == (400, k)
