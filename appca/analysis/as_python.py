@@ -30,8 +30,8 @@ class Recipe(NamedTuple):
 def script(dataset: Dataset, recipe: Recipe) -> str:
     """Return the text of the script, which ends with `fitted` and its arrays as the app shows them.
 
-    The provenance of the data set says how it is loaded: a built-in source by name and options, a
-    file by a path to fill in, anything else from the app's own copy.
+    Data are loaded by their provenance: a built-in source by name and options, a file by a path to
+    fill in, anything else from the app's own copy.
     """
     imports, load = _loading(dataset)
     if (left_out := dataset.provenance.get("left_out") or {}).get("ids"):
@@ -46,9 +46,9 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
         arranged = f"""
 order, signs = {list(recipe.order)}, {list(recipe.signs)}
 fitted = fitted.arranged(order, signs)  # as the app shows the components"""
-    name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
+    # a text from a file must not leave the comment
     return f"""\
-# Fit {recipe.run}: {recipe.title}, of {name}.
+# Fit {recipe.run}: {recipe.title}, of {shortened(dataset.name, WIDTH)}.
 # {same}
 
 import os

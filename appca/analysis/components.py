@@ -63,9 +63,8 @@ def identification(cosine: float, present: float = 1.0) -> str:
     """Say in words how well a component is determined by the data."""
     if present < USUAL:
         return "in few draws"
-    if cosine >= IDENTIFIED:
-        return "identified"
-    return "roughly identified" if cosine >= ROUGHLY else "not identified"
+    levels = "not identified", "roughly identified", "identified"
+    return levels[int(cosine >= ROUGHLY) + int(cosine >= IDENTIFIED)]
 
 
 DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
@@ -78,10 +77,7 @@ def own_name(model: FittedModel, k: int) -> str:
 
 
 def name_of(model: FittedModel, k: int) -> str:
-    """Return what component k, counted from 0, is called: "component 3" or "3 · slant".
-
-    The number stays, because subspaces and sign cells are named by numbers.
-    """
+    """Return what component k, counted from 0, is called: "component 3" or "3 · slant"."""
     name = own_name(model, k)
     return f"{k + 1} · {name}" if name else f"component {k + 1}"
 
@@ -107,8 +103,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def score_spread(model: FittedModel) -> np.ndarray | None:
     """Return the posterior standard deviation (K,) of a score, given the row's components.
 
-    With orthonormal components and the same noise in all features it is the same for every row, and
-    scores are independent; None for other models.
+    None where rows differ in it: without orthonormal components and one noise for all.
     """
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
@@ -121,8 +116,7 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and those with the highest scores on component k, from 0.
 
-    Only rows that use it count, the most extreme first; there are at most n at each end, and of
-    fewer than 2n users, each is at one end only.
+    Only rows that use it count, the most extreme first; at most n at each end, each at one only.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
@@ -152,10 +146,7 @@ class Steering(NamedTuple):
 
 
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
-    """Return what rows are rebuilt from.
-
-    Of more than `most_columns`, those are kept that the components move most, for their spread.
-    """
+    """Return what rows are rebuilt from: the columns that components move most for their spread."""
     before = fitted.preprocessing
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
@@ -227,17 +218,8 @@ def opens_in_pair_view(active: np.ndarray) -> bool:
     return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
 
 
-def fullest_pair(active: np.ndarray) -> tuple[int, int]:
-    """Return the two components that most rows use together; the first ones without any."""
-    counts = pair_counts(active)
-    return counts[0][0] if counts else (0, min(1, active.shape[1] - 1))
-
-
 def fullest(active: np.ndarray, most: int) -> list[Subspace]:
-    """Return the fullest subspaces of rows that use components, or pairs where these are shown.
-
-    With pairs, a row appears once for each of its L(L-1)/2.
-    """
+    """Return the fullest subspaces that use components, or the fullest pairs if these are shown."""
     if not opens_in_pair_view(active):
         return [subspace for subspace in ranked(active) if subspace.components][:most]
     pairs = [pair for pair, _ in pair_counts(active)[:most]]
@@ -250,32 +232,10 @@ def title(components: tuple[int, ...]) -> str:
     return f"{{{numbers}}}" if numbers else "none"
 
 
-def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look alike.
-
-    Channel j (red, green, blue) is the score of the row's j-th active component, components in
-    ascending order, scaled by its rank among all rows to 0.01 .. 0.99; from the fourth on they do
-    not enter the colour. `scores` and `active` are (N, K).
-    """
-    from scipy.stats import rankdata
-
-    position = np.cumsum(active, axis=1)
-    channels = np.full((len(scores), 3), 0.5)  # as the paper's figures have it for L = 2
-    for j in range(3):
-        of_row = active & (position == j + 1)
-        has = of_row.any(axis=1)
-        if has.any():
-            values = scores[has, of_row[has].argmax(axis=1)]
-            if len(values) > 1:  # equal values share the middle of their ranks
-                channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
-    return np.round(255 * channels).astype(np.uint8)
-
-
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
 
-    The sign of a component makes its largest score positive, so that pictures are repeatable. There
-    are fewer than `n_components` if N or D is smaller.
+    The largest score of each is positive. There are fewer than `n_components` if N or D is smaller.
     """
     from appca.models.rows import about, centre_of, project
     from appca.models.spectrum import principal
@@ -310,7 +270,6 @@ def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
     return power * (lengths + 2 * ratio) / whole, explained / whole
 
 
-LIT = 32  # grey levels; darker pixels are ground
 _LEAST = 1e-12
 
 
@@ -328,16 +287,6 @@ def slant(images: np.ndarray) -> np.ndarray:
     across = light @ (up * right) / total - mean_up * mean_right
     tall = light @ (up * up) / total - mean_up**2
     return np.asarray(np.degrees(np.arctan2(across, np.maximum(tall, _LEAST))))
-
-
-def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
-
-    From the first lit column to the last.
-    """
-    lit: np.ndarray = np.any(images >= LIT, axis=1)
-    first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
-    return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:

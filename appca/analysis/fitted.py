@@ -128,8 +128,7 @@ class FittedModel(_ReadOnly):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild what `model_arrays` took apart.
 
-        Raises KeyError for an array that every model has, and that is missing; ValueError for an
-        array where one number belongs.
+        Raises KeyError for what is missing, ValueError for an array where a number belongs.
         """
         draws = _without(DRAWS, arrays)
         if draws and not _are_draws(draws, arrays):

@@ -1,14 +1,10 @@
-"""Single rows and groups of rows: one row as an equation, outliers, similar rows.
-
-Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)|, whatever
-they have outside of it.
-"""
+"""Single rows and groups of rows: one row as an equation, outliers, similar rows."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,14 +49,13 @@ def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
 def alternatives(
     model: FittedModel, y: np.ndarray, most: int = 8
 ) -> list[tuple[tuple[int, ...], float]]:
-    """Return the most probable sets of a row and their exact probabilities, the largest first.
+    """Return the most probable sets, counted from 0, of a row and their exact probabilities.
 
-    Components are counted from 0. There are none where there are too many sets to go through. With
-    x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+    There are none where there are too many sets to go through. y (D',) is the row after
+    preprocessing, NaN where a cell is missing, which does not count. With x integrated out,
+    c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
-
-    y (D',) is the row after preprocessing, NaN where a cell is missing, which then does not count.
     """
     from appca.models.set_tree import supports
     from appca.models.supports import CollapsedModel, log_densities
@@ -145,9 +140,8 @@ class Distances(NamedTuple):
     q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) of Q
-    # learned scales (J,), their probabilities (J,), and the features of a row: where both
-    # statistics are over the row's estimated scale
-    scales: tuple[np.ndarray, np.ndarray, int] | None = None
+    # learned scales (J,), their probabilities (J,) and D, if both are over a row's scale
+    scales: tuple[Any, Any, int] | None = None
 
     def over(self, limits: np.ndarray) -> np.ndarray:
         """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
@@ -157,9 +151,9 @@ class Distances(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
-    freedom: a run does not keep what each feature of a row lacks. With row scales both are over
-    the posterior mean of the row's scale, so that a row is not unusual for being brighter.
+    With noise per feature T2 is in noise units and Q is 0, without a degree of freedom, as a run
+    does not keep what each feature of a row lacks. With row scales both are over the posterior mean
+    of the row's scale, so that a row is not unusual for being brighter.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -175,10 +169,9 @@ def distances(fitted: FittedRun) -> Distances:
     q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
     if fitted.row_scales is None:
         return Distances(t2, q, inside, outside)
-    scale, prior = fitted.row_scales.astype(np.float64), None
-    if fitted.row_scale_values is not None and fitted.row_scale_probabilities is not None:
-        counted = np.count_nonzero(fitted.noise_variance) if by_feature else n_features
-        prior = fitted.row_scale_values, fitted.row_scale_probabilities, int(counted)
+    scale = fitted.row_scales.astype(np.float64)
+    counted = int(np.count_nonzero(fitted.noise_variance)) if by_feature else n_features
+    prior = fitted.row_scale_values, fitted.row_scale_probabilities, counted
     return Distances(t2 / scale, q / scale, inside, outside, prior)
 
 
@@ -280,7 +273,7 @@ def similar(
 
     Scores are (N, K), components (K, D). A group has about `size` rows; there are never more groups
     than different projections. Subspaces of fewer than `LEAST_ROWS` rows, and one without
-    components, are passed over. The same seed gives the same groups.
+    components, are passed over.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
@@ -324,24 +317,24 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
-def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
-    """Count the classes in a group; rows of a negative code have none."""
-    member_codes = codes[group.rows]
-    counts = np.bincount(member_codes[member_codes >= 0], minlength=n_classes)
-    shares = counts[counts > 0] / max(counts.sum(), 1)
-    effective = float(np.exp(-(shares * np.log(shares)).sum()))
-    least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
-    order = np.argsort(-counts, kind="stable").tolist()
-    return Mixture(counts, effective, tuple(c for c in order if counts[c] >= least))
+def mixtures(
+    groups: Sequence[SimilarRows], codes: np.ndarray, n_classes: int
+) -> list[tuple[SimilarRows, Mixture]]:
+    """Count the classes (N,) in each group, negative for rows without one.
 
-
-def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
-    """Order of the groups by how many classes they join, the tighter first among equals."""
-    key = [
-        (-len(mixed.joined), -round(mixed.effective, 9), group.spread)
-        for group, mixed in zip(groups, mixtures, strict=True)
-    ]
-    return sorted(range(len(groups)), key=key.__getitem__)
+    Groups that join most classes come first, the tighter among equals.
+    """
+    mixed = []
+    for group in groups:
+        counts = np.bincount(codes[group.rows][codes[group.rows] >= 0], minlength=n_classes)
+        shares = counts[counts > 0] / max(counts.sum(), 1)
+        effective = float(np.exp(-(shares * np.log(shares)).sum()))
+        least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
+        order = np.argsort(-counts, kind="stable").tolist()
+        joined = tuple(c for c in order if counts[c] >= least)
+        place = (-len(joined), -round(effective, 9), group.spread)
+        mixed.append((place, group, Mixture(counts, effective, joined)))
+    return [(group, mixture) for _, group, mixture in sorted(mixed, key=lambda item: item[0])]
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,10 +99,9 @@ class EmbeddingConfig(Recorded):
 
 
 class Embedding(NamedTuple):
-    """Coordinates of all rows, and facts about the computation."""
+    """Coordinates of all rows, and what they do to neighbours."""
 
     coordinates: np.ndarray  # (N, 2 or 3) float32
-    info: dict[str, Any]  # seconds, n_rows
     trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
     near: np.ndarray | None = None  # (N, m) int32: nearest rows in the data, the nearest first
 
@@ -116,10 +114,11 @@ class EmbeddingStore:
 
     def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
         """Store an embedding and return its id."""
-        arrays = embedding._asdict()
-        facts = {"config": config.to_dict(), "info": arrays.pop("info"), "created": time.time()}
-        arrays = {name: values for name, values in arrays.items() if values is not None}
-        self._write(config.id, config.dataset, {**arrays, "facts": np.array(json.dumps(facts))})
+        arrays = {
+            name: values for name, values in embedding._asdict().items() if values is not None
+        }
+        facts = {"config": config.to_dict(), "n_rows": len(embedding.coordinates)}
+        self._write(config.id, config.dataset, arrays | {"facts": np.array(json.dumps(facts))})
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -128,20 +127,16 @@ class EmbeddingStore:
 
     def _read(self, embedding_id: str) -> Embedding | None:
         stored = files.read_numbered(self.folder / f"{embedding_id}.npz", f"Map {embedding_id}")
-        facts = json.loads(str(stored.pop("facts")))
-        config, info = facts["config"], facts["info"]
-        n, places, near = info["n_rows"], stored["coordinates"], stored.get("near")
-        float(info["seconds"])
+        facts = json.loads(str(stored["facts"]))
+        n, config = facts["n_rows"], facts["config"]
+        places, near = stored["coordinates"], stored.get("near")
         sound = digest_of(config) == embedding_id and places.dtype.kind == "f"
         sound &= places.shape == (n, config["n_components"]) and (near is None or near.max() < n)
         places.flags.writeable = False
-        return Embedding(places, info, stored.get("trust"), near) if sound else None
+        return Embedding(places, stored.get("trust"), near) if sound else None
 
     def neighbours(self, of: EmbeddingConfig, X: np.ndarray, report: StageReport) -> Neighbours:
-        """Nearest rows of preprocessed rows X (N, D') from the disk, else computed and kept.
-
-        There are `n_neighbors`, the row itself one of them. The longest unused make room.
-        """
+        """Nearest rows of preprocessed rows X (N, D') from the disk, else computed and kept."""
         of_file = {"data": of.dataset, "pre": of.preprocessing, "k": of.n_neighbors}
         name = "neighbours-" + digest_of(of_file)
         stored = files.read_cached(self.folder / f"{name}.npz")
@@ -171,22 +166,19 @@ def embed(
 ) -> Embedding:
     """Lay out all rows by UMAP. Call it in a worker process only.
 
-    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `report`
-    is told (stage, fraction), and an exception from it ends the work. `fitted` is the preprocessing
-    if it has been learned before. Raises InputError when there are too few rows or scores.
+    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
+    is the preprocessing if it is known. Raises InputError when there are too few rows or scores.
     """
-    n = dataset.n_rows
     refuse_if(
-        config.n_neighbors >= n,
-        f"n_neighbors must be smaller than the number of rows, {n}; "
+        config.n_neighbors >= dataset.n_rows,
+        f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
         f"got {config.n_neighbors}, so ask for fewer.",
     )
     refuse_if(
-        config.start == "appca" and (scores is None or len(scores) != n),
+        config.start == "appca" and (scores is None or len(scores) != dataset.n_rows),
         f"The start “appca” needs the scores of fit {config.run} for the same rows; "
         "fit it again or start from “pca”.",
     )
-    began = time.perf_counter()
     report("preprocessing", 0.0)
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
@@ -215,15 +207,11 @@ def embed(
             precomputed_knn=tuple(near),
             tqdm_kwds=bar,
         )
-        coordinates = np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
-    return Embedding(coordinates, {"seconds": round(time.perf_counter() - began, 2), "n_rows": n})
+        return Embedding(np.ascontiguousarray(model.fit_transform(X), dtype=np.float32))
 
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
-    """First coordinates from a run's scores: their principal components, with a little noise.
-
-    With fewer components than coordinates, the others are noise alone.
-    """
+    """Return first coordinates: a run's scores on their principal components, a little noise."""
     centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, : config.n_components]
@@ -242,19 +230,16 @@ class AboutMap(Struct):
     """What a session file says of a map."""
 
     config: Facts
-    info: Facts
 
 
 def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
     """Read a map of a data set; ValueError for one of other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
     fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
-    seconds = said.info.get("seconds")
-    fits = fits and bool(np.isfinite(places).all()) and isinstance(seconds, int | float)
-    if not fits or config.dataset != dataset.digest:
+    if not fits or not np.isfinite(places).all() or config.dataset != dataset.digest:
         msg = "a map of other rows"
         raise ValueError(msg)
-    return config, Embedding(places, {"seconds": seconds, "n_rows": dataset.n_rows})
+    return config, Embedding(places)
 
 
 def keep(maps: Sequence[KeptMap], ids: Mapping[str, str], home: Path) -> None:

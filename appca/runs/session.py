@@ -161,8 +161,8 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "opened": ids.get(session.opened or ""),
         "look": dict(session.look),
         "maps": [
-            {"config": replace(of, run=ids.get(of.run or "", of.run)).to_dict(), "info": map_.info}
-            for of, map_ in session.maps
+            {"config": replace(of, run=ids.get(of.run or "", of.run)).to_dict()}
+            for of, _ in session.maps
         ],
         "rules": [kept.rule for kept in session.selections],
     }

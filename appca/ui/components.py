@@ -23,7 +23,6 @@ from appca.analysis.components import (
     common,
     explained_shares,
     extremes,
-    fullest_pair,
     name_of,
     own_name,
     patterns,
@@ -573,6 +572,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
             for name, low, high in zip(names, lows, highs, strict=True)
         ]
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
+    pairs, K = components.pair_counts(fitted.active), len(fitted.components)
     classes, codes, colours = dataset.class_column, np.zeros(len(rows), np.uint8), [NEUTRAL]
     if classes is not None and (count := len(classes[0])) < 255:
         codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
@@ -591,7 +591,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
         "patterns": _packed(steered.patterns, "<f4"),
         "image": image,
         "columns": columns,
-        "pair": fullest_pair(fitted.active)[::-1],  # across and up as in Explore
+        "pair": pairs[0][0][::-1] if pairs else (min(1, K - 1), 0),  # across and up as in Explore
         "cloud": {
             "scores": _packed(np.where(fitted.active[rows], fitted.scores[rows], 0.0), "<f4"),
             "codes": _packed(codes, "u1"),

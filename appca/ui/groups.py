@@ -12,10 +12,9 @@ from appca.analysis.new_rows import NewRowsVerdict, verdict
 from appca.analysis.rows import (
     Mixture,
     SimilarRows,
-    by_mixture,
     distances,
     joined_pairs,
-    mixture,
+    mixtures,
     similar,
 )
 from appca.canvas.panels import colour_choices
@@ -253,10 +252,8 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
     groups = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     if classes is None:
         return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
-    n = len(classes.names)
-    mixtures = [mixture(group, classes.codes, n) for group in groups]
-    order = by_mixture(groups, mixtures)
-    return FoundGroups([groups[i] for i in order], [mixtures[i] for i in order], by_pair)
+    mixed = mixtures(groups, classes.codes, len(classes.names))
+    return FoundGroups([group for group, _ in mixed], [classed for _, classed in mixed], by_pair)
 
 
 @by_key(16)

@@ -9,6 +9,7 @@ import pytest
 from appca.analysis import components
 from appca.analysis.components import common, extremes, name_of, own_name, sharing, steering
 from appca.data.preprocessing import Preprocessing
+from appca.studies import coil20
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
@@ -70,13 +71,6 @@ def test_of_many_columns_those_that_move_most_are_kept_in_their_order():
     assert found.patterns.tolist() == [[3.0, 2.0]]
 
 
-def test_the_panel_that_opens_is_the_fullest_pair():
-    active = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]], bool)
-    assert components.fullest_pair(active) == (1, 2)
-    assert components.fullest_pair(np.eye(3, dtype=bool)[[0, 2, 2]]) == (0, 1)
-    assert components.fullest_pair(np.ones((4, 1), bool)) == (0, 0)
-
-
 def line(degrees: float, size: int = 41) -> np.ndarray:
     """Draw a straight stroke leaning to the right by so many degrees."""
     image = np.zeros((size, size), np.uint8)
@@ -94,8 +88,8 @@ def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
     images[0, 3, [2, 6]] = 200
     images[1] = 255
     images[1, 0, 0] = 0
-    images[2, 4, 4] = components.LIT - 1
-    np.testing.assert_allclose(components.width(images), [0.5, 1.0, 0.0])
+    images[2, 4, 4] = coil20.LIT - 1
+    np.testing.assert_allclose(coil20.width(images), [0.5, 1.0, 0.0])
 
 
 def test_an_effect_is_the_difference_in_pooled_standard_deviations(seed):

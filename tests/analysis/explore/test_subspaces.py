@@ -13,9 +13,9 @@ from appca.analysis.components import (
     pair_counts,
     principal_scores,
     ranked,
-    rgb,
     title,
 )
+from appca.studies.coil20 import rgb
 from tests.fitted_runs import fitted_run
 
 
