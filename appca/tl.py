@@ -110,7 +110,7 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
     from scipy.sparse import csr_matrix
 
     from appca.analysis.annotated import additions
-    from appca.analysis.subspaces import Supports
+    from appca.analysis.components import Supports
 
     added = additions(key, *fit)
     for name, scores in added["obsm"].items():

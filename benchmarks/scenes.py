@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from appca.analysis.components import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.analysis.subspaces import principal_scores
 from appca.canvas.scene import Map, Scene, scene_shown
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, suggest

@@ -1,8 +1,4 @@
-"""Annotated data (AnnData) with a fit.
-
-Nothing else in the file that was read (.h5ad, or a Zarr store) is changed. It may come from a
-stranger, so a process with bounded memory adds to it.
-"""
+"""Annotated data (AnnData) with a fit, which a process with bounded memory adds to a file."""
 
 import io
 import zipfile
@@ -13,16 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import in_units_of_the_fit
+from appca.analysis.components import Supports, patterns, supports
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.analysis.subspaces import Supports, supports
 from appca.analysis.tables import npz_of
 from appca.data.annotated import distinct_names
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.data.files import File, Files, ReadLimits
 from appca.data.readers import annotated
 from appca.data.readers.process import work_apart
-from appca.words import InputError
+from appca.words import InputError, refuse_if
 
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
 
@@ -46,16 +41,14 @@ def additions(
 ) -> dict[str, dict[str, Any]]:
     """Return what a fit adds under a key, as "appca", to each part of annotated data.
 
-    That is ``obsm["X_appca"]``, ``varm["appca"]``, ``uns["appca"]``, ``obs["appca_support"]`` and
-    ``obs["appca_probability"]``. `ratio` (K,) is the share of the variance that each component
-    explains; of `params`, settings of the fit, only plain values are kept. `features` (n_vars,)
-    says which variables the D features are, None where they are none; `names` (D,) are stored so
-    that the model finds them again.
+    `ratio` (K,) is the share of the variance that each component explains; of `params`, settings of
+    the fit, only plain values are kept. `features` (n_vars,) says which variables the D features
+    are, None where they are none; by their `names` (D,) the model finds them again.
     """
     varm = {}
     if features is not None:
         varm[key] = np.zeros((len(features), len(model.components)), np.float32)
-        varm[key][features] = in_units_of_the_fit(model).T
+        varm[key][features] = patterns(model, None).T
     uns = {
         "params": {name: value for name, value in params.items() if isinstance(value, PLAIN)},
         "variance": np.asarray(model.explained_variance),
@@ -77,11 +70,10 @@ def ending_of(name: str) -> str | None:
 
 
 def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
-    """Return annotated data with a fit added; parts of the same keys are replaced.
+    """Return annotated data with a fit of all rows added: an .h5ad file, or a zip of the store.
 
-    `source` is a file or a Zarr store that was read as `dataset`; it is not changed. The fit is of
-    all rows. Returns an .h5ad file, or a zip of the store. Raises InputError when it cannot be read
-    or written, or has other rows or variables.
+    `source` was read as `dataset` and is not changed. Parts of the same keys are replaced. Raises
+    InputError when it cannot be read or written, or has other rows or variables.
     """
     members = fit.run.model_arrays() | fit.run.row_arrays()
     members["names"] = np.array(list(dataset.column_names))
@@ -113,22 +105,35 @@ def add_fit(
         contents = annotated.annotated_in(data) if is_store else data
         n, genes = len(contents.names("obs")), contents.names("var")
     features = None if "use_rep" in params else np.isin(genes, wanted)
-    if n != len(run.scores):
-        msg = (
-            f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
-            "fit all of them (--missing model), or write another kind of file."
-        )
-        raise InputError(msg)
-    if features is not None and features.sum() != len(wanted):
-        msg = f"“{name}” has other variables than were fitted; fit it again."
-        raise InputError(msg)
+    refuse_if(
+        n != len(run.scores),
+        f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
+        "fit all of them (--missing model), or write another kind of file.",
+    )
+    refuse_if(
+        features is not None and features.sum() != len(wanted),
+        f"“{name}” has other variables than were fitted; fit it again.",
+    )
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
     try:
-        if is_store:
-            _add_to_store(path, place / "store", added)
-        else:
+        if not is_store:
             with h5py.File(path, "r+") as file:
                 _add_to(file, added)
+            return {}
+        import zarr
+
+        folder = place / "store"  # of a zip, which was checked
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+            store = str(folder / annotated.root_of(archive.namelist()))
+        listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
+        root = zarr.open_group(store, mode="r+", use_consolidated=False)
+        _add_to(root, added)
+        if listed:  # else readers do not see what is new
+            zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
+        with annotated.packed(folder) as changed:
+            changed.seek(0)
+            path.write_bytes(changed.read())
     except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
         msg = f"“{name}” is not a file that can be extended; save it again with anndata."
         raise InputError(msg) from error
@@ -162,23 +167,6 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
     return buffer.getvalue()
 
 
-def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace a zip, which was checked, by one of the same store with the additions."""
-    import zarr
-
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder)
-        store = str(folder / annotated.root_of(archive.namelist()))
-    listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
-    root = zarr.open_group(store, mode="r+", use_consolidated=False)
-    _add_to(root, added)
-    if listed:  # else readers do not see what is new
-        zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
-    with annotated.packed(folder) as changed:
-        changed.seek(0)
-        path.write_bytes(changed.read())
-
-
 def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
     """Write values into the parts of annotated data, in place of those of the same names."""
     for part, values in added.items():
@@ -203,22 +191,19 @@ def _put(above: Any, name: str, value: Any) -> None:
         _put(above, name, {"codes": value.codes.astype(np.int32), "categories": texts})
         _mark(above[name], "categorical")
         above[name].attrs["ordered"] = False
-        return
-    if isinstance(value, dict):
+    elif isinstance(value, dict):
         _mark(group := above.create_group(name), "dict", "0.1.0")
         for key, part in value.items():
             _put(group, key, part)
-        return
-    values = np.asarray(value)
-    is_text, is_one = values.dtype.kind in "OU", values.ndim == 0
-    if hasattr(above, "create_array"):  # of Zarr
-        kind = np.dtypes.StringDType() if is_text else values.dtype
-        item = above.create_array(name, data=values.astype(kind))
     else:
-        kind = h5py.string_dtype() if is_text else values.dtype
-        item = above.create_dataset(name, data=values.astype(kind), dtype=kind)
-    of_numbers, of_texts = ("array", "numeric-scalar"), ("string-array", "string")
-    _mark(item, (of_texts if is_text else of_numbers)[is_one])
+        values = np.asarray(value)
+        is_text, encoding = values.dtype.kind in "OU", ["array", "numeric-scalar"]
+        if is_text:
+            encoding = ["string-array", "string"]
+            of_zarr = hasattr(above, "create_array")
+            values = values.astype(np.dtypes.StringDType() if of_zarr else h5py.string_dtype())
+        create = getattr(above, "create_array", None) or above.create_dataset
+        _mark(create(name, data=values), encoding[values.ndim == 0])
 
 
 def _mark(item: Any, encoding: str, version: str = "0.2.0") -> None:

@@ -28,17 +28,13 @@ class Recipe(NamedTuple):
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
-    """Return the text of the script.
+    """Return the text of the script, which ends with `fitted` and its arrays as the app shows them.
 
-    It ends with `fitted`, a `FittedRun`, and the arrays `components`, `mean`, `scores`, `active` as
-    the app shows them.
-
-    The provenance of the data set says how it is loaded: a built-in source by name and options, a
-    file by a path to fill in, anything else from the app's own copy.
+    Data are loaded by their provenance: a built-in source by name and options, a file by a path to
+    fill in, anything else from the app's own copy.
     """
     imports, load = _loading(dataset)
-    left_out = dataset.provenance.get("left_out") or {}
-    if left_out.get("ids"):
+    if (left_out := dataset.provenance.get("left_out") or {}).get("ids"):
         imports = f"import numpy as np\n{imports}"
         without = f"np.isin(dataset.ids, {left_out['ids']!r}), {left_out['why']!r}"
         load += f"\n\ndataset = dataset.without({without})"
@@ -50,9 +46,9 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
         arranged = f"""
 order, signs = {list(recipe.order)}, {list(recipe.signs)}
 fitted = fitted.arranged(order, signs)  # as the app shows the components"""
-    name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
+    # a text from a file must not leave the comment
     return f"""\
-# Fit {recipe.run}: {recipe.title}, of {name}.
+# Fit {recipe.run}: {recipe.title}, of {shortened(dataset.name, WIDTH)}.
 # {same}
 
 import os
@@ -100,14 +96,12 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
         paths = f"[folder / name for name in {[PurePath(name).name for name in files]!r}]"
     reader, module = ("read_sample", ".process") if sampled else ("read_many", "")
     imports = f"from pathlib import Path\n\nfrom appca.data.readers{module} import {reader}"
-    return (
-        imports,
-        f"""\
+    load = f"""\
 folder = Path(".")  # write here where the files are
 paths = {paths}
 files = [(path.relative_to(folder).as_posix(), path) for path in paths]
-{_call(reader, "files", options)}""",
-    )
+{_call(reader, "files", options)}"""
+    return imports, load
 
 
 def _call(function: str, first: str, keywords: Mapping[str, Any]) -> str:

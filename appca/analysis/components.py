@@ -1,10 +1,4 @@
-"""Components of a run: matching, names, shapes, steering, and sharing between classes.
-
-With z_n the 0/1 row of the components that row n uses, rows n and m share z_n'z_m of them. The sum
-over all pairs of rows of classes a and b is s_a's_b, where s_a adds up the rows of class a; within
-a class the N_a pairs of a row with itself, which add up to the entries of s_a, are taken away. So
-the means over all distinct pairs are exact and cost one product of (classes, K) matrices.
-"""
+"""Components of a run and the subspaces they span: names, shapes, uses, shares of variance."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -14,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.analysis.subspaces import pair_counts
 
 Floats = NDArray[np.float64]
 
@@ -40,9 +33,8 @@ def summarise(
 ) -> AlignedDraws:
     """Average draws (chain, draw, K, D) component by component after aligning them.
 
-    Of very many draws an even selection is used. The reference (K', D), with K' at most K, gives
-    order and signs. `view` maps aligned components linearly to what is averaged, such as units of
-    the data.
+    Of very many draws an even selection is used. The reference (K', D), K' at most K, gives order
+    and signs. `view` maps components linearly to what is averaged, such as units of the data.
     """
     from appca.models.draws import match
 
@@ -71,9 +63,8 @@ def identification(cosine: float, present: float = 1.0) -> str:
     """Say in words how well a component is determined by the data."""
     if present < USUAL:
         return "in few draws"
-    if cosine >= IDENTIFIED:
-        return "identified"
-    return "roughly identified" if cosine >= ROUGHLY else "not identified"
+    levels = "not identified", "roughly identified", "identified"
+    return levels[int(cosine >= ROUGHLY) + int(cosine >= IDENTIFIED)]
 
 
 DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
@@ -86,10 +77,7 @@ def own_name(model: FittedModel, k: int) -> str:
 
 
 def name_of(model: FittedModel, k: int) -> str:
-    """Return what component k, counted from 0, is called: "component 3" or "3 · slant".
-
-    The number stays, because subspaces and sign cells are named by numbers.
-    """
+    """Return what component k, counted from 0, is called: "component 3" or "3 · slant"."""
     name = own_name(model, k)
     return f"{k + 1} · {name}" if name else f"component {k + 1}"
 
@@ -99,27 +87,23 @@ def in_data_space(model: FittedModel) -> np.ndarray:
     return model.preprocessing.directions(model.components.T).T
 
 
-def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
-    """Return the components (K, D) as weights of the features after they were scaled.
+def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
+    """Return the components (K, D) as they are shown: images in data space, weights of a table.
 
-    Features of a table have different units: in those, the feature with the largest numbers would
-    stand first in every component.
+    Weights are of the features after they were scaled: with the units of the data, the feature with
+    the largest numbers would stand first in every component.
     """
+    if image_shape is not None:
+        return in_data_space(model)
     before = model.preprocessing
     unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
     return unscaled.directions(model.components.T).T
 
 
-def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
-    """Return the components (K, D) as they are shown: images in data space, weights of a table."""
-    return in_units_of_the_fit(model) if image_shape is None else in_data_space(model)
-
-
 def score_spread(model: FittedModel) -> np.ndarray | None:
     """Return the posterior standard deviation (K,) of a score, given the row's components.
 
-    With orthonormal components and the same noise in all features it is the same for every row, and
-    scores are independent; None for other models.
+    None where rows differ in it: without orthonormal components and one noise for all.
     """
     W, noise = model.components.astype(np.float64), np.unique(model.noise_variance)
     scaled = model.row_scale_values is not None
@@ -132,8 +116,7 @@ def score_spread(model: FittedModel) -> np.ndarray | None:
 def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows with the lowest and those with the highest scores on component k, from 0.
 
-    Only rows that use it count, the most extreme first; there are at most n at each end, and of
-    fewer than 2n users, each is at one end only.
+    Only rows that use it count, the most extreme first; at most n at each end, each at one only.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]
@@ -143,7 +126,7 @@ def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarra
 
 def rarely_used(fitted: DescribedRows) -> list[int]:
     """Return the numbers of the components that under 0.1% of rows use."""
-    return (np.flatnonzero(popularity(fitted.active) < RARELY) + 1).tolist()
+    return (np.flatnonzero(fitted.active.mean(axis=0, dtype=np.float64) < RARELY) + 1).tolist()
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
@@ -163,10 +146,7 @@ class Steering(NamedTuple):
 
 
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
-    """Return what rows are rebuilt from.
-
-    Of more than `most_columns`, those are kept that the components move most, for their spread.
-    """
+    """Return what rows are rebuilt from: the columns that components move most for their spread."""
     before = fitted.preprocessing
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
     patterns = before.directions(fitted.components.T.astype(np.float64)).T
@@ -177,29 +157,120 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     return Steering(average[columns], patterns[:, columns], reach, columns)
 
 
-def fullest_pair(active: np.ndarray) -> tuple[int, int]:
-    """Return the two components that most rows use together; the first ones without any."""
-    counts = pair_counts(active)
-    return counts[0][0] if counts else (0, min(1, active.shape[1] - 1))
+LEAST_ROWS = 30  # a scatter of fewer points shows no shape
 
 
-LIT = 32  # grey levels; darker pixels are ground
+class Subspace(NamedTuple):
+    """The rows that use a set of components."""
+
+    components: tuple[int, ...]  # ascending, counted from 0; empty for rows that use none
+    rows: np.ndarray  # (m,) ascending row numbers
+
+
+def ranked(active: np.ndarray) -> list[Subspace]:
+    """Every set of components that rows (N, K) use with these rows, the most occupied first.
+
+    Ties are broken by the numbers of the components, so that the order is unique.
+    """
+    codes = np.packbits(np.ascontiguousarray(active, dtype=bool), axis=1)
+    keys = codes.view(np.dtype((np.void, codes.shape[1]))).ravel()
+    _, first, member = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(member, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(member))[:-1])
+    subspaces = [
+        Subspace(tuple(np.flatnonzero(active[start]).tolist()), rows)
+        for start, rows in zip(first, groups, strict=True)
+    ]
+    return sorted(subspaces, key=lambda s: (-len(s.rows), s.components))
+
+
+class Supports(NamedTuple):
+    """The support of each row as a category."""
+
+    codes: np.ndarray  # (N,) int64 places in `names`
+    names: list[str]  # "{1,3}", the most frequent first
+
+
+def supports(active: np.ndarray) -> Supports:
+    """Return the support of each row (N, K), in the order of `ranked`."""
+    groups = ranked(active)
+    codes = np.empty(len(active), np.int64)
+    for place, group in enumerate(groups):
+        codes[group.rows] = place
+    return Supports(codes, [title(group.components) for group in groups])
+
+
+def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
+    """Every pair of components that rows (N, K) use together, with their number, largest first."""
+    together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
+    every = ((pair, int(together[pair])) for pair in combinations(range(active.shape[1]), 2))
+    return sorted(filter(lambda item: item[1], every), key=lambda item: (-item[1], item[0]))
+
+
+def opens_in_pair_view(active: np.ndarray) -> bool:
+    """Whether panels should show pairs of components rather than whole subspaces.
+
+    True when some row uses more than two components (for two, both views are the same) and under
+    half of the rows lie in subspaces of at least `LEAST_ROWS` rows.
+    """
+    sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
+    in_large = sizes[sizes >= LEAST_ROWS].sum()
+    return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
+
+
+def fullest(active: np.ndarray, most: int) -> list[Subspace]:
+    """Return the fullest subspaces that use components, or the fullest pairs if these are shown."""
+    if not opens_in_pair_view(active):
+        return [subspace for subspace in ranked(active) if subspace.components][:most]
+    pairs = [pair for pair, _ in pair_counts(active)[:most]]
+    return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in pairs]
+
+
+def title(components: tuple[int, ...]) -> str:
+    """Name of a subspace of components, counted from 0, for people: "{1,3}"; "none" of none."""
+    numbers = ",".join(str(k + 1) for k in sorted(components))
+    return f"{{{numbers}}}" if numbers else "none"
+
+
+def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
+
+    The largest score of each is positive. There are fewer than `n_components` if N or D is smaller.
+    """
+    from appca.models.rows import about, centre_of, project
+    from appca.models.spectrum import principal
+
+    rows = about(Y, centre_of(Y))
+    axes = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
+    scores = project(rows, axes.V)
+    extreme = np.abs(scores).argmax(axis=0)
+    scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
+    return scores.astype(np.float32), axes.values / max(rows.squares.mean(), np.finfo(float).tiny)
+
+
+def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
+    """Return what share of the data's variance is lost without a component, (K,), and without all.
+
+    Of the sum over rows |y|^2 = |r|^2 + 2 s'W'r + |W s|^2, with r the rest of a row y - W s, taking
+    component k away raises |r|^2 by 2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean
+    given the row's set, w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal
+    components the shares add up; those of factors that are not orthogonal do not.
+    """
+    tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
+    W = fitted.components.astype(np.float64)
+    squares, gram = scores.T @ scores, W @ W.T
+    power, lengths = np.diagonal(squares), np.diagonal(gram)
+    # W'r is s times this; of unlike features only as if each had the mean noise.
+    by_feature = np.ndim(fitted.noise_variance) > 0
+    noise = lengths if by_feature else fitted.noise_variance
+    ratio = noise / np.maximum(fitted.latent_variance, tiny)
+    left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
+    explained = float(np.sum(squares * gram) + 2 * power @ ratio)
+    whole = max(left + explained, tiny)
+    return power * (lengths + 2 * ratio) / whole, explained / whole
+
+
 _LEAST = 1e-12
-
-
-class Effect(NamedTuple):
-    """A measure in a group of rows against all other rows."""
-
-    rows: int
-    mean: float
-    sd: float
-    size: float  # Cohen's d: difference of the means in pooled standard deviations
-    error: float  # standard error of d
-
-
-def ink(images: np.ndarray) -> np.ndarray:
-    """Ink mass (N,): how many fully lit pixels the light of uint8 images (N, h, w) would fill."""
-    return np.asarray(images.sum(axis=(1, 2), dtype=np.float64) / 255.0)
 
 
 def slant(images: np.ndarray) -> np.ndarray:
@@ -218,100 +289,50 @@ def slant(images: np.ndarray) -> np.ndarray:
     return np.asarray(np.degrees(np.arctan2(across, np.maximum(tall, _LEAST))))
 
 
-def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
-
-    From the first lit column to the last.
-    """
-    lit: np.ndarray = np.any(images >= LIT, axis=1)
-    first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
-    return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
-
-
-def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
+def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, float, float]:
     """Compare values (N,) of the rows `inside`, (N,) bool, with those of all others.
 
-    At least two rows must be inside and two outside; else size and error are NaN.
+    Returns the number of rows inside, their mean and standard deviation, Cohen's d, which is the
+    difference of the means in pooled standard deviations, and its standard error. With fewer than
+    two rows on a side both are NaN.
     """
     members, rest = values[inside], values[~inside]
     n, m = len(members), len(rest)
     mean, sd = (float(members.mean()), float(members.std(ddof=1))) if n > 1 else (np.nan, np.nan)
     if n < 2 or m < 2:
-        return Effect(n, mean, sd, np.nan, np.nan)
+        return n, mean, sd, np.nan, np.nan
     pooled = np.sqrt(((n - 1) * members.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
-    size = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
-    return Effect(n, mean, sd, size, float(np.sqrt((n + m) / (n * m) + size**2 / (2 * (n + m)))))
-
-
-def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
-    counts = np.maximum(np.bincount(codes), 1)
-    return np.asarray(values - (np.bincount(codes, weights=values) / counts)[codes])
+    d = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
+    return n, mean, sd, d, float(np.sqrt((n + m) / (n * m) + d**2 / (2 * (n + m))))
 
 
 class Sharing(NamedTuple):
-    """Mean number of shared components between classes."""
+    """What C classes use of K components and share with each other, as means; NaN of nothing."""
 
-    shared: np.ndarray  # (C, C) mean over distinct pairs of rows; NaN where there is no pair
+    shared: np.ndarray  # (C, C) number of components, over distinct pairs of rows
     counts: np.ndarray  # (C,) rows of each class
-    overall: float  # mean over all distinct pairs of rows that have a class
-
-    @property
-    def grid(self) -> np.ndarray:
-        """The means over the largest of them, shape (C, C), as in the paper's figure."""
-        largest = np.nanmax(self.shared, initial=0.0)
-        return self.shared / largest if largest > 0 else self.shared
-
-
-class ClassPair(NamedTuple):
-    """Two different classes and what their rows share."""
-
-    first: int
-    second: int
-    shared: float  # mean number of components
+    overall: float  # number of components, over all distinct pairs of rows that have a class
+    uses: np.ndarray  # (C, K) share of a class's rows that use each component
 
 
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
-    """Mean number of components that distinct rows of two classes share, for all pairs of classes.
+    """Count which components the rows of each class use, and what two classes share.
 
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
-    If labels were permuted among the rows, every entry would have the expectation `overall`.
+    With z_n the 0/1 row of the components of row n and s_a the sum over class a, all pairs of rows
+    of classes a and b share s_a's_b; of a class with itself, the sum of s_a is of no pairs. If
+    labels were permuted among the rows, every entry would have the expectation `overall`.
     """
-    sums, counts = _uses(active, codes, n_classes)
+    sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
+    counts = np.bincount(codes[codes >= 0], minlength=n_classes)
     totals = sums @ sums.T - np.diag(sums.sum(axis=1))
     number = np.outer(counts, counts) - np.diag(counts)
     overall = float(totals.sum() / number.sum()) if number.sum() else np.nan
-    return Sharing(_shares(totals, number), counts, overall)
+    with np.errstate(invalid="ignore"):
+        return Sharing(totals / number, counts, overall, sums / counts[:, None])
 
 
-def popularity(active: np.ndarray) -> np.ndarray:
-    """Share of the rows that use each component, shape (K,)."""
-    return np.asarray(active.mean(axis=0, dtype=np.float64))
-
-
-def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
-    sums, counts = _uses(active, codes, n_classes)
-    return _shares(sums, counts[:, None])
-
-
-def _uses(active: np.ndarray, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many rows of each class use each component (C, K), and its rows (C,)."""
-    sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
-    return sums, np.bincount(codes[codes >= 0], minlength=n_classes)
-
-
-def _shares(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
-
-
-def closest_pairs(shared_counts: Sharing) -> list[ClassPair]:
-    """All pairs of different classes, those that share most first; ties by class number."""
-    shared = shared_counts.shared
-    every = (ClassPair(a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
-    return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
-
-
-def least_shared(n_components: int, n_active: int) -> int:
-    """Components that any two rows with L of K share whatever the data: max(0, 2 L - K)."""
-    return max(0, 2 * n_active - n_components)
+def closest_pairs(shared: np.ndarray) -> list[tuple[int, int, float]]:
+    """All pairs of different classes and what they share (C, C), most first; ties by number."""
+    every = ((a, b, float(shared[a, b])) for a, b in combinations(range(len(shared)), 2))
+    return sorted((pair for pair in every if not np.isnan(pair[2])), key=lambda pair: -pair[2])

@@ -1,7 +1,4 @@
-"""Types of a fitted run: the model, the description of rows, and posterior draws.
-
-What each array is called on disk is known here and nowhere else.
-"""
+"""Types of a fitted run, and what each of its arrays is called on disk."""
 
 import hashlib
 import json
@@ -23,21 +20,20 @@ PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of 
 CURVE, IMPUTED = "log_likelihoods", "imputed"
 
 
-def _values(kind: type, record: object) -> dict[str, Any]:
-    """Return the fields that a class declares, of an object of it or of one derived from it."""
-    return {part.name: getattr(record, part.name) for part in fields(kind)}
-
-
 class _ReadOnly:
     """Base of dataclasses of arrays, which several pages and threads share."""
 
     def __post_init__(self) -> None:
-        for name, value in _values(type(self), self).items():
+        for name, value in self._values(type(self)).items():
             if isinstance(value, Mapping):
-                views = {key: read_only(each) for key, each in value.items()}
-                object.__setattr__(self, name, views)
+                value = {key: read_only(each) for key, each in value.items()}  # noqa: PLW2901
             elif isinstance(value, np.ndarray):
-                object.__setattr__(self, name, read_only(value))
+                value = read_only(value)  # noqa: PLW2901
+            object.__setattr__(self, name, value)
+
+    def _values(self, kind: type) -> dict[str, Any]:
+        """Return the fields that this class, or one it is derived from, declares."""
+        return {part.name: getattr(self, part.name) for part in fields(kind)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,8 +43,7 @@ class DescribedRows(_ReadOnly):
     `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
     `membership` (N,) is the probability of that support; `inclusion` (N, K) of each component;
     `error` (N,) the mean squared reconstruction error a feature, in preprocessed units.
-    Log-likelihoods are in nats, with standard errors where they are estimates; `row_scales` are
-    posterior means where scales are learned.
+    Log-likelihoods are in nats, with standard errors if estimated; `row_scales` posterior means.
     """
 
     scores: np.ndarray
@@ -63,15 +58,13 @@ class DescribedRows(_ReadOnly):
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
-        exact, scales = not description.standard_error.any(), description.row_scales
-        rounded = ("scores", "inclusion", "membership", "error")
-        return DescribedRows(
-            **{name: getattr(description, name).astype(np.float32) for name in rounded},
-            active=description.active,
-            log_likelihood_rows=description.log_likelihood,
-            log_likelihood_errors=None if exact else description.standard_error.astype(np.float32),
-            row_scales=None if scales is None else scales.astype(np.float32),
-        )
+        errors = description.standard_error
+        given = {"log_likelihood_errors": errors if errors.any() else None}
+        rounded = ("scores", "inclusion", "membership", "error", "row_scales")
+        given |= {name: getattr(description, name) for name in rounded}
+        arrays = {name: x.astype(np.float32) for name, x in given.items() if x is not None}
+        exact = {"active": description.active, "log_likelihood_rows": description.log_likelihood}
+        return DescribedRows(**arrays, **exact)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
@@ -81,8 +74,8 @@ class DescribedRows(_ReadOnly):
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
-        every = _values(DescribedRows, self).items()
-        return {name: value for name, value in every if value is not None}
+        every = self._values(DescribedRows)
+        return {name: value for name, value in every.items() if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
         """Return what is said of some of the rows."""
@@ -99,14 +92,13 @@ class DescribedRows(_ReadOnly):
 class FittedModel(_ReadOnly):
     """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
 
-    components (K, D') and mean (D',) are of the D' features after preprocessing. The noise variance
-    is one number, or one for each feature, 0 of a constant one; `scale` (K,) the root mean square
-    of a component's scores over the rows that use it. `n_active` is None where rows differ in that;
-    then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
-    parameter of the IBP. `size_probabilities` (K + 1,), `row_scale_values` and
-    `row_scale_probabilities` are there if learned. `draws` of a sampled fit are those that queries
-    average over, as `QueryDraws`; empty for others. `log_likelihoods` are in nats, one an
-    iteration; `names` those that a person gave the components, if any.
+    components (K, D') and mean (D',) are of the D' features after preprocessing; the noise variance
+    is one number, or one for each feature, 0 of a constant one; `scale` (K,) is the root mean
+    square of a component's scores over the rows that use it. Where rows differ in it, `n_active` is
+    None; then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
+    parameter of the IBP. Sizes (K + 1,) and row scales are there if learned. `draws` are those that
+    queries of a sampled fit average over, as `QueryDraws`; `log_likelihoods` are in nats, one an
+    iteration; `names` those that a person gave the components.
     """
 
     components: np.ndarray
@@ -129,25 +121,43 @@ class FittedModel(_ReadOnly):
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
         """Keep what an estimator was fitted to, behind the preprocessing it was fitted after."""
-        curve = np.asarray(estimator.log_likelihoods_)
-        return _model(estimator.fitted_arrays() | {CURVE: curve}, preprocessing)
+        arrays = estimator.fitted_arrays() | {CURVE: np.asarray(estimator.log_likelihoods_)}
+        return FittedModel.from_arrays(arrays | _with(PREPROCESSING, preprocessing.arrays()))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild what `model_arrays` took apart.
 
-        Raises KeyError for an array that every model has, and that is missing; ValueError for an
-        array where one number belongs.
+        Raises KeyError for what is missing, ValueError for an array where a number belongs.
         """
-        return _model(arrays, Fitted.from_arrays(_without(PREPROCESSING, arrays)))
+        draws = _without(DRAWS, arrays)
+        if draws and not _are_draws(draws, arrays):
+            msg = "the draws that queries average over do not fit together"
+            raise ValueError(msg)
+        parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
+        parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
+        numbers: dict[str, Any] = {"noise_variance": float, "alpha": float, "n_active": int}
+        if parts["noise_variance"].ndim == 1:
+            del numbers["noise_variance"]
+        if "size_probabilities" in parts:
+            del numbers["n_active"]
+        for name in numbers.keys() & arrays.keys():
+            if arrays[name].shape:
+                msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
+                raise ValueError(msg)
+            parts[name] = numbers[name](arrays[name].item())
+        before, curve = _without(PREPROCESSING, arrays), arrays.get(CURVE, np.empty(0))
+        parts |= {"preprocessing": Fitted.from_arrays(before), "log_likelihoods": curve}
+        return FittedModel(draws=draws, **parts)
 
     @classmethod
     def from_saved(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild a model that may have no preprocessing; raises as `from_arrays`."""
-        if any(name.startswith(PREPROCESSING) for name in arrays):
-            return cls.from_arrays(arrays)
-        D = len(arrays["mean"])
-        return _model(arrays, Fitted(1.0, np.zeros(D), np.ones(D), None))
+        if not any(name.startswith(PREPROCESSING) for name in arrays):
+            D = len(arrays["mean"])
+            none = Fitted(1.0, np.zeros(D), np.ones(D), None)
+            arrays = {**arrays, **_with(PREPROCESSING, none.arrays())}
+        return cls.from_arrays(arrays)
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
@@ -162,12 +172,12 @@ class FittedModel(_ReadOnly):
 
     def model_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file by their names there."""
-        before = _with(PREPROCESSING, self.preprocessing.arrays())
-        return self.estimator_arrays() | before | {CURVE: self.log_likelihoods}
+        arrays = self.estimator_arrays() | {CURVE: self.log_likelihoods}
+        return arrays | _with(PREPROCESSING, self.preprocessing.arrays())
 
     def with_rows(self, rows: DescribedRows, **beside: Any) -> "FittedRun":
         """Return the model with what it says of some rows, and no others; see `FittedRun`."""
-        return FittedRun(**_values(FittedModel, self), **_values(DescribedRows, rows), **beside)
+        return FittedRun(**self._values(FittedModel), **rows._values(DescribedRows), **beside)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,8 +195,8 @@ class FittedRun(FittedModel, DescribedRows):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
         """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
         beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
-        rows = DescribedRows.from_arrays(arrays)
-        return FittedModel.from_arrays(arrays).with_rows(rows, **beside)
+        model, rows = FittedModel.from_arrays(arrays), DescribedRows.from_arrays(arrays)
+        return model.with_rows(rows, **beside)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a stored run by their names there."""
@@ -198,15 +208,14 @@ class FittedRun(FittedModel, DescribedRows):
     ) -> "FittedRun":
         """Return the run with component ``order[j]`` in place j of all arrays, draws included.
 
-        A sign of -1 turns the component that comes to this place, its scores and its draws round;
-        the `names` are of components in their new places.
+        A sign of -1 turns the one that comes to this place round; `names` are of the new places.
         """
         from appca.models.estimator import arranged
 
         if tuple(order) == tuple(range(len(order))) and -1 not in signs:
             return replace(self, names=names)
-        moved = FittedRun.from_arrays(arranged(self.to_arrays(), order, signs))
-        return replace(moved, names=names)
+        arrays = arranged(self.to_arrays(), order, signs)
+        return replace(FittedRun.from_arrays(arrays), names=names)
 
     def digest(self) -> str:
         """Return the SHA-256 (64 hex digits) of all arrays with their names and types."""
@@ -232,41 +241,23 @@ def belongs_to_model(name: str) -> bool:
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
-def _model(arrays: Mapping[str, np.ndarray], preprocessing: Fitted) -> FittedModel:
-    draws = _without(DRAWS, arrays)
-    if draws and not _are_draws(draws, arrays):
-        msg = "the draws that queries average over do not fit together"
-        raise ValueError(msg)
-    parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
-    parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
-    numbers: dict[str, Any] = {"noise_variance": float, "alpha": float, "n_active": int}
-    if parts["noise_variance"].ndim == 1:
-        del numbers["noise_variance"]
-    if "size_probabilities" in parts:
-        del numbers["n_active"]
-    for name in numbers.keys() & arrays.keys():
-        if arrays[name].shape:
-            msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
-            raise ValueError(msg)
-        parts[name] = numbers[name](arrays[name].item())
-    curve = arrays.get(CURVE, np.empty(0))
-    return FittedModel(preprocessing=preprocessing, draws=draws, log_likelihoods=curve, **parts)
-
-
 def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
     """Whether arrays are S draws of at least K components each: others would fail later."""
     components, shape = model["components"], draws["components"].shape
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
     S, width, D = shape
-    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
+    wanted: dict[str, tuple[int, ...]] = {"components": shape, "mean": (S, D)}
+    wanted |= dict.fromkeys(("chain", "draw", "noise_variance"), (S,))
     wanted |= dict.fromkeys(("latent_variance", "weights"), (S, width))
     learned = {"size_probabilities", "row_scale_probabilities"} & set(model)
     wanted |= {name: (S, *model[name].shape) for name in learned}
-    wanted |= {"components": shape, "mean": (S, D)}
-    fits = all(wanted.get(name) == value.shape for name, value in draws.items())
-    enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
-    return fits and enough and all((draws[n] > 0).all() for n in ("noise_variance", *learned))
+    return (
+        S > 0
+        and set(wanted) - set(draws) <= {"weights"}
+        and all(wanted.get(name) == value.shape for name, value in draws.items())
+        and all((draws[name] > 0).all() for name in ("noise_variance", *learned))
+    )
 
 
 def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -274,8 +265,8 @@ def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 
 def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    n, names = len(prefix), (name for name in arrays if name.startswith(prefix))
-    return {name[n:]: read_only(arrays[name]) for name in names}
+    names = (name for name in arrays if name.startswith(prefix))
+    return {name.removeprefix(prefix): read_only(arrays[name]) for name in names}
 
 
 class OfModel(Recorded):

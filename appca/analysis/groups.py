@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import name_of
+from appca.analysis.components import name_of, supports
 from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
-from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
 from appca.words import InputError, number, percent, shortened

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import Report, sample_of
+from appca.analysis.components import LEAST_ROWS, Subspace, ranked
 from appca.analysis.rows import projected
-from appca.analysis.subspaces import LEAST_ROWS, Subspace, ranked
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
@@ -146,7 +146,7 @@ def with_trust(
     if 2 * k >= dataset.n_rows:
         return embedding
     X = fitted.transform(dataset.X)
-    near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
+    near = store.neighbours(config, X, report)
     report("comparing the neighbours of rows", 1.0)
     rows = trust(X, embedding.coordinates[:, :2], near.indices, n_neighbors=k)
     shown = np.ascontiguousarray(near.indices[:, 1 : 1 + LINES], np.int32)

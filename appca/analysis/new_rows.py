@@ -7,13 +7,7 @@ import numpy as np
 from appca import frames
 from appca.analysis.association import associated
 from appca.analysis.fitted import DescribedRows
-from appca.analysis.rows import (
-    DistanceLimits,
-    Distances,
-    limits_of_the_data,
-    limits_of_the_model,
-    ratios,
-)
+from appca.analysis.rows import Distances, limits_of
 from appca.analysis.rule import USES, component_of, rule_table
 from appca.analysis.tables import projection_table
 from appca.words import InputError, naming_extra, shortened
@@ -165,8 +159,8 @@ class NewRowsVerdict(NamedTuple):
     """Distances of new rows, and limits that a share of rows stays below."""
 
     distances: Distances
-    of_model: DistanceLimits  # chi-square quantiles
-    of_data: DistanceLimits | None  # of the run's own rows, which decide where they are known
+    of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
+    of_data: np.ndarray | None  # of the run's own rows, which decide where they are known
     ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
     fits: np.ndarray  # (N,) bool, whether a row is within both limits
     order: np.ndarray  # (N,) numbers of rows, those that fit least first
@@ -174,12 +168,11 @@ class NewRowsVerdict(NamedTuple):
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Compare distances of new rows with limits by the model and, if given, by rows of the fit."""
-    of_model = limits_of_the_model(distances, level)
-    of_data = None if run is None else limits_of_the_data(distances, level, run)
-    share = ratios(distances, of_data or of_model)
-    fits = np.asarray((share <= 1).all(axis=1))
+    of_model = limits_of(distances, level)
+    of_data = None if run is None else limits_of(distances, level, run)
+    share = distances.over(of_model if of_data is None else of_data)
     order = np.argsort(-share.max(axis=1), kind="stable")
-    return NewRowsVerdict(distances, of_model, of_data, share, fits, order)
+    return NewRowsVerdict(distances, of_model, of_data, share, (share <= 1).all(axis=1), order)
 
 
 def new_rows_table(
@@ -189,7 +182,7 @@ def new_rows_table(
     more = {"t2": said.distances.t2, "q": said.distances.q}
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:
-            more |= {f"t2_limit_{name}": limits.t2, f"q_limit_{name}": limits.q}
+            more |= {f"t2_limit_{name}": limits[:, 0], f"q_limit_{name}": limits[:, 1]}
     table = projection_table(dataset, projected)
     more["fits"] = said.fits
     taken = {name: f"label_{name}" for name in table.columns if name in more}

@@ -1,20 +1,15 @@
-"""Single rows and groups of rows: one row as an equation, outliers, similar rows.
-
-Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)| with W_s the
-subspace's components; for orthonormal components that is the distance of the scores. What the rows
-have outside the subspace does not count: sharing a place in it is being alike in that respect.
-"""
+"""Single rows and groups of rows: one row as an equation, outliers, similar rows."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components import Subspace, ranked
 from appca.analysis.fitted import FittedModel, FittedRun
-from appca.analysis.subspaces import Subspace
 from appca.data.preprocessing import Fitted
 from appca.models.settings import ENUMERATED
 
@@ -54,14 +49,13 @@ def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
 def alternatives(
     model: FittedModel, y: np.ndarray, most: int = 8
 ) -> list[tuple[tuple[int, ...], float]]:
-    """Return the most probable sets of a row and their exact probabilities, the largest first.
+    """Return the most probable sets, counted from 0, of a row and their exact probabilities.
 
-    Components are counted from 0. There are none where there are too many sets to go through. With
-    x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+    There are none where there are too many sets to go through. y (D',) is the row after
+    preprocessing, NaN where a cell is missing, which does not count. With x integrated out,
+    c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
-
-    y (D',) is the row after preprocessing, NaN where a cell is missing, which then does not count.
     """
     from appca.models.set_tree import supports
     from appca.models.supports import CollapsedModel, log_densities
@@ -104,16 +98,9 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
     """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, where learned."""
     from appca.models.subspace_posterior import SubspacePosterior
 
-    posterior = SubspacePosterior(
-        model.components,
-        model.mean,
-        model.noise_variance,
-        model.latent_variance,
-        len(model.components),
-        model.row_scale_values,
-        model.row_scale_probabilities,
-        model.size_probabilities,
-    )
+    of = model.components, model.mean, model.noise_variance, model.latent_variance
+    learned = model.row_scale_values, model.row_scale_probabilities, model.size_probabilities
+    posterior = SubspacePosterior(*of, len(model.components), *learned)
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
 
@@ -130,10 +117,7 @@ def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
 
 
 def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
-    """Return the n nearest rows, the nearest first, of those with the same components as a row.
-
-    Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
-    """
+    """Return the n rows with the same components as a row whose reconstructions are nearest."""
     others = (fitted.active == fitted.active[row]).all(axis=1)
     others[row] = False
     rows, used = np.flatnonzero(others), np.flatnonzero(fitted.active[row])
@@ -156,24 +140,20 @@ class Distances(NamedTuple):
     q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) of Q
-    # learned scales (J,), their probabilities (J,), and the features of a row: where both
-    # statistics are over the row's estimated scale
-    scales: tuple[np.ndarray, np.ndarray, int] | None = None
+    # learned scales (J,), their probabilities (J,) and D, if both are over a row's scale
+    scales: tuple[Any, Any, int] | None = None
 
-
-class DistanceLimits(NamedTuple):
-    """What either statistic exceeds in one row of many; a number a row."""
-
-    t2: np.ndarray  # (N,)
-    q: np.ndarray  # (N,)
+    def over(self, limits: np.ndarray) -> np.ndarray:
+        """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
+        return np.column_stack([self.t2, self.q]) / limits
 
 
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
-    freedom: a run does not keep what each feature of a row lacks. With row scales both are over
-    the posterior mean of the row's scale, so that a row is not unusual for being brighter.
+    With noise per feature T2 is in noise units and Q is 0, without a degree of freedom, as a run
+    does not keep what each feature of a row lacks. With row scales both are over the posterior mean
+    of the row's scale, so that a row is not unusual for being brighter.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -189,50 +169,48 @@ def distances(fitted: FittedRun) -> Distances:
     q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
     if fitted.row_scales is None:
         return Distances(t2, q, inside, outside)
-    scale, prior = fitted.row_scales.astype(np.float64), None
-    if fitted.row_scale_values is not None and fitted.row_scale_probabilities is not None:
-        counted = np.count_nonzero(fitted.noise_variance) if by_feature else n_features
-        prior = fitted.row_scale_values, fitted.row_scale_probabilities, int(counted)
+    scale = fitted.row_scales.astype(np.float64)
+    counted = int(np.count_nonzero(fitted.noise_variance)) if by_feature else n_features
+    prior = fitted.row_scale_values, fitted.row_scale_probabilities, counted
     return Distances(t2 / scale, q / scale, inside, outside, prior)
 
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
-    v, sizes = np.zeros_like(u), active.sum(axis=1)
-    rank = np.zeros_like(sizes)
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        every, step = np.flatnonzero(sizes == size), max(1, _BLOCK_VALUES // size**2)
-        for start in range(0, len(every), step):
-            rows = every[start : start + step]
-            columns = np.nonzero(active[rows])[1].reshape(len(rows), size)
-            sets, which = np.unique(columns, axis=0, return_inverse=True)
-            which = which.ravel()
-            values, vectors = np.linalg.eigh(gram[sets[:, :, None], sets[:, None, :]])
-            real = values > _SINGULAR * values.sum(axis=1, keepdims=True)
-            inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)[which]
-            along = np.einsum("nij,ni->nj", vectors[which], u[rows[:, None], columns])
-            v[rows[:, None], columns] = np.einsum("nij,nj->ni", vectors[which], inverse * along)
-            rank[rows] = real.sum(axis=1)[which]
+    v, rank = np.zeros_like(u), np.zeros(len(u), dtype=int)
+    for columns, rows in ranked(active):
+        values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)])
+        real = values > _SINGULAR * values.sum()
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)
+        at = np.ix_(rows, columns)
+        v[at] = (u[at] @ vectors * inverse) @ vectors.T
+        rank[rows] = real.sum()
     return v, rank
 
 
-def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
-    """Return what a share `level` of rows drawn from the model stays below.
+def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
+    """Return what T2 and Q of a share `level` of rows stay below, (N, 2).
 
-    These are chi-square quantiles, or with row scales those of `_scaled_quantiles`. Without a
-    degree of freedom there is nothing to exceed: the limit is then infinite.
+    Of rows drawn from the model: chi-square quantiles, or with row scales those of
+    `_scaled_quantiles`; infinite without a degree of freedom. With `data`, a share `level` of its
+    rows stays below. Rows with more components have larger T2 for that reason alone, so their ranks
+    are those of the ratio to the model's limit.
     """
     from scipy.special import gammaincinv
 
-    limits = []
+    columns = []
     for freedom in (distances.inside, distances.outside):
         numbers, which = np.unique(freedom, return_inverse=True)
         if distances.scales is None:
             values = [2 * gammaincinv(v / 2, level) if v else np.inf for v in numbers]
         else:
             values = _scaled_quantiles(numbers, level, *distances.scales)
-        limits.append(np.array(values)[which.ravel()])
-    return DistanceLimits(*limits)
+        columns.append(np.array(values)[which.ravel()])
+    limits = np.column_stack(columns)
+    if data is None:
+        return limits
+    shares = np.quantile(data.over(limits_of(data, level)), level, axis=0)
+    return np.asarray(limits * np.maximum(shares, _TINY))
 
 
 def _scaled_quantiles(
@@ -262,25 +240,7 @@ def _scaled_quantiles(
     return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
 
 
-def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
-    """Return limits of the rows of `distances` that a share `level` of the rows of `data` is below.
-
-    Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
-    to the model's limit.
-    """
-    shares = np.quantile(ratios(data, limits_of_the_model(data, level)), level, axis=0)
-    t2, q = np.maximum(shares, _TINY)
-    model = limits_of_the_model(distances, level)
-    return DistanceLimits(model.t2 * t2, model.q * q)
-
-
-def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
-    """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
-    return np.column_stack([distances.t2 / limits.t2, distances.q / limits.q])
-
-
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
-MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
 MOST_GROUPS = 30  # in one subspace
 STARTS = 2  # of k-means, the best of which is kept
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
@@ -313,7 +273,7 @@ def similar(
 
     Scores are (N, K), components (K, D). A group has about `size` rows; there are never more groups
     than different projections. Subspaces of fewer than `LEAST_ROWS` rows, and one without
-    components, are passed over. The same seed gives the same groups.
+    components, are passed over.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
@@ -357,24 +317,24 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
-def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
-    """Count the classes in a group; rows of a negative code have none."""
-    member_codes = codes[group.rows]
-    counts = np.bincount(member_codes[member_codes >= 0], minlength=n_classes)
-    shares = counts[counts > 0] / max(counts.sum(), 1)
-    effective = float(np.exp(-(shares * np.log(shares)).sum()))
-    least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
-    order = np.argsort(-counts, kind="stable").tolist()
-    return Mixture(counts, effective, tuple(c for c in order if counts[c] >= least))
+def mixtures(
+    groups: Sequence[SimilarRows], codes: np.ndarray, n_classes: int
+) -> list[tuple[SimilarRows, Mixture]]:
+    """Count the classes (N,) in each group, negative for rows without one.
 
-
-def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
-    """Order of the groups by how many classes they join, the tighter first among equals."""
-
-    def place(i: int) -> tuple[float, ...]:
-        return -len(mixtures[i].joined), -round(mixtures[i].effective, 9), groups[i].spread
-
-    return sorted(range(len(groups)), key=place)
+    Groups that join most classes come first, the tighter among equals.
+    """
+    mixed = []
+    for group in groups:
+        counts = np.bincount(codes[group.rows][codes[group.rows] >= 0], minlength=n_classes)
+        shares = counts[counts > 0] / max(counts.sum(), 1)
+        effective = float(np.exp(-(shares * np.log(shares)).sum()))
+        least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
+        order = np.argsort(-counts, kind="stable").tolist()
+        joined = tuple(c for c in order if counts[c] >= least)
+        place = (-len(joined), -round(effective, 9), group.spread)
+        mixed.append((place, group, Mixture(counts, effective, joined)))
+    return [(group, mixture) for _, group, mixture in sorted(mixed, key=lambda item: item[0])]
 
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.analysis.components import own_name
+from appca.analysis.components import own_name, supports
 from appca.analysis.fitted import DescribedRows, FittedRun
-from appca.analysis.subspaces import supports
 from appca.storage.packed import write
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +16,10 @@ from msgspec import Struct
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage import files
-from appca.storage.files import or_none, read_numbered
 from appca.storage.identity import Recorded, digest_of, is_id, plain
 from appca.storage.packed import Packed
 from appca.storage.schema import Facts
-from appca.words import InputError, naming_extra, storing
+from appca.words import naming_extra, refuse_if, storing
 
 StageReport = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 _QUERIES = 512  # between two reports
@@ -69,10 +67,7 @@ NEIGHBOUR_FILES = "neighbours-*.npz"
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingConfig(Recorded):
-    """Everything that decides the coordinates of an embedding; InputError without meaning.
-
-    Numbers are those of umap-learn.
-    """
+    """What decides the coordinates, in umap-learn's numbers; InputError without meaning."""
 
     dataset: str  # digest of the data set
     preprocessing: dict[str, Any]  # as in a run; what is left out has its default
@@ -87,28 +82,26 @@ class EmbeddingConfig(Recorded):
     def __post_init__(self) -> None:
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        msg = ""
-        if not 0 <= self.min_dist <= self.spread:
-            msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
-        elif self.n_neighbors < 2 or self.n_components not in {2, 3}:
-            msg = (
-                "n_neighbors must be at least 2 and n_components 2 or 3; "
-                f"got {self.n_neighbors} and {self.n_components}."
-            )
-        elif (self.start, self.run is None) not in {("pca", True), ("appca", False)}:
-            msg = (
-                "start must be “pca”, or “appca” with the id of a fit; "
-                f"got “{self.start}” with fit {self.run}."
-            )
-        if msg:
-            raise InputError(msg)
+        refuse_if(
+            not 0 <= self.min_dist <= self.spread,
+            f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}.",
+        )
+        refuse_if(
+            self.n_neighbors < 2 or self.n_components not in {2, 3},
+            "n_neighbors must be at least 2 and n_components 2 or 3; "
+            f"got {self.n_neighbors} and {self.n_components}.",
+        )
+        refuse_if(
+            (self.start, self.run is None) not in {("pca", True), ("appca", False)},
+            "start must be “pca”, or “appca” with the id of a fit; "
+            f"got “{self.start}” with fit {self.run}.",
+        )
 
 
 class Embedding(NamedTuple):
-    """Coordinates of all rows, and facts about the computation."""
+    """Coordinates of all rows, and what they do to neighbours."""
 
     coordinates: np.ndarray  # (N, 2 or 3) float32
-    info: dict[str, Any]  # seconds, n_rows
     trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
     near: np.ndarray | None = None  # (N, m) int32: nearest rows in the data, the nearest first
 
@@ -121,49 +114,38 @@ class EmbeddingStore:
 
     def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
         """Store an embedding and return its id."""
-        facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
-        rows = {"trust": embedding.trust, "near": embedding.near}
-        arrays = {"coordinates": embedding.coordinates, "facts": np.array(json.dumps(facts))} | rows
-        filled = {name: values for name, values in arrays.items() if values is not None}
-        self._write(config.id, config.dataset, filled)
+        arrays = {
+            name: values for name, values in embedding._asdict().items() if values is not None
+        }
+        facts = {"config": config.to_dict(), "n_rows": len(embedding.coordinates)}
+        self._write(config.id, config.dataset, arrays | {"facts": np.array(json.dumps(facts))})
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
         """Return an embedding, or None when it is not there or cannot be read; see `or_none`."""
-        return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
+        return files.or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
     def _read(self, embedding_id: str) -> Embedding | None:
-        file = self.folder / f"{embedding_id}.npz"
-        stored = read_numbered(file, f"Map {embedding_id}")
-        coordinates, facts = stored["coordinates"], json.loads(str(stored["facts"]))
-        config, info = facts["config"], facts["info"]
-        float(info["seconds"])
-        shape = info["n_rows"], config["n_components"]
-        sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
-        coordinates.flags.writeable = False
-        embedding = Embedding(coordinates, info, stored.get("trust"), stored.get("near"))
-        return embedding if sound and coordinates.shape == shape else None
+        stored = files.read_numbered(self.folder / f"{embedding_id}.npz", f"Map {embedding_id}")
+        facts = json.loads(str(stored["facts"]))
+        n, config = facts["n_rows"], facts["config"]
+        places, near = stored["coordinates"], stored.get("near")
+        sound = digest_of(config) == embedding_id and places.dtype.kind == "f"
+        sound &= places.shape == (n, config["n_components"]) and (near is None or near.max() < n)
+        places.flags.writeable = False
+        return Embedding(places, stored.get("trust"), near) if sound else None
 
-    def neighbours(
-        self,
-        dataset: Dataset,
-        preprocessing: dict[str, Any],
-        k: int,
-        report: StageReport,
-        X: np.ndarray,
-    ) -> Neighbours:
-        """Nearest rows from the disk, else computed and kept; the longest unused make room.
-
-        The digest of the data set, the preprocessing and `k`, in which the row itself counts, name
-        the file. X (N, D') are the preprocessed rows.
-        """
-        of_file = {"data": dataset.digest, "pre": preprocessing, "k": k}
+    def neighbours(self, of: EmbeddingConfig, X: np.ndarray, report: StageReport) -> Neighbours:
+        """Nearest rows of preprocessed rows X (N, D') from the disk, else computed and kept."""
+        of_file = {"data": of.dataset, "pre": of.preprocessing, "k": of.n_neighbors}
         name = "neighbours-" + digest_of(of_file)
         stored = files.read_cached(self.folder / f"{name}.npz")
         if stored is not None and set(Neighbours._fields) == set(stored):
             return Neighbours(**stored)
-        neighbours = nearest_rows(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        file = self._write(name, dataset.digest, neighbours._asdict())
+        neighbours = nearest_rows(
+            X, of.n_neighbors, lambda stage, share: report(stage, _NEIGHBOURS_END * share)
+        )
+        file = self._write(name, of.dataset, neighbours._asdict())
         files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=file)
         return neighbours
 
@@ -184,53 +166,52 @@ def embed(
 ) -> Embedding:
     """Lay out all rows by UMAP. Call it in a worker process only.
 
-    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `report`
-    is told (stage, fraction), and an exception from it ends the work. `fitted` is the preprocessing
-    if it has been learned before. Raises InputError when there are too few rows or scores.
+    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `fitted`
+    is the preprocessing if it is known. Raises InputError when there are too few rows or scores.
     """
-    if config.n_neighbors >= dataset.n_rows:
-        msg = (
-            f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
-            f"got {config.n_neighbors}, so ask for fewer."
-        )
-        raise InputError(msg)
-    if config.start == "appca" and (scores is None or len(scores) != dataset.n_rows):
-        msg = (
-            f"The start “appca” needs the scores of fit {config.run} for the same rows; "
-            "fit it again or start from “pca”."
-        )
-        raise InputError(msg)
-    began = time.perf_counter()
+    refuse_if(
+        config.n_neighbors >= dataset.n_rows,
+        f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
+        f"got {config.n_neighbors}, so ask for fewer.",
+    )
+    refuse_if(
+        config.start == "appca" and (scores is None or len(scores) != dataset.n_rows),
+        f"The start “appca” needs the scores of fit {config.run} for the same rows; "
+        "fit it again or start from “pca”.",
+    )
     report("preprocessing", 0.0)
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
-    near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
+    near = store.neighbours(config, X, report)
     report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
+
+    def told(text: str) -> None:
+        """Read epochs from umap-learn's progress bar, its only hook."""
+        if match := re.search(r"(\d+)/(\d+)", text):
+            share = int(match[1]) / max(int(match[2]), 1)
+            report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
+
+    bar: dict[str, Any] = {"file": SimpleNamespace(write=told, flush=lambda: None)}
+    bar |= {"bar_format": "{n}/{total} ", "mininterval": 0.2, "disable": False}
+    of_config = ("n_neighbors", "n_components", "min_dist", "spread", "random_state")
     with warnings.catch_warnings():
         # What it would warn of is meant: one thread with a seed, no search index, no new rows.
         warnings.simplefilter("ignore")
         with naming_extra():
             from umap import UMAP
 
-        of_config = ("n_neighbors", "n_components", "min_dist", "spread", "random_state")
-        bar = {"file": _epochs(report), "bar_format": "{n}/{total} ", "mininterval": 0.2}
         model = UMAP(
             **{name: getattr(config, name) for name in of_config},
             n_jobs=1,
             init="pca" if scores is None else start_from(scores, config),
-            precomputed_knn=(near.indices, near.distances),
-            tqdm_kwds=bar | {"disable": False},
+            precomputed_knn=tuple(near),
+            tqdm_kwds=bar,
         )
-        coordinates = np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
-    seconds = round(time.perf_counter() - began, 2)
-    return Embedding(coordinates, {"seconds": seconds, "n_rows": dataset.n_rows})
+        return Embedding(np.ascontiguousarray(model.fit_transform(X), dtype=np.float32))
 
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
-    """First coordinates from a run's scores: their principal components, with a little noise.
-
-    With fewer components than coordinates, the others are noise alone.
-    """
+    """Return first coordinates: a run's scores on their principal components, a little noise."""
     centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, : config.n_components]
@@ -242,17 +223,6 @@ def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
     return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)
 
 
-def _epochs(report: StageReport) -> SimpleNamespace:
-    """Return a stream that reads epochs from umap-learn's progress bar, its only hook."""
-
-    def write(text: str) -> None:
-        if match := re.search(r"(\d+)/(\d+)", text):
-            share = int(match[1]) / max(int(match[2]), 1)
-            report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
-
-    return SimpleNamespace(write=write, flush=lambda: None)
-
-
 KeptMap = tuple[EmbeddingConfig, Embedding]
 
 
@@ -260,29 +230,22 @@ class AboutMap(Struct):
     """What a session file says of a map."""
 
     config: Facts
-    info: Facts
-
-
-def of_runs(maps: Sequence[KeptMap], ids: Mapping[str, str]) -> list[KeptMap]:
-    """Return maps that start from fits of other ids, such as those in another home."""
-    return [(replace(of, run=ids.get(of.run or "", of.run)), embedding) for of, embedding in maps]
 
 
 def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
     """Read a map of a data set; ValueError for one of other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
     fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
-    seconds = said.info.get("seconds")
-    fits = fits and bool(np.isfinite(places).all()) and isinstance(seconds, int | float)
-    if not fits or config.dataset != dataset.digest:
+    if not fits or not np.isfinite(places).all() or config.dataset != dataset.digest:
         msg = "a map of other rows"
         raise ValueError(msg)
-    return config, Embedding(places, {"seconds": seconds, "n_rows": dataset.n_rows})
+    return config, Embedding(places)
 
 
-def keep(maps: Sequence[KeptMap], home: Path) -> None:
-    """Store maps, unless they are there."""
+def keep(maps: Sequence[KeptMap], ids: Mapping[str, str], home: Path) -> None:
+    """Store maps that are not there, with the ids that their fits have in this home."""
     store = EmbeddingStore(home)
-    for config, embedding in maps:
+    for of, embedding in maps:
+        config = replace(of, run=ids.get(of.run or "", of.run))
         if store.get(config.id) is None:
             store.save(config, embedding)

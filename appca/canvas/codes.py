@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.subspaces import principal_scores
+from appca.analysis.components import principal_scores
 from appca.canvas.from_model import GivenRows, rows_of
 from appca.canvas.panels import Usage, row_by_row, usage_of_slots
 from appca.canvas.scene import Map, Scene, heaviest, label_lines, scene_of_usage, sheet_of

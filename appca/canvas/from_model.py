@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.analysis.subspaces import principal_scores
 from appca.canvas.image_placement import spread_order
 from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import sheets_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components import in_units_of_the_fit, own_name, patterns, score_spread
+from appca.analysis.components import own_name, patterns, score_spread
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import MEASURES
 from appca.canvas.layouts import first_of, layouts_of, map_layout
@@ -282,7 +282,7 @@ def scene_shown(
     pictured, spread = picture_shape(dataset) is not None, score_spread(fitted)
     columns: list[list[tuple[str, float]]] = [[] for _ in fitted.components]
     if not pictured:
-        columns = heaviest(in_units_of_the_fit(fitted), dataset.feature_names)
+        columns = heaviest(patterns(fitted, None), dataset.feature_names)
     entries: list[dict[str, Any]] = [
         {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
         | ({} if spread is None else {"spread": float(spread[k])})

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
+from appca.analysis.components import fullest
 from appca.analysis.fitted import FittedRun
-from appca.analysis.subspaces import fullest
 from appca.plots.components import FALLS, LINE, MOST_LETTERS, RING, RISES
 from appca.plots.style import CATEGORICAL, CLEAR, category_axis, chart, plain
 from appca.words import fixed, number

@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
-from appca.analysis.brain import BrainMaps
 from appca.data.brain import upright
 from appca.plots.components import data_uri, montage, painted, strong, volume_of
 from appca.plots.style import (
@@ -27,6 +26,7 @@ from appca.plots.style import (
 if TYPE_CHECKING:
     import pandas as pd
 
+Arrays = Mapping[str, np.ndarray]  # of a study, by name
 Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column
 
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
@@ -414,22 +414,24 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     return framed(figure, 520, legend=legend_below(-0.16))
 
 
-def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     """Draw maps of all models, by their titles, and the reference as rows of horizontal slices.
 
     Slices are from low to high, front up, the brain's left on the left.
     """
-    shown = {titles[key]: brain.models[key].values for key in brain.different(titles)}
-    if brain.stimulus is not None:
-        t = brain.stimulus.t
-        shown[TITLE_T] = np.where(t > brain.stimulus.threshold, t, 0.0)
-    n, slices, names = len(shown), 8, list(shown)
+    shown = {title: brain[f"map_{key}"] for key, title in titles.items()}
+    if "stimulus" in brain:
+        shown[TITLE_T] = np.where(brain["map_t"] > brain["threshold"], brain["map_t"], 0.0)
+    mask, affine = brain["mask"], brain["affine"]
+    signal = brain.get("signal", np.ones(int(mask.sum()), np.float32))  # it may not ship
+    n, slices = len(shown), 8
+    names = list(shown)
     figure = make_subplots(rows=n, cols=1, subplot_titles=names, vertical_spacing=0.16 / n)
-    inside = upright(brain.mask, brain.affine)
+    inside = upright(mask, affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
-    volume = partial(volume_of, places=brain.mask, grid=brain.mask.shape, affine=brain.affine)
+    volume = partial(volume_of, places=mask, grid=mask.shape, affine=affine)
     for place, values in enumerate(shown.values(), start=1):
-        rgb = painted(volume(brain.signal), volume(values), inside, strong(values))[box]
+        rgb = painted(volume(signal), volume(values), inside, strong(values))[box]
         heights = np.linspace(0, rgb.shape[2] - 1, slices + 2).round().astype(int)[1:-1]
         cuts = [rgb[:, ::-1, height].transpose(1, 0, 2) for height in np.unique(heights)]
         picture = data_uri(np.concatenate(cuts, axis=1))
@@ -440,31 +442,32 @@ def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     return figure.update_layout(margin={"l": 0, "r": 0})
 
 
-def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
-    looks: list[dict[str, Any]] = []
-    if brain.stimulus is not None:
-        line: dict[str, Any] = {"color": "#717581", "width": 1}
-        area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)", "line": line}
-        looks.append({"name": "Stimulus, as blood answers it", "y": brain.stimulus.course, **area})
-    for key in brain.different(titles):
+    courses: list[tuple[np.ndarray, dict[str, Any]]] = []
+    if "stimulus" in brain:
+        look = {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
+        look |= {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
+        courses.append((brain["stimulus"], look))
+    for key, title in titles.items():
         line = {"color": BRAIN_COLOURS[key], "width": 2}
         line |= {"dash": "dot" if key == "ppca_k" else "solid"}
-        looks.append({"name": titles[key], "line": line, "y": brain.models[key].course})
-    for look in looks:
-        look["y"] = np.round(look["y"] / (look["y"].std() or 1.0), 3)
-    traces = [go.Scatter(x=brain.times, mode="lines", **look) for look in looks]
+        courses.append((brain[f"course_{key}"], {"name": title, "line": line}))
+    traces = [
+        go.Scatter(x=brain["times"], y=np.round(y / (y.std() or 1.0), 3), mode="lines", **look)
+        for y, look in courses
+    ]
     titled = {"x": "seconds", "y": "standard deviations"}
     return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=legend_above())
 
 
-def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def brain_errors(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
-    middles = (brain.edges[:-1] + brain.edges[1:]) / 2
+    middles = (brain["edges"][:-1] + brain["edges"][1:]) / 2
     traces, hover = [], "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
     for key, title in titles.items():
         line = {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}
-        traces.append(go.Scatter(x=middles, y=brain.models[key].errors, line=line, name=title))
+        traces.append(go.Scatter(x=middles, y=brain[f"errors_{key}"], line=line, name=title))
     across = {"title": "root mean square error of a voxel", "rangemode": "tozero"}
     down = {"title": "voxels", "rangemode": "tozero"}
     figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=legend_above())

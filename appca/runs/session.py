@@ -16,6 +16,7 @@ here is stored as imported: under an id made of its arrays, which never takes th
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -160,8 +161,8 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "opened": ids.get(session.opened or ""),
         "look": dict(session.look),
         "maps": [
-            {"config": config.to_dict(), "info": embedding.info}
-            for config, embedding in umap.of_runs(session.maps, ids)
+            {"config": replace(of, run=ids.get(of.run or "", of.run)).to_dict()}
+            for of, _ in session.maps
         ],
         "rules": [kept.rule for kept in session.selections],
     }
@@ -211,7 +212,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
     named = zip(contents.selections, masks, rules, strict=False)
     kept = _keep_selections(SelectionStore(home), dataset, named)
-    umap.keep(umap.of_runs(maps, stored_as), home)
+    umap.keep(maps, stored_as, home)
     opened = stored_as.get(contents.opened or "")
     return Unpacked(digest, tuple(stored_as.values()), kept, selected, opened, contents.look)
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis import brain
-from appca.analysis.brain import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, parsed
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
@@ -117,12 +116,12 @@ def _stimulus(recording: Recording) -> Stimulus | None:
         return None
     size = recording.series.shape[1], recording.repetition
     check_events(recording.events, *size)
-    raw = brain.raw_stimulus(recording.events, *size)
+    raw = brain.stimulus(recording.events, *size)
     plain = brain.unit(raw)
     if not plain.any():
         msg = "The events give no course that varies over the recording; check their times."
         raise InputError(msg)
-    shifted = brain.stimulus(recording.events, *size, SHIFT)
+    shifted = brain.unit(brain.stimulus(recording.events, *size, SHIFT))
     return Stimulus(raw, plain, shifted, brain.reference(recording.series, raw))
 
 
@@ -149,9 +148,9 @@ def _judged(
         followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
         followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
     values = (sign * described.scores[:, k]).astype(np.float32)
-    overlap = dict.fromkeys(brain.MapOverlap._fields)
+    overlap: dict[str, float | None] = dict.fromkeys(brain.OVERLAP)
     if stimulus is not None and with_map:
-        overlap = brain.place(values, stimulus.map.active)._asdict()
+        overlap = brain.place(values, stimulus.map.active)
     name, sizes = type(model).__name__.replace("Adaptive", "a"), (len(courses), model.n_active_)
     row: Row = {"model": name, "K": sizes[0], "L": sizes[1]}
     row |= {"rmse": float(errors.mean()), "rmse_sd": float(errors.std())}
@@ -164,20 +163,25 @@ def _judged(
 def _maps(
     recording: Recording, stimulus: Stimulus | None, shown: dict[str, StimulusComponent]
 ) -> dict[str, np.ndarray]:
-    """Gather the maps that the figures and the exports are made of."""
+    """Gather the arrays that the figures and the exports are made of, each named for its model.
+
+    `map` (V,) has the scores, `course` is (T,), `errors` count voxels between `edges`. `mask` is
+    (x, y, z), `affine` takes indices to millimetres, `signal` is each voxel's mean, `times` are
+    seconds; `stimulus` is a course, `map_t` above `threshold` the map of the linear model.
+    """
     most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
-    times = recording.repetition * np.arange(recording.series.shape[1])
-    models = {
-        key: ModelMap(map_.values, map_.course, np.histogram(map_.errors, edges)[0])
-        for key, map_ in shown.items()
-    }
-    driven = None
+    arrays = {"mask": recording.mask, "affine": recording.affine, "signal": recording.signal}
+    arrays["times"] = recording.repetition * np.arange(recording.series.shape[1])
+    arrays["edges"] = edges
     if stimulus is not None:
         t, threshold, _ = stimulus.map
-        driven = StimulusMap(stimulus.plain.astype(np.float32), t, threshold)
-    base = recording.mask, recording.affine, recording.signal
-    return BrainMaps(*base, times, edges, models, driven).to_arrays()
+        arrays |= {"stimulus": stimulus.plain.astype(np.float32), "map_t": t}
+        arrays["threshold"] = np.array(threshold)
+    for key, map_ in shown.items():
+        arrays |= {f"map_{key}": map_.values, f"course_{key}": map_.course}
+        arrays[f"errors_{key}"] = np.histogram(map_.errors, edges)[0]
+    return arrays
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[Claim]:
@@ -230,11 +234,17 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
 
 
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
-    titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
+    titles, arrays = titles_of(outcome), outcome.arrays
+    different: dict[str, str] = {}
+    for key, title in titles.items():  # a larger PPCA may only add components to a smaller one
+        courses = (arrays[f"course_{name}"] for name in (key, *different))
+        first = next(courses)
+        if not any(np.allclose(first, other, atol=1e-3) for other in courses):
+            different[key] = title
     return {
-        "maps": plots.brain_maps(maps, titles),
-        "courses": plots.brain_courses(maps, titles),
-        "errors": plots.brain_errors(maps, titles),
+        "maps": plots.brain_maps(arrays, different),
+        "courses": plots.brain_courses(arrays, different),
+        "errors": plots.brain_errors(arrays, titles),
     }
 
 

@@ -6,10 +6,9 @@ from types import ModuleType
 
 import numpy as np
 
-from appca.analysis.components import width
+from appca.analysis.components import principal_scores, supports, title
 from appca.analysis.map_quality import nearest_classes
-from appca.analysis.rows import Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
-from appca.analysis.subspaces import principal_scores, rgb, supports, title
+from appca.analysis.rows import Mixture, SimilarRows, joined_pairs, mixtures, similar
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing
@@ -19,6 +18,7 @@ from appca.studies.fitting import PanelFit, crowded_panels, fit, images_of, pane
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
 from appca.words import fixed
 
+LIT = 32  # grey levels; darker pixels are ground
 STRONG = 0.3  # |r| from which a component counts as the width
 MANY = 0.25  # share of the objects from which the map counts as lacking likeness
 SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
@@ -45,6 +45,16 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     rows, arrays, crowding_claim = crowded_panels(Y, fitted, codes, names, **how)
     wide = widths(fitted, width(dataset.images(np.arange(len(Y)))), codes)
     return Outcome({"panels": rows, "width": wide}, arrays, [crowding_claim, width_claim(wide)])
+
+
+def width(images: np.ndarray) -> np.ndarray:
+    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
+
+    From the first lit column to the last.
+    """
+    lit: np.ndarray = np.any(images >= LIT, axis=1)
+    first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
+    return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
 
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
@@ -105,6 +115,27 @@ STUDY = Study(
     run=run,
     draw=_figures,
 )
+
+
+def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look alike.
+
+    Channel j (red, green, blue) is the score of the row's j-th active component, components in
+    ascending order, scaled by its rank among all rows to 0.01 .. 0.99; from the fourth on they do
+    not enter the colour. `scores` and `active` are (N, K).
+    """
+    from scipy.stats import rankdata
+
+    position = np.cumsum(active, axis=1)
+    channels = np.full((len(scores), 3), 0.5)  # as the paper's figures have it for L = 2
+    for j in range(3):
+        of_row = active & (position == j + 1)
+        has = of_row.any(axis=1)
+        if has.any():
+            values = scores[has, of_row[has].argmax(axis=1)]
+            if len(values) > 1:  # equal values share the middle of their ranks
+                channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
+    return np.round(255 * channels).astype(np.uint8)
 
 
 def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -193,21 +224,22 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
     report("grouping similar images", 0.6)
     size, seed = options["group_size"], options["seed"]
     groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
-    mixtures = [mixture(group, codes, len(names)) for group in groups]
+    mixed = mixtures(groups, codes, len(names))
     rows: list[Row] = []
     arrays: dict[str, np.ndarray] = {}
     shown: list[int] = []
-    for place, number in enumerate(by_mixture(groups, mixtures)):
-        group, mixed = groups[number], mixtures[number]
-        counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
+    for place, (group, objects) in enumerate(mixed):
+        counts = ", ".join(f"object {names[c]} ({objects.counts[c]})" for c in objects.joined)
         row: Row = {"subspace": title(group.components), "rows": len(group.rows)}
-        row |= {"objects": len(mixed.joined), "joined": counts}
-        rows.append(row | {"effective_objects": mixed.effective, "spread": group.spread})
-        if len(mixed.joined) > 1 and len(shown) < SHOWN:
+        row |= {"objects": len(objects.joined), "joined": counts}
+        rows.append(row | {"effective_objects": objects.effective, "spread": group.spread})
+        if len(objects.joined) > 1 and len(shown) < SHOWN:
             arrays[f"rows_{len(shown):02d}"] = spread(group, codes)
             shown.append(place)
     arrays["shown"] = np.array(shown, dtype=int)
-    return Outcome({"groups": rows}, arrays, similar_claims(mixtures, names))
+    return Outcome(
+        {"groups": rows}, arrays, similar_claims([objects for _, objects in mixed], names)
+    )
 
 
 def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:

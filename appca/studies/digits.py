@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis import components
-from appca.analysis.subspaces import title
+from appca.analysis.components import title
 from appca.data.dataset import categories
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
@@ -154,7 +154,8 @@ def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
 
 def measures(digits: Digits) -> dict[str, np.ndarray]:
     """Ink mass in pixels, slant in degrees and its size, one value a digit."""
-    ink, leaning = components.ink(digits.images), components.slant(digits.images)
+    ink = digits.images.sum(axis=(1, 2), dtype=np.float64) / 255.0  # fully lit pixels
+    leaning = components.slant(digits.images)
     sizes = np.abs(leaning)
     return {"ink, pixels": ink, "slant, degrees": leaning, "size of the slant, degrees": sizes}
 
@@ -163,15 +164,17 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
     """Each measure in each subspace against all other digits, also within the classes."""
     rows: list[Row] = []
     for name, values in measures(digits).items():
-        adjusted = components.within_classes(values, digits.codes)
+        means = np.bincount(digits.codes, weights=values) / np.bincount(digits.codes).clip(1)
+        adjusted = values - means[digits.codes]  # what a difference in classes cannot explain
         for subspace in fitted.subspaces:
             inside = np.isin(np.arange(len(values)), subspace.rows)
-            raw, same = (components.effect(each, inside) for each in (values, adjusted))
+            n, mean, sd, raw, error = components.effect(values, inside)
+            *_, same, same_error = components.effect(adjusted, inside)
             above = float(np.mean(values[inside] > np.median(values)))
-            row: Row = {"measure": name, "subspace": title(subspace.components), "rows": raw.rows}
-            row |= {"mean": raw.mean, "sd": raw.sd, "above_median": above}
-            row |= {"effect": raw.size, "effect_error": raw.error}
-            row |= {"effect_within_classes": same.size, "effect_within_classes_error": same.error}
+            row: Row = {"measure": name, "subspace": title(subspace.components), "rows": n}
+            row |= {"mean": mean, "sd": sd, "above_median": above}
+            row |= {"effect": raw, "effect_error": error}
+            row |= {"effect_within_classes": same, "effect_within_classes_error": same_error}
             rows.append(row)
     return rows
 
@@ -245,13 +248,14 @@ def shared_factors(
     # of the grid when the labels are permuted at random
     chance = np.std([components.sharing(active, each, n).shared for each in shuffled], axis=0)
     far = (shares.shared - shares.overall) / np.maximum(chance, 1e-12)
-    measured = {"shared": shares.shared, "of_the_most": shares.grid, "deviation": far}
+    grid = shares.shared / np.nanmax(shares.shared)
+    measured = {"shared": shares.shared, "of_the_most": grid, "deviation": far}
     rows: list[Row] = [
         {"digit": names[a], "other": names[b]}
         | {key: float(grid[a, b]) for key, grid in measured.items()}
         for a, b in combinations_with_replacement(range(n), 2)
     ]
-    used = components.popularity(active)
+    used = active.mean(axis=0, dtype=np.float64)
     arrays = {"shared": shares.shared, "counts": shares.counts, "popularity": used}
     arrays |= {"names": np.array(names), "overall": np.array(shares.overall)}
     arrays["n_active"] = np.array(active.sum(axis=1).mean())
@@ -259,8 +263,8 @@ def shared_factors(
         {"rank": rank, "factor": int(k) + 1, "share": float(used[k])}
         for rank, k in enumerate(np.argsort(-used, kind="stable"), start=1)
     ]
-    pairs = components.closest_pairs(shares)
-    ranks = [(names[pair.first], names[pair.second]) for pair in pairs]
+    pairs = components.closest_pairs(shares.shared)
+    ranks = [(names[first], names[other]) for first, other, _ in pairs]
     tables = {"sharing": rows, "popularity": popular}
     return Outcome(tables, arrays, sharing_claims(rows, ranks, shares.overall))
 

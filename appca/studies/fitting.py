@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components import Subspace, principal_scores, ranked, title
 from appca.analysis.map_quality import crowding
-from appca.analysis.subspaces import Subspace, principal_scores, ranked, title
 from appca.data.dataset import Dataset
 from appca.data.folders import folder_of_files
 from appca.data.sources import are_here, load

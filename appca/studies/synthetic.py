@@ -4,7 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
-from appca.analysis.subspaces import principal_scores, title
+from appca.analysis.components import principal_scores, title
 from appca.data.dataset import Dataset, categories
 from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthetic, load
 from appca.studies.claims import Claim, checked, share

@@ -22,9 +22,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from appca.analysis.components import principal_scores
 from appca.analysis.fitted import FittedRun
 from appca.analysis.map_quality import panel_trust
-from appca.analysis.subspaces import principal_scores
 from appca.analysis.umap import Embedding
 from appca.canvas.blobs import JSON, RAW, Parcels, publish
 from appca.canvas.html import JS, closed_bundle

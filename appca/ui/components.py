@@ -21,8 +21,8 @@ from appca.analysis.association import (
 from appca.analysis.campaign import sample_of
 from appca.analysis.components import (
     common,
+    explained_shares,
     extremes,
-    fullest_pair,
     name_of,
     own_name,
     patterns,
@@ -30,7 +30,6 @@ from appca.analysis.components import (
     steering,
 )
 from appca.analysis.enrichment import MOST_ROWS, enrichment
-from appca.analysis.subspaces import variance_shares
 from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
@@ -118,7 +117,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
-    shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
+    shares = kept(f"shares-{shown.key}", lambda: explained_shares(fitted)[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
@@ -443,7 +442,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         _variance(dataset, shown, classes, state.get(dataset) if inside else None, sets)
         return
     if classes is None:
-        used = components.popularity(active)
+        used = active.mean(axis=0, dtype=np.float64)
         most = int(used.argmax())
         st.markdown(
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
@@ -451,9 +450,9 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         )
         chart(popularity_bars(used, named), "sharing_bars")
         return
-    shares = components.popularity_by_class(active, classes.codes, len(classes.names))
-    st.markdown(sharing_sentence(shown, shares, classes))
-    chart(popularity_map(shares, classes.names, named), "sharing_map")
+    between = components.sharing(active, classes.codes, len(classes.names))
+    st.markdown(sharing_sentence(shown, between, classes))
+    chart(popularity_map(between.uses, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 
 
@@ -492,28 +491,24 @@ def _variance(
     )
 
 
-def sharing_sentence(shown: Shown, shares: np.ndarray, classes: Classes) -> str:
-    """Say as Markdown which classes share most, and what of; or why nothing can be made of it.
-
-    `shares` (C, K) of the rows of each class use each component.
-    """
+def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes) -> str:
+    """Say as Markdown which classes share most, and what of; or why nothing can be made of it."""
     K, L = len(shown.fitted.components), shown.config.n_active
     if L is not None and L >= K:
         text = "Every row uses all components, so all classes share all of them."
         return f"{text} Choose a smaller L."
     if L is not None and L >= NEAR * K:
-        least = counted(components.least_shared(K, L), "component")
+        least = counted(max(0, 2 * L - K), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    between = components.sharing(shown.fitted.active, classes.codes, len(classes.names))
     largest = float(np.nanmax(between.shared, initial=0.0))
     if largest - float(np.nanmin(between.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
-    pairs = components.closest_pairs(between)
+    pairs = components.closest_pairs(between.shared)
     if not pairs:
         return "There is one class with rows, so nothing to compare."
     first, second, shared = pairs[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (first, second))
-    both, named = np.minimum(shares[first], shares[second]), _named(shown)
+    both, named = np.minimum(between.uses[first], between.uses[second]), _named(shown)
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
     more = shared / between.overall - 1 if between.overall else 0.0
@@ -577,6 +572,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
             for name, low, high in zip(names, lows, highs, strict=True)
         ]
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
+    pairs, K = components.pair_counts(fitted.active), len(fitted.components)
     classes, codes, colours = dataset.class_column, np.zeros(len(rows), np.uint8), [NEUTRAL]
     if classes is not None and (count := len(classes[0])) < 255:
         codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
@@ -595,7 +591,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
         "patterns": _packed(steered.patterns, "<f4"),
         "image": image,
         "columns": columns,
-        "pair": fullest_pair(fitted.active)[::-1],  # across and up as in Explore
+        "pair": pairs[0][0][::-1] if pairs else (min(1, K - 1), 0),  # across and up as in Explore
         "cloud": {
             "scores": _packed(np.where(fitted.active[rows], fitted.scores[rows], 0.0), "<f4"),
             "codes": _packed(codes, "u1"),

@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components import own_name, patterns
+from appca.analysis.components import explained_shares, own_name, patterns
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import compare, sentence
-from appca.analysis.subspaces import explained_share, variance_shares
 from appca.analysis.umap import Embedding
 from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
 from appca.canvas.scene import picture_list
@@ -65,7 +64,7 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     """Draw the list."""
     fitted = shown.fitted
     total = len(fitted.components)
-    whole = percent(explained_share(fitted), 1)
+    whole = percent(explained_shares(fitted)[1], 1)
     st.caption(f"{counted(total, 'component')}, {whole} of the variance")
     first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
     cards = _cards(shown.key, dataset, fitted)
@@ -76,7 +75,7 @@ def listing(dataset: Dataset, shown: Shown) -> None:
 
 def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     """Return of each component its picture, empty where there is none, and its bars, as HTML."""
-    shares = variance_shares(fitted)
+    shares, _ = explained_shares(fitted)
     largest = max(float(shares.max()), np.finfo(float).tiny)
     every = patterns(fitted, picture_shape(dataset))
     drawn = picture_list(fitted, dataset, dark=False)

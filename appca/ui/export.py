@@ -9,8 +9,7 @@ import streamlit as st
 
 from appca.analysis.annotated import H5AD, ending_of, new_file, with_fit
 from appca.analysis.as_python import Recipe, script
-from appca.analysis.components import common, name_of, patterns
-from appca.analysis.subspaces import ranked, title, variance_shares
+from appca.analysis.components import common, explained_shares, name_of, patterns, ranked, title
 from appca.analysis.tables import Columns, projection_table
 from appca.canvas.html import picture_page
 from appca.canvas.scene import Map, Scene, scene_shown
@@ -78,7 +77,7 @@ def figures(material: Material) -> dict[str, FigureMaker]:
         fitted, shape, names = shown.fitted, dataset.image_shape, dataset.feature_names
         titles = [
             f"{capital(name_of(fitted, k))}\n{percent(share, 1)} of variance"
-            for k, share in enumerate(variance_shares(fitted))
+            for k, share in enumerate(explained_shares(fitted)[0])
         ]
         return component_figure(patterns(fitted, shape), titles, shape, names, times=dataset.times)
 

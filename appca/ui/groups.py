@@ -5,21 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components import in_units_of_the_fit
+from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
 from appca.analysis.new_rows import NewRowsVerdict, verdict
 from appca.analysis.rows import (
-    MOST_SUBSPACES,
     Mixture,
     SimilarRows,
-    by_mixture,
     distances,
     joined_pairs,
-    mixture,
+    mixtures,
     similar,
 )
-from appca.analysis.subspaces import fullest, opens_in_pair_view, ranked, title
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
@@ -173,6 +170,7 @@ LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
 IMAGES, LINES, FEATURES = 12, 4, 5  # members shown of a group: images, or lines and columns
 CHIPS, LETTERS = 6, 18  # classes named, and letters of a text
 SIZES = (5, 200)  # rows a group
+MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
 PANEL_HEIGHT = 620  # pixels
 
 
@@ -254,10 +252,8 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
     groups = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     if classes is None:
         return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
-    n = len(classes.names)
-    mixtures = [mixture(group, classes.codes, n) for group in groups]
-    order = by_mixture(groups, mixtures)
-    return FoundGroups([groups[i] for i in order], [mixtures[i] for i in order], by_pair)
+    mixed = mixtures(groups, classes.codes, len(classes.names))
+    return FoundGroups([group for group, _ in mixed], [classed for _, classed in mixed], by_pair)
 
 
 @by_key(16)
@@ -315,7 +311,7 @@ def _images(dataset: Dataset, group: SimilarRows, classes: Classes | None) -> st
 
 def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     """Return the members nearest the centre as lines: id, label, the features that weigh most."""
-    every = kept(f"weights-{shown.key}", lambda: in_units_of_the_fit(shown.fitted))
+    every = kept(f"weights-{shown.key}", lambda: patterns(shown.fitted, None))
     weights = np.abs(every)[list(group.components)].max(axis=0)
     features = np.argsort(-weights, kind="stable")[:FEATURES].tolist()
     labels = list(dataset.labels)[:1]

@@ -10,9 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from appca.analysis.components import DOUBTFUL
+from appca.analysis.components import DOUBTFUL, explained_shares
 from appca.analysis.fitted import FittedRun
-from appca.analysis.subspaces import explained_share
 from appca.canvas.html import closed_bundle
 from appca.data.dataset import Dataset
 from appca.jobs.queue import ENDED, JobStatus
@@ -177,7 +176,7 @@ def fit_facts(shown: Shown) -> dict[str, str]:
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     return {
         "Log-likelihood": nats_per_row(info),
-        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
+        "Explained": f"{percent(explained_shares(fitted)[1], 1)} of the variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",

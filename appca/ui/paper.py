@@ -10,7 +10,6 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from appca.analysis.brain import BrainMaps
 from appca.data.brain import nifti_bytes
 from appca.data.dataset import Dataset
 from appca.data.sources import DESIGNS, Synthetic, are_here
@@ -302,12 +301,12 @@ def brain() -> None:
 
 def _save(kept: Stored) -> None:
     """Draw what saves the map of each model."""
-    stored = BrainMaps.from_arrays(kept.outcome.arrays)
+    arrays = kept.outcome.arrays
     with st.popover("Save a map (NIfTI)", icon=":material/download:"):
         for key, title in titles_of(kept.outcome).items():
             save_button(
                 title,
-                partial(nifti_bytes, stored.mask, stored.affine, stored.models[key].values),
+                partial(nifti_bytes, arrays["mask"], arrays["affine"], arrays[f"map_{key}"]),
                 f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
                 key=f"brain-map-{key}",
             )

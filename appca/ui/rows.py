@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components import name_of, own_name
+from appca.analysis.components import name_of, own_name, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.new_rows import NewRowsVerdict
 from appca.analysis.rows import (
@@ -17,7 +17,6 @@ from appca.analysis.rows import (
     parts,
     size_probabilities,
 )
-from appca.analysis.subspaces import title
 from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.subspaces import principal_scores
+from appca.analysis.components import principal_scores
 from appca.canvas.scene import Map, scene_shown
 from appca.ui import canvas, server, state
 from appca.ui.canvas import PageScene

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import appca
-from appca.analysis.subspaces import principal_scores
+from appca.analysis.components import principal_scores
 from appca.canvas.html import picture_page
 from appca.canvas.scene import Map, scene_shown
 from appca.data.dataset import Dataset

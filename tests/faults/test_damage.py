@@ -231,7 +231,7 @@ def packed(**arrays: np.ndarray) -> Callable[[Path], object]:
 
 
 def facts(**changes: object) -> np.ndarray:
-    told = {"config": MAP.to_dict(), "info": {"seconds": 1.0, "n_rows": ROWS}} | changes
+    told = {"config": MAP.to_dict(), "n_rows": ROWS} | changes
     return np.array(json.dumps(told))
 
 
@@ -244,7 +244,6 @@ MAP_DAMAGES: dict[str, Callable[[Path], object]] = {
     "facts no JSON": packed(coordinates=PLACES, facts=np.array("{")),
     "facts nested": packed(coordinates=PLACES, facts=np.array(NESTED)),
     "facts a list": packed(coordinates=PLACES, facts=np.array("[]")),
-    "facts without a time": packed(coordinates=PLACES, facts=facts(info={"n_rows": ROWS})),
     "too few rows": packed(coordinates=PLACES[1:], facts=facts()),
     "one column": packed(coordinates=PLACES[:, :1], facts=facts()),
     "texts": packed(coordinates=PLACES.astype("U4"), facts=facts()),
@@ -256,7 +255,7 @@ MAP_DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("how", MAP_DAMAGES)
 def test_a_damaged_map_counts_as_none_and_is_made_again(tmp_path, how):
-    store, found = EmbeddingStore(tmp_path), Embedding(PLACES, {"seconds": 1.0, "n_rows": ROWS})
+    store, found = EmbeddingStore(tmp_path), Embedding(PLACES)
     store.save(MAP, found)
     assert store.get(MAP.id) is not None
     MAP_DAMAGES[how](store.folder / f"{MAP.id}.npz")

@@ -92,7 +92,7 @@ def _labels(home: Path) -> int | None:
 
 def _embed(home: Path, version: int) -> None:
     places = np.full((ROWS, 2), version, dtype=np.float32)
-    EmbeddingStore(home).save(MAP, Embedding(places, {"seconds": 1.0, "n_rows": ROWS}))
+    EmbeddingStore(home).save(MAP, Embedding(places))
 
 
 def _embedding(home: Path) -> int | None:

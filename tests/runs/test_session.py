@@ -78,7 +78,7 @@ def session(dataset, home) -> Session:
         few,
         runs[1].id,
         LOOK,
-        [(layout_of(dataset, runs[0].id), Embedding(PLACES, {"seconds": 1.0, "n_rows": 80}))],
+        [(layout_of(dataset, runs[0].id), Embedding(PLACES))],
     )
 
 

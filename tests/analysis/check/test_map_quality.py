@@ -211,7 +211,7 @@ def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
     config = EmbeddingConfig(dataset.digest, {}, n_neighbors=9)
     fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     store, told = EmbeddingStore(tmp_path), []
-    laid_out = Embedding(E.astype(np.float32), {"seconds": 1.0, "n_rows": 60})
+    laid_out = Embedding(E.astype(np.float32))
     trusted = with_trust(dataset, config, store, laid_out, fitted, lambda *at: told.append(at))
     rows = trust(fitted.transform(dataset.X), laid_out.coordinates, n_neighbors=8)
     np.testing.assert_allclose(trusted.trust, np.column_stack(rows), atol=1e-6)

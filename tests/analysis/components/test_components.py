@@ -9,7 +9,7 @@ import pytest
 from appca.analysis import components
 from appca.analysis.components import common, extremes, name_of, own_name, sharing, steering
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources import draw_indicators
+from appca.studies import coil20
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
@@ -71,13 +71,6 @@ def test_of_many_columns_those_that_move_most_are_kept_in_their_order():
     assert found.patterns.tolist() == [[3.0, 2.0]]
 
 
-def test_the_panel_that_opens_is_the_fullest_pair():
-    active = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]], bool)
-    assert components.fullest_pair(active) == (1, 2)
-    assert components.fullest_pair(np.eye(3, dtype=bool)[[0, 2, 2]]) == (0, 1)
-    assert components.fullest_pair(np.ones((4, 1), bool)) == (0, 0)
-
-
 def line(degrees: float, size: int = 41) -> np.ndarray:
     """Draw a straight stroke leaning to the right by so many degrees."""
     image = np.zeros((size, size), np.uint8)
@@ -91,25 +84,22 @@ def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
     angles = [-30, -10, 0, 15, 35]
     strokes = np.stack([*map(line, angles), np.zeros((41, 41), np.uint8)])
     np.testing.assert_allclose(components.slant(strokes), [*angles, 0], atol=0.7)
-    np.testing.assert_allclose(components.ink(strokes // 5), [31 / 5] * 5 + [0])
     images = np.zeros((3, 8, 10), np.uint8)
     images[0, 3, [2, 6]] = 200
     images[1] = 255
     images[1, 0, 0] = 0
-    images[2, 4, 4] = components.LIT - 1
-    np.testing.assert_allclose(components.width(images), [0.5, 1.0, 0.0])
+    images[2, 4, 4] = coil20.LIT - 1
+    np.testing.assert_allclose(coil20.width(images), [0.5, 1.0, 0.0])
 
 
 def test_an_effect_is_the_difference_in_pooled_standard_deviations(seed):
     inside = np.arange(4000) < 1500
     values = np.random.default_rng(seed).normal(3.0, 2.0, 4000) + 1.0 * inside
-    found = components.effect(values, inside)
-    assert found.size == pytest.approx(0.5, abs=5 * found.error)
-    assert (found.rows, found.mean) == (1500, pytest.approx(values[:1500].mean()))
-    assert components.effect(values, ~inside).size == pytest.approx(-found.size)
-    assert np.isnan(components.effect(values, np.zeros(4000, bool)).size)
-    codes, values = np.array([0, 0, 1, 1, 3]), np.array([1.0, 3.0, 10.0, 14.0, 5.0])
-    np.testing.assert_allclose(components.within_classes(values, codes), [-1, 1, -2, 2, 0])
+    n, mean, _, size, error = components.effect(values, inside)
+    assert size == pytest.approx(0.5, abs=5 * error)
+    assert (n, mean) == (1500, pytest.approx(values[:1500].mean()))
+    assert components.effect(values, ~inside)[3] == pytest.approx(-size)
+    assert np.isnan(components.effect(values, np.zeros(4000, bool))[3])
 
 
 def some_rows(seed: int, n_rows: int = 90, n_components: int = 8, n_classes: int = 4):
@@ -134,27 +124,19 @@ def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
     active, codes = some_rows(seed)
     found, expected = sharing(active, codes, 4), of_all_pairs(active, codes, 4)
     np.testing.assert_allclose(found.shared, expected, rtol=1e-12)
-    np.testing.assert_allclose(found.grid, expected / expected.max(), rtol=1e-12)
     assert found.counts.tolist() == [int((codes == c).sum()) for c in range(4)]
     together = of_all_pairs(active, np.where(codes < 0, -1, 0), 1)[0, 0]
     assert found.overall == pytest.approx(together, rel=1e-12)
-    by_class = components.popularity_by_class(active, codes, 5)
+    by_class = sharing(active, codes, 5).uses
     for k, c in product(range(active.shape[1]), range(4)):
         assert by_class[c, k] == pytest.approx(np.mean(active[codes == c, k]))
     assert np.isnan(by_class[4]).all()
-
-
-def test_no_two_rows_share_less_than_two_l_minus_k(seed):
-    Z = draw_indicators(np.random.default_rng(seed), "balanced", 200, 8, 6)
-    assert (Z.astype(int) @ Z.T).min() == components.least_shared(8, 6) == 4
-    assert components.least_shared(10, 3) == 0
 
 
 def test_a_class_of_one_row_has_no_pair_and_the_closest_pair_is_off_the_diagonal():
     active = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
     found = sharing(active, np.array([0, 0, 1, 2]), 3)
     assert np.isnan(found.shared[1, 1])
-    assert found.grid[0, 1] == 0.5
-    pairs = components.closest_pairs(found)
+    pairs = components.closest_pairs(found.shared)
     assert pairs[0] == (0, 1, 1.0)
     assert len(pairs) == 3

@@ -7,14 +7,7 @@ from scipy.stats import chi2, kstest
 from appca import AdaptivePPCA
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.new_rows import verdict
-from appca.analysis.rows import (
-    LEVELS,
-    Distances,
-    distances,
-    limits_of_the_data,
-    limits_of_the_model,
-    ratios,
-)
+from appca.analysis.rows import LEVELS, Distances, distances, limits_of
 from appca.data.preprocessing import Preprocessing
 from tests.fitted_runs import fitted_run
 
@@ -78,7 +71,7 @@ def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
     assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
     assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
     for level in LEVELS:
-        above = (ratios(found, limits_of_the_model(found, level)) > 1).sum(axis=0)
+        above = (found.over(limits_of(found, level)) > 1).sum(axis=0)
         assert (np.abs(above - n * (1 - level)) < 5 * np.sqrt(n * level * (1 - level))).all()
 
 
@@ -144,7 +137,7 @@ def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
     )
     found = distances(run)
     for level in (0.5, *LEVELS):
-        beyond = (ratios(found, limits_of_the_model(found, level)) > 1).mean(axis=0)
+        beyond = (found.over(limits_of(found, level)) > 1).mean(axis=0)
         tolerance = 0.003 * (1 - level) / 0.05 + 4 * np.sqrt(level * (1 - level) / 40_000)
         assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
 
@@ -155,10 +148,10 @@ def test_limits_of_the_data_flag_the_share_asked_for(seed):
     active, Y = drawn(rng, W, 2000, sizes=(1, 3))
     heavy = Y * np.exp(rng.normal(size=(2000, 1)))  # not Gaussian at all
     found = distances(run_of(W, active, heavy))
-    assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
+    assert (found.over(limits_of(found, 0.99)) > 1).mean() > 0.1
     rows = np.flatnonzero(active[:, 0])
-    limits = limits_of_the_data(found, 0.95, Distances(*(of_all[rows] for of_all in found[:4])))
-    flagged = ratios(found, limits)[rows] > 1
+    limits = limits_of(found, 0.95, Distances(*(of_all[rows] for of_all in found[:4])))
+    flagged = found.over(limits)[rows] > 1
     assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
 
 
@@ -166,7 +159,7 @@ def test_rows_without_components_or_without_rest_are_never_flagged_for_it():
     active = np.array([[False] * 3, [True] * 3])
     Y = np.array([[1.0, 2.0, 3.0], [9.0, 9.0, 9.0]])
     found = distances(run_of(np.eye(3), active, Y, tau2=np.ones(3)))
-    share = ratios(found, limits_of_the_model(found, 0.99))
+    share = found.over(limits_of(found, 0.99))
     assert (share[[0, 1], [0, 1]] == 0).all()
     assert (share[[0, 1], [1, 0]] > 1).all()
 
@@ -182,4 +175,4 @@ def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
     found = distances(run)
     np.testing.assert_allclose(found.t2, distances(plain).t2, rtol=1e-6)
     assert not found.outside.any()
-    assert np.isinf(limits_of_the_model(found, 0.99).q).all()
+    assert np.isinf(limits_of(found, 0.99)[:, 1]).all()

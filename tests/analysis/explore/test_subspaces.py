@@ -5,18 +5,17 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from appca.analysis import subspaces
-from appca.analysis.subspaces import (
-    explained_share,
+from appca.analysis import components
+from appca.analysis.components import (
+    explained_shares,
     fullest,
     opens_in_pair_view,
     pair_counts,
     principal_scores,
     ranked,
-    rgb,
     title,
-    variance_shares,
 )
+from appca.studies.coil20 import rgb
 from tests.fitted_runs import fitted_run
 
 
@@ -60,7 +59,7 @@ def test_subspaces_come_by_occupancy_and_ties_by_component_numbers(active, expec
 
 
 def test_pairs_hold_the_rows_that_use_both_the_fullest_first(seed, monkeypatch):
-    monkeypatch.setattr(subspaces, "LEAST_ROWS", 1000)
+    monkeypatch.setattr(components, "LEAST_ROWS", 1000)
     active = some_active(seed)
     pairs = fullest(active, 99)
     found = {s.components: s.rows for s in pairs}
@@ -77,7 +76,7 @@ def test_pairs_open_where_under_half_of_the_rows_are_in_large_enough_subspaces(
 ):
     sets = [[1, 1, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 1, 1]]
     active = np.array(sets, dtype=bool)  # 4 of 5 rows in subspaces of two
-    monkeypatch.setattr(subspaces, "LEAST_ROWS", least)
+    monkeypatch.setattr(components, "LEAST_ROWS", least)
     assert opens_in_pair_view(active) is thin
     assert [s.components for s in fullest(active, 2)] == (
         [(0, 2), (1, 2)] if thin else [(0, 1, 2), (0, 2, 3)]
@@ -134,7 +133,7 @@ def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthon
     )
     total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
     expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
-    np.testing.assert_allclose(variance_shares(fitted), expected, atol=1e-10)
-    assert explained_share(fitted) == pytest.approx(1 - left / total, abs=1e-10)
-    adds_up = abs(explained_share(fitted) - variance_shares(fitted).sum()) < 1e-9
-    assert adds_up == orthonormal
+    shares, whole = explained_shares(fitted)
+    np.testing.assert_allclose(shares, expected, atol=1e-10)
+    assert whole == pytest.approx(1 - left / total, abs=1e-10)
+    assert (abs(whole - shares.sum()) < 1e-9) == orthonormal

@@ -152,15 +152,15 @@ def test_neighbours_are_sought_again_for_another_number_data_or_a_damaged_file(
 
 def test_neighbours_kept_make_room_but_maps_stay(tmp_path, digits, monkeypatch):
     store = EmbeddingStore(tmp_path)
-    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32), {"seconds": 1.0, "n_rows": 10}))
+    store.save(CONFIG, Embedding(np.zeros((10, 2), np.float32)))
     X = digits.X / np.float32(16)
     monkeypatch.setattr(umap, "MOST_BYTES", 50_000)  # one of 400 x 15 takes 48 kB
     for k in (13, 14, 15):
-        store.neighbours(digits, {}, k, lambda *_told: None, X)
+        store.neighbours(replace(CONFIG, n_neighbors=k), X, lambda *_told: None)
         (left,) = store.folder.glob(umap.NEIGHBOUR_FILES)
         with np.load(left, allow_pickle=False) as archive:
             assert archive["indices"].shape == (400, k)
-    assert store.get(CONFIG.id).info == {"seconds": 1.0, "n_rows": 10}
+    assert store.get(CONFIG.id).coordinates.shape == (10, 2)
     for wrong in ("../x", "", None, "0" * 12, f"neighbours-{'0' * 12}"):
         assert store.get(wrong) is None
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from appca.analysis.rows import SimilarRows, by_mixture, joined_pairs, mixture, projected, similar
-from appca.analysis.subspaces import Subspace, ranked
+from appca.analysis.components import Subspace, ranked
+from appca.analysis.rows import SimilarRows, joined_pairs, mixtures, projected, similar
 
 CENTRES = np.array([[6.0, 6.0], [-6.0, 6.0], [6.0, -6.0], [-6.0, -6.0]])
 
@@ -81,13 +81,13 @@ def test_equal_rows_are_one_group_and_thin_subspaces_none():
 def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():
     group = SimilarRows((0,), np.arange(20), 0.1)
     codes = np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2)
-    found = mixture(group, codes, 4)
+    ((_, found),) = mixtures([group], codes, 4)
     assert found.counts.tolist() == [7, 10, 1, 0]
     assert found.joined == (1, 0)
     shares = np.array([7, 10, 1]) / 18
     assert found.effective == pytest.approx(np.prod(shares**-shares))
-    assert mixture(group, np.full(20, -1), 4).joined == ()
-    assert mixture(group, np.repeat([0, 3], 10), 4).effective == pytest.approx(2.0)
+    assert mixtures([group], np.full(20, -1), 4)[0][1].joined == ()
+    assert mixtures([group], np.repeat([0, 3], 10), 4)[0][1].effective == pytest.approx(2.0)
 
 
 def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
@@ -95,6 +95,6 @@ def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
         SimilarRows((0,), np.arange(4) + 4 * i, spread) for i, spread in enumerate([0.1, 0.5, 0.2])
     ]
     codes = np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1])
-    mixtures = [mixture(group, codes, 2) for group in groups]
-    assert by_mixture(groups, mixtures) == [2, 1, 0]
-    assert joined_pairs(mixtures) == [((0, 1), 2)]
+    mixed = mixtures(groups, codes, 2)
+    assert [group.spread for group, _ in mixed] == [0.2, 0.5, 0.1]
+    assert joined_pairs([classes for _, classes in mixed]) == [((0, 1), 2)]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.components import popularity_by_class
+from appca.analysis.components import sharing
 from appca.data.readers import process
 from appca.data.sources import load
 from appca.runs.home import home
@@ -79,8 +79,8 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
 def said(active: np.ndarray, codes: np.ndarray, **parameters) -> str:
     config = RunConfig("0" * 64, {}, "aPPCA", parameters)
     shown = Shown(config, fitted_run(active), info_of(), None)
-    shares = popularity_by_class(active, codes, 2)
-    return components.sharing_sentence(shown, shares, Classes("kind", ("a", "b"), codes))
+    between = sharing(active, codes, 2)
+    return components.sharing_sentence(shown, between, Classes("kind", ("a", "b"), codes))
 
 
 def test_sharing_is_told_with_its_components_or_why_not():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.components import in_data_space, in_units_of_the_fit
+from appca.analysis.components import in_data_space, patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -77,7 +77,7 @@ def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None =
 def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
     dataset = table(("in thousands", NASTY, "third"))
     fitted = run_of(dataset, [0.1, 0.9, 0.2])
-    html = kit.loadings(in_units_of_the_fit(fitted)[0], dataset.feature_names)
+    html = kit.loadings(patterns(fitted, None)[0], dataset.feature_names)
     assert "<img" not in html
     assert html.index(kit.words(NASTY)) < html.index("third") < html.index("in thousands")
     assert np.abs(in_data_space(fitted)[0]).argmax() == 0

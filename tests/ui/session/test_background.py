@@ -215,7 +215,7 @@ def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
     assert any("Cancel" in button.label for button in app.button)
     config = EmbeddingConfig.from_dict(jobs.jobs[job].spec)
     rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
-    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}))
+    EmbeddingStore(home()).save(config, Embedding(rows))
     jobs.end(job, "done", embedding=config.id)
     app.run()
     assert "umap_run" not in [button.key for button in healthy(app).button]

@@ -20,7 +20,7 @@ def stored_map(app, trust: np.ndarray | None = None, **options: object) -> np.nd
     run = RunStore(home()).get(address(app)["run"])
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing, **options)
     rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
-    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}, trust))
+    EmbeddingStore(home()).save(config, Embedding(rows, trust))
     return rows
 
 
