@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -42,10 +42,9 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     """
     from appca.models.draws import match
 
-    pairing = match(first, second)
-    columns = (pairing.first.tolist(), pairing.second.tolist(), pairing.cosine.tolist())
-    triples = zip(*columns, strict=True)
-    return [ComponentPair(*triple) for triple in triples if triple[2] >= LEAST]
+    places, theirs, _, cosines = map(np.ndarray.tolist, match(first, second))
+    pairs = map(ComponentPair, places, theirs, cosines)
+    return [pair for pair in pairs if pair.cosine >= LEAST]
 
 
 def moves(
@@ -67,7 +66,6 @@ _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
 PIECES = (1, 2, 4, 8, 16, 32)
-_BLOCK_VALUES = 1 << 22
 
 
 class Split(NamedTuple):
@@ -87,16 +85,17 @@ class RivalProjection(NamedTuple):
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
-    n_parameters: int | None = None  # free ones, where they are counted
+    n_parameters: int = 0  # free ones, where they are counted
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
+@dataclass
 class Cap:
     """The time a method may take, from the making of this on, and who is told of its progress."""
 
-    def __init__(self, seconds: float, report: Report = lambda _share: None) -> None:
-        self.seconds, self.report = seconds, report
-        self.began = time.perf_counter()
+    seconds: float
+    report: Report = lambda _share: None
+    began: float = field(default_factory=time.perf_counter)
 
     def passed(self) -> float:
         """Return the seconds since the beginning."""
@@ -104,9 +103,8 @@ class Cap:
 
     def over(self) -> bool:
         """Report the share of the time that is used, and return whether it is up."""
-        passed = self.passed()
-        self.report(min(passed / self.seconds, 1.0))
-        return passed > self.seconds
+        self.report(min(self.passed() / self.seconds, 1.0))
+        return self.passed() > self.seconds
 
 
 Method = Callable[[Split, Cap], RivalProjection]
@@ -139,7 +137,7 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
         density,
         model.inverse_transform(others.scores),
         "; ".join(notes),
-        getattr(model, "n_parameters_", None),
+        getattr(model, "n_parameters_", 0),
         share_at_floor(model.noise_variance_, split.train),
     )
 
@@ -159,13 +157,9 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
 
 def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variance (D,) of each feature, and the rows that it rests on: N over the kurtosis."""
-    mean, (n, D) = Y.mean(axis=0, dtype=np.float64), Y.shape
-    power, fourth, step = np.zeros(D), np.zeros(D), max(1, _BLOCK_VALUES // D)
-    for first in range(0, n, step):
-        squares = np.square(Y[first : first + step] - mean)
-        power += squares.sum(axis=0)
-        fourth += np.square(squares).sum(axis=0)
-    return power / n, np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+    squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # a feature at a time
+    power, fourth = np.array([(y.sum(), y @ y) for y in squares]).T
+    return power / len(Y), np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
 
 
 def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
@@ -277,23 +271,19 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
-    def lay_out(dataset: Dataset, told: Callable[[str, float], Any]) -> np.ndarray:
-        n_neighbors = min(15, dataset.n_rows - 1)
-        with tempfile.TemporaryDirectory() as folder:
-            config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
-            store = EmbeddingStore(Path(folder))
-            return embed(dataset, config, store, report=told).coordinates
+    few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
 
     def told(_stage: str, _share: float) -> None:
-        if cap.over():
+        if cap.over() and dataset is not few:
             msg = f"not finished within {cap.seconds:g} s"
             raise ValueError(msg)
 
-    few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
-    lay_out(few, lambda _stage, _share: cap.report(0.0))
-    cap.began = time.perf_counter()
-    coordinates = lay_out(split.dataset, told)
-    return RivalProjection(coordinates, cap.passed())
+    for dataset in (few, split.dataset):
+        cap.began = time.perf_counter()
+        config = EmbeddingConfig(dataset.digest, split.preprocessing, min(15, dataset.n_rows - 1))
+        with tempfile.TemporaryDirectory() as folder:
+            laid_out = embed(dataset, config, EmbeddingStore(Path(folder)), report=told)
+    return RivalProjection(laid_out.coordinates, cap.passed())
 
 
 def log_density(
@@ -341,23 +331,13 @@ MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers
 METHODS = (*VARIANTS, "ppca", "fa", *MIXTURES, "gaussian", "gaussian_full")
 
 
-class HeldOutFit(NamedTuple):
-    """One method on the held-out rows."""
-
-    log_likelihood: np.ndarray | None  # (m,) nats; None where the method has no density
-    n_parameters: int
-    seconds: float
-    note: str
-    at_floor: float = 0.0  # share of the noise variances that ended at their floor
-
-
 class Ranked(NamedTuple):
     """A method beside the paper's model."""
 
     key: str
     nats: float  # mean held-out log-likelihood less that of the paper's model, a row
     error: float  # standard error of the mean paired difference
-    fit: HeldOutFit
+    fit: RivalProjection
     lost: float = 0.0  # most nats lost on one row against the paper's model (it: the median method)
     usual: float = 0.0  # mean absolute difference from it, nats a row
 
@@ -452,18 +432,18 @@ class ModelsConfig(FitCampaign):
                 made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error))
             density = made.log_likelihood
             values = None if density is None or not np.isfinite(density).all() else density.tolist()
-            seconds = round(made.seconds, 3)
-            return [values, made.n_parameters or 0, seconds, made.note, made.at_floor]
+            return [values, made.n_parameters, round(made.seconds, 3), made.note, made.at_floor]
 
         return measure_step
 
-    def measured(self, home: Path) -> dict[str, HeldOutFit]:
-        """Return what has been measured so far, key to result."""
-        return {
-            step[0]: HeldOutFit(None if values is None else np.array(values), *rest)
-            for step, (values, *rest) in self.records(home).items()
-            if step[0] in METHODS
-        }
+    def measured(self, home: Path) -> dict[str, RivalProjection]:
+        """Return what has been measured so far, key to result without scores."""
+        fits = {}
+        for (key,), (values, n_parameters, seconds, *rest) in self.records(home).items():
+            density = None if values is None else np.array(values)
+            made = RivalProjection(np.empty((0, 0)), seconds, density, None, rest[0], n_parameters)
+            fits[key] = made._replace(at_floor=rest[1])
+        return {key: fits[key] for key in fits if key in METHODS}
 
 
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
@@ -492,24 +472,22 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
 
-def ranked_models(fits: dict[str, HeldOutFit]) -> list[Ranked]:
+def ranked_models(fits: dict[str, RivalProjection]) -> list[Ranked]:
     """Return the methods with a density, best first, relative to the paper's model."""
-    densities = {
-        key: fit.log_likelihood for key, fit in fits.items() if fit.log_likelihood is not None
-    }
-    if PAPER not in densities:
+    densities = {key: made.log_likelihood for key, made in fits.items()}
+    there = {key: density for key, density in densities.items() if density is not None}
+    if PAPER not in there:
         return []
-    others = [density for key, density in densities.items() if key != PAPER]
-    median = np.median(others, axis=0) if others else densities[PAPER]
+    others = [density for key, density in there.items() if key != PAPER] or [there[PAPER]]
     lines = []
-    for key, density in densities.items():
-        gaps = density - (median if key == PAPER else densities[PAPER])
+    for key, density in there.items():
+        gaps = density - (np.median(others, axis=0) if key == PAPER else there[PAPER])
         lost, usual = max(0.0, -float(gaps.min())), float(np.abs(gaps).mean())
         lines.append(Ranked(key, *difference(fits[key], fits[PAPER]), fits[key], lost, usual))
     return sorted(lines, key=lambda line: -line.nats)
 
 
-def difference(first: HeldOutFit, second: HeldOutFit) -> tuple[float, float]:
+def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, float]:
     """Return the mean of the rows' differences in log-likelihood, and its standard error."""
     gaps = np.asarray(first.log_likelihood) - np.asarray(second.log_likelihood)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
@@ -524,13 +502,11 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
+    variants = [line for line in variants if line.is_reliable] or variants
     if not variants:
         return None
-    variants = [line for line in variants if line.is_reliable] or variants
-    leads = [difference(variants[0].fit, line.fit) for line in variants]
-    level = [
-        line for line, (lead, error) in zip(variants, leads, strict=True) if lead <= CLEAR * error
-    ]
+    leads = ((line, *difference(variants[0].fit, line.fit)) for line in variants)
+    level = [line for line, lead, error in leads if lead <= CLEAR * error]
     first = {PAPER: 0, ROW_SCALES: 1}
     chosen = min(level, key=lambda line: (first.get(line.key, 2), line.fit.n_parameters))
     rival = next((line for line in lines if line.key not in VARIANTS), None)
@@ -544,7 +520,6 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
 SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, in units of the mean variance of a column
 NEIGHBOURS = 15
 FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
@@ -627,52 +602,29 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
-    """Return Y (N, D) with what a method puts into its missing cells (NaN)."""
+    """Return Y (N, D) with what a method puts into its missing cells (NaN).
+
+    Ridge predicts each column from all others, with the penalty of Ledoit and Wolf: with P the
+    inverse of the covariance, column j given the others has the coefficients -P[j] / P[j, j].
+    """
+    from sklearn.covariance import LedoitWolf
     from sklearn.impute import KNNImputer
 
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
 
-    K, L = config.sizes
-    if method == MEANS:
-        return _means(Y)
-    if method == RIDGE:
-        return ridge(Y)
+    if method == OWN:
+        return np.asarray(AdaptivePPCA(**config.parameters).fit(Y).impute(Y))
+    if method in (FEW, EVERY):
+        return np.asarray(PPCA(config.sizes[method == FEW]).fit(Y).impute(Y))
     if method == NEAR:
         return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
-    model = (
-        AdaptivePPCA(**config.parameters) if method == OWN else PPCA(K if method == EVERY else L)
-    )
-    return np.asarray(model.fit(Y).impute(Y))
-
-
-def ridge(Y: np.ndarray) -> np.ndarray:
-    """Predict each column from all others, with the penalty that predicts hidden cells best."""
-    hidden = hide(~np.isnan(Y), SHARE, np.random.default_rng(0))
-    seen = np.where(hidden, np.nan, Y)
-
-    def error(penalty: float) -> float:
-        return float(np.square((regressed(seen, penalty) - Y)[hidden]).sum())
-
-    return regressed(Y, min(PENALTIES, key=error))
-
-
-def regressed(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
-    """Predict the missing cells of each column from all others, so many `times`.
-
-    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
-    column j given the others has the coefficients -P[j] / P[j, j].
-    """
-    gaps, filled = np.isnan(Y), _means(Y)
-    for _ in range(times):
-        centre = filled.mean(axis=0)
-        Z = filled - centre
-        covariance = Z.T @ Z / len(Z)
-        covariance[np.diag_indices_from(covariance)] += penalty * max(Z.var(), 1e-12)
-        P = np.linalg.inv(covariance)
-        filled = np.where(gaps, centre + Z - Z @ P / np.diag(P), Y)
+    gaps = np.isnan(Y)
+    filled = np.where(gaps, np.nanmean(Y, axis=0), Y)
+    for _ in range(FILLED_AGAIN if method == RIDGE else 0):
+        Z = filled - filled.mean(axis=0)
+        P = np.linalg.inv(
+            LedoitWolf(assume_centered=True).fit(Z).covariance_ + 1e-12 * np.eye(Z.shape[1])
+        )
+        filled = np.where(gaps, filled - Z @ P / np.diag(P), Y)
     return filled
-
-
-def _means(Y: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
