@@ -163,19 +163,14 @@ def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's PCA; its density is that of probabilistic PCA."""
+    """Fit scikit-learn's PCA; its density is that of PPCA, which is a method of its own."""
     from sklearn.decomposition import PCA
 
     cap.report(0.0)
     model = PCA(q, random_state=0).fit(split.train)
     scores, seconds = model.transform(split.train), cap.passed()
-    back, noise = model.inverse_transform(model.transform(split.test)), float(model.noise_variance_)
-    if not noise > 0:
-        return RivalProjection(scores, seconds, None, back, "no noise is left, so no density")
-    scale = np.sqrt(np.maximum(model.explained_variance_ - noise, 0))
-    loadings = model.components_ * scale[:, None]
-    density = log_density(split.test, model.mean_, loadings, np.full(len(model.mean_), noise))
-    return RivalProjection(scores, seconds, density, back)
+    back = model.inverse_transform(model.transform(split.test))
+    return RivalProjection(scores, seconds, None, back)
 
 
 def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
@@ -185,23 +180,25 @@ def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
     """
     from sklearn.decomposition import FactorAnalysis
 
-    passes, converged, noise = 0, False, None
+    passes, noise = 0, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
-        while not (cap.over() and passes) and not converged and passes < 1000:
+        while passes < 1000:
             some = {"max_iter": _FA_PASSES, "noise_variance_init": noise, "random_state": 0}
             model: Any = FactorAnalysis(q, **some).fit(split.train)
             noise, passes = model.noise_variance_, passes + model.n_iter_
-            converged = model.n_iter_ < _FA_PASSES
+            if cap.over() or model.n_iter_ < _FA_PASSES:
+                break
     scores, seconds = model.transform(split.train), cap.passed()
     back = model.transform(split.test) @ model.components_ + model.mean_
-    notes = [] if converged else [f"stopped after {passes} iterations, not converged"]
-    if model.noise_variance_.min() < _LEAST_NOISE * model.noise_variance_.mean():
-        notes.append("some features hardly vary, so its density has no bound")
-        return RivalProjection(scores, seconds, None, back, "; ".join(notes))
-    density = log_density(split.test, model.mean_, model.components_, model.noise_variance_)
+    note, density = f"stopped after {passes} iterations, not converged", None
+    note *= model.n_iter_ == _FA_PASSES
+    if noise.min() < _LEAST_NOISE * noise.mean():
+        note = "; ".join(filter(None, [note, "some features hardly vary, so it has no density"]))
+    else:
+        density = log_density(split.test, model.mean_, model.components_, noise)
     free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
-    return RivalProjection(scores, seconds, density, back, "; ".join(notes), n_parameters=free)
+    return RivalProjection(scores, seconds, density, back, note, free)
 
 
 def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any) -> RivalProjection:
@@ -238,19 +235,19 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
     if most < 1:
         msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
         raise ValueError(msg)
-    model: Any = None
-    bic, stopped = np.inf, ""
+    model, bic, stopped = None, np.inf, ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for pieces in (size for size in PIECES if size <= most):
-            if cap.over() and model is not None:
-                stopped = f", stopped after {cap.seconds:g} s, more not tried"
-                break
             again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
             value = again.fit(train).bic(train)
             if value >= bic:
                 break
             model, bic = again, value
+            if cap.over():
+                stopped = f", stopped after {cap.seconds:g} s, more not tried"
+                break
+    assert model is not None  # one piece always fits
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
     free, pieces = D if kind == "diag" else D * (D + 1) // 2, len(model.means_)
     return RivalProjection(
