@@ -1,7 +1,7 @@
 """Tables and rows of any library as arrays: pandas, polars, pyarrow, lists, masked and sparse."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -62,6 +62,10 @@ def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:
         pairs = enumerate(np.asanyarray(table).T)
     elif pairs is None:
         pairs = [(getattr(table, "name", None) or unnamed, table)]
+    return _by_name(pairs)
+
+
+def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for key, values in pairs:
         name = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -167,8 +171,15 @@ def matrix_of(X: Any) -> Matrix:
     X = X.compute() if hasattr(X, "compute") else X
     if hasattr(X, "tocsr"):
         return Matrix(X.tocsr(), None)
-    is_frame = _columns_of_frame(X) is not None
+    kinds = list(getattr(X, "dtypes", ()))
+    if kinds and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds):
+        named = _by_name((name, None) for name in X.columns)
+        return matrix_of(X.to_numpy())._replace(names=tuple(named))
+    is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
+    names = tuple(columns) if is_frame else None
+    if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse
+        return Matrix(X.sparse.to_coo().tocsr(), names)
     if not is_frame:
         values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
         if values.ndim != 2:
@@ -187,7 +198,7 @@ def matrix_of(X: Any) -> Matrix:
             raise InputError(msg)
         parts.append(x if x.dtype.kind in "iu" else x.astype(np.float64))
     rows = np.column_stack(parts or [np.empty((len(X), 0))])
-    return Matrix(rows, tuple(columns) if is_frame else None)
+    return Matrix(rows, names)
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:

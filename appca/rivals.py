@@ -127,6 +127,13 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     weights_ (K,), means_ (K, D), loadings_ (K, L, D), noise_variance_ (D,), log_likelihoods_,
     n_iter_, n_parameters_; with common loadings components_ (L, D), the principal directions of
     their space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca.rivals import MixtureOfFactorAnalysers
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> model = MixtureOfFactorAnalysers(n_pieces=2, n_components=1, random_state=0).fit(X)
     """
 
     n_pieces: int = 3
@@ -296,8 +303,6 @@ def _step_common(state: _State, Y: Array, R: Array, H: Array, V: Array, _beta: A
 class KSubspaces(_Clusterwise):
     """K-subspaces: every row belongs to the nearest of K affine subspaces of L dimensions.
 
-    Alternates between the nearest subspace of each row and the principal axes of each piece.
-
     Parameters
     ----------
     n_pieces, n_components : int
@@ -310,6 +315,13 @@ class KSubspaces(_Clusterwise):
     ----------
     means_ (K, D), components_ (K, L, D) with orthonormal rows, error_ (mean squared distance of a
     row), n_iter_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca.rivals import KSubspaces
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> model = KSubspaces(n_pieces=2, n_components=1, random_state=0).fit(X)
     """
 
     n_pieces: int = 3

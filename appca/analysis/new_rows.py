@@ -177,10 +177,8 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
     of_model = limits_of_the_model(distances, level)
     of_data = None if run is None else limits_of_the_data(distances, level, run)
     share = ratios(distances, of_data or of_model)
-    fits, order = (
-        np.asarray((share <= 1).all(axis=1)),
-        np.argsort(-share.max(axis=1), kind="stable"),
-    )
+    fits = np.asarray((share <= 1).all(axis=1))
+    order = np.argsort(-share.max(axis=1), kind="stable")
     return NewRowsVerdict(distances, of_model, of_data, share, fits, order)
 
 

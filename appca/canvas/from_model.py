@@ -117,7 +117,7 @@ def _label(name: str, values: Any) -> np.ndarray:
     """Return labels (N,) as a data set takes them; dates are years with decimals."""
     is_plain = isinstance(values, np.ndarray) and not np.ma.isMaskedArray(values)
     if is_plain and values.dtype.kind in "iuU":
-        return values
+        return np.asarray(values)
     column = column_of(name, values)
     if column.kind == "class":
         return np.array([text or "" for text in class_names(column)], dtype=str)

@@ -150,10 +150,8 @@ def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     some = dataset.X[:: max(1, dataset.n_rows // SCALED_BY)]
     low, high = (float(end) for end in np.percentile(some, [0.5, 99.5]))
     margin = 0.08 * (high - low)
-    drawn = lines_of_rows(
-        np.asarray(dataset.X[rows], np.float64), (low - margin, high + margin), SPARK
-    )
-    return np.round(255 * drawn).astype(np.uint8)
+    values, scale = np.asarray(dataset.X[rows], np.float64), (low - margin, high + margin)
+    return np.round(255 * lines_of_rows(values, scale, SPARK)).astype(np.uint8)
 
 
 def picture_shape(dataset: Dataset) -> tuple[int, ...] | None:
@@ -188,10 +186,7 @@ def ranked_loadings(
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
-    """Lay images (n, h, w) or (n, h, w, 3), uint8, out line by line.
-
-    There are `gap` pixels between them; `ground` is the grey value between and behind them.
-    """
+    """Lay images (n, h, w[, c]), uint8, out line by line, `gap` pixels apart on a `ground`."""
     n, h, w, *colour = images.shape
     lines = -(-n // columns)
     sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), ground, np.uint8)
@@ -287,8 +282,7 @@ def circles(
 
     `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
     of each class; `expected` is what every circle would be if the class did not matter: a ring.
-    Colour runs from the least to the most shared number of the grid, so that differences show where
-    all circles are large.
+    Colour runs from the least to the most shared number of the grid.
     """
     import plotly.graph_objects as go
 
@@ -403,7 +397,7 @@ COLD = ((20, 50, 140), (40, 130, 220), (150, 225, 255))
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
-    """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
+    """Lay values over a grey picture: warm above zero, cold below, clear at zero.
 
     Only `inside` the mask is opaque; `limit` is the magnitude of full colour. Returns uint8
     (..., 4): red, green, blue and opacity.

@@ -107,9 +107,8 @@ def likelihood(
 ) -> go.Figure:
     """Log-likelihood per row against the iteration, or the sweep of a sampler.
 
-    `values` (n,) are total nats of `n_rows` rows: fits of different size are comparable only by the
-    row. The first iterations climb so far that they would hide the rest, so the axis shows the
-    upper nine tenths of the iterations in full.
+    `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they would
+    hide the rest, so the axis shows the upper nine tenths of the iterations in full.
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows

@@ -1,7 +1,4 @@
-"""Figures and reports as files: Markdown tables and HTML pages without a network.
-
-Functions return HTML; what they are given as text is shown literally.
-"""
+"""Reports as Markdown tables and HTML pages without a network; texts are shown literally."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence

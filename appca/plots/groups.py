@@ -20,10 +20,10 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
     n, effects = len(differences), [difference.effect for difference in differences]
-    texts = []
-    for difference in differences:
-        effect = minus(f"{difference.effect:+.2f}")
-        texts.append([plain(difference.name), *sides(difference), effect])
+    texts = [
+        [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
+        for difference in differences
+    ]
     effect_bars = go.Bar(
         x=effects,
         y=list(range(n)),
@@ -40,10 +40,10 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
 
 
-def sides(difference: GroupDifference) -> list[str]:
+def sides(difference: GroupDifference) -> tuple[str, str]:
     """Return mean or share of the group and of the rest as text."""
-    words = percent if difference.is_share else number
-    return [words(difference.group), words(difference.rest)]
+    text = percent if difference.is_share else number
+    return text(difference.group), text(difference.rest)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:

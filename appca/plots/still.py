@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from appca.storage import files
 
-NAME = "Source Sans 3"
-WEIGHTS = {"Regular": 400, "Bold": 700}
+NAME, WEIGHTS = "Source Sans 3", {"Regular": 400, "Bold": 700}
 SHIPPED = "static/static/media/SourceSansVF-Upright*.woff2"  # in Streamlit's folder
 LAYOUT = ["GPOS", "GSUB", "GDEF", "BASE", "HVAR", "MVAR"]  # nine tenths of the work; not read
 CHARACTERS = (*range(0x20, 0x530), *range(0x2000, 0x2300))  # Latin, Greek, Cyrillic, signs
@@ -65,8 +64,10 @@ THEMES = {  # tokens of the canvas's theme.js
     True: {"ground": "#0c1016", "panel": "#161d27", "line": "#313d4b", "text": "#e6ebf1"}
     | {"soft": "#a3afbd", "grey": "#667486", "below": "#26486f", "above": "#6b332c"},
 }
-FONTS = (NAME, "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans")
-FURTHER = ("Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC")
+FONTS = (
+    *(NAME, "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans"),
+    *("Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC"),
+)
 DPI = 160
 KINDS = ("png", "svg", "pdf")
 
@@ -91,12 +92,9 @@ def styled(*, dark: bool = False) -> AbstractContextManager[None]:
     """Draw in the app's type and colours."""
     install()
     installed, theme = set(font_manager.get_font_names()), THEMES[dark]
-    colours = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), theme["text"])
-    lines = {"axes.edgecolor": theme["line"], "axes.facecolor": theme["panel"]}
-    family = [font for font in FONTS + FURTHER if font in installed]
-    plain: dict[Any, Any] = {
-        "font.family": family,
-        "font.size": 9,
-        "axes.labelcolor": theme["soft"],
-    }
-    return rc_context(plain | colours | lines | {"figure.facecolor": theme["ground"]})
+    look: dict[Any, Any] = dict.fromkeys(
+        ("text.color", "xtick.color", "ytick.color"), theme["text"]
+    )
+    look |= {"axes.edgecolor": theme["line"], "axes.facecolor": theme["panel"], "font.size": 9}
+    look |= {"axes.labelcolor": theme["soft"], "figure.facecolor": theme["ground"]}
+    return rc_context(look | {"font.family": [font for font in FONTS if font in installed]})

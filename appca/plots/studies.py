@@ -117,7 +117,7 @@ def _traces(
             marker["symbol"] = shapes[rows].tolist()
         trace: dict[str, Any] = {"x": panel.x[rows], "y": panel.y[rows], "marker": marker}
         if code is None:
-            marker["color"] = [to_hex(colour) for colour in panel.rgb]
+            marker["color"] = [to_hex(colour) for colour in np.asarray(panel.rgb)]
             trace |= {"text": [plain(str(names[code])) for code in panel.codes]}
             trace |= {"hovertemplate": "%{text}<extra></extra>", "showlegend": False}
         else:
@@ -243,9 +243,8 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     n = len(matrices)
     gaps, edges = (n - 1) * 40, 76  # pixels between them, and above and below all
     height = edges + n * (92 if n > 1 else 190) + gaps
-    spacing = 40 / (height - edges) if n > 1 else 0.0
-    titles = list(matrices)
-    figure = make_subplots(rows=n, cols=1, subplot_titles=titles, vertical_spacing=spacing)
+    space_between = {"vertical_spacing": 40 / (height - edges) if n > 1 else 0.0}
+    figure = make_subplots(rows=n, cols=1, subplot_titles=list(matrices), **space_between)
     look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}
     look |= {"showscale": False, "hovertemplate": "row %{x}, factor %{y}: %{z}<extra></extra>"}
     for place, Z in enumerate(matrices.values(), start=1):
@@ -332,7 +331,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", rangemode="tozero")
     figure.update_yaxes(title="factor, most popular first", col=1)
-    return framed(figure, 420, legend=legend_below(-0.2) | {"title": None})
+    return framed(figure, 420, legend=legend_below(-0.2))
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
@@ -365,7 +364,7 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
     figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
-    return framed(figure, 640, legend=legend_below(-0.12) | {"title": None})
+    return framed(figure, 640, legend=legend_below(-0.12))
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
@@ -412,7 +411,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
             figure.add_hline(row["accuracy"], line=line, col=2)
     figure.update_yaxes(tickformat=".0%", title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
-    return framed(figure, 520, legend=legend_below(-0.16) | {"title": None})
+    return framed(figure, 520, legend=legend_below(-0.16))
 
 
 def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
@@ -424,8 +423,7 @@ def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     if brain.stimulus is not None:
         t = brain.stimulus.t
         shown[TITLE_T] = np.where(t > brain.stimulus.threshold, t, 0.0)
-    n, slices = len(shown), 8
-    names = list(shown)
+    n, slices, names = len(shown), 8, list(shown)
     figure = make_subplots(rows=n, cols=1, subplot_titles=names, vertical_spacing=0.16 / n)
     inside = upright(brain.mask, brain.affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
@@ -444,19 +442,18 @@ def brain_maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
 
 def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
-    courses: list[tuple[np.ndarray, dict[str, Any]]] = []
+    looks: list[dict[str, Any]] = []
     if brain.stimulus is not None:
-        look = {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
-        look |= {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        courses.append((brain.stimulus.course, look))
+        line: dict[str, Any] = {"color": "#717581", "width": 1}
+        area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)", "line": line}
+        looks.append({"name": "Stimulus, as blood answers it", "y": brain.stimulus.course, **area})
     for key in brain.different(titles):
         line = {"color": BRAIN_COLOURS[key], "width": 2}
         line |= {"dash": "dot" if key == "ppca_k" else "solid"}
-        courses.append((brain.models[key].course, {"name": titles[key], "line": line}))
-    traces = [
-        go.Scatter(x=brain.times, y=np.round(y / (y.std() or 1.0), 3), mode="lines", **look)
-        for y, look in courses
-    ]
+        looks.append({"name": titles[key], "line": line, "y": brain.models[key].course})
+    for look in looks:
+        look["y"] = np.round(look["y"] / (look["y"].std() or 1.0), 3)
+    traces = [go.Scatter(x=brain.times, mode="lines", **look) for look in looks]
     titled = {"x": "seconds", "y": "standard deviations"}
     return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=legend_above())
 
@@ -464,16 +461,14 @@ def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
 def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
     middles = (brain.edges[:-1] + brain.edges[1:]) / 2
-    look = {"mode": "lines", "hovertemplate": "%{y:,} voxels at %{x:.2f}"}
-    look["hovertemplate"] += "<extra>%{fullData.name}</extra>"
-    traces = []
+    traces, hover = [], "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
     for key, title in titles.items():
         line = {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}
         traces.append(go.Scatter(x=middles, y=brain.models[key].errors, line=line, name=title))
     across = {"title": "root mean square error of a voxel", "rangemode": "tozero"}
     down = {"title": "voxels", "rangemode": "tozero"}
     figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=legend_above())
-    return figure.update_traces(**look)
+    return figure.update_traces(mode="lines", hovertemplate=hover)
 
 
 def thumbnail(figure: go.Figure) -> go.Figure:

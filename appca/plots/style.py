@@ -24,24 +24,23 @@ def framed(
 
 
 def chart(
-    traces: Any, height: float, x: Any, y: Any, top: int = 8, bottom: int = 8, **layout: Any
+    traces: Any, height: float, x: Any, y: Any, top: Any = 8, bottom: Any = 8, **layout: Any
 ) -> "go.Figure":
     """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
     import plotly.graph_objects as go
 
-    axes = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
-    across, down = axes
+    across, down = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
     return framed(go.Figure(traces), height, top, bottom, xaxis=across, yaxis=down, **layout)
 
 
 def legend_above(y: float = 1.02) -> dict[str, Any]:
     """Put the legend in a line above the plot."""
-    return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0}
+    return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, "title": None}
 
 
 def legend_below(y: float) -> dict[str, Any]:
     """Put the legend in a line below the plot."""
-    return {"orientation": "h", "y": y, "x": 0}
+    return {"orientation": "h", "y": y, "x": 0, "title": None}
 
 
 def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
@@ -60,8 +59,8 @@ def plain(text: str) -> str:
     return escape(text, quote=False)
 
 
-# Ten, found by a search of sRGB for colours of contrast 3 on the light and the dark ground, so that
-# they are the same in both: least CIEDE2000 18.1, and 11.0 under three kinds of colour blindness.
+# Ten of contrast 3 on the light and the dark ground, found by a search of sRGB: least CIEDE2000
+# 18.1, and 11.0 under three kinds of colour blindness.
 CATEGORICAL = (
     *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),
     *("#8c6446", "#f00f91", "#057d87", "#696e69", "#a578b4"),
@@ -89,11 +88,7 @@ FEW_INTEGERS = 20  # integers with at most this many different values are classe
 
 
 class Colour(NamedTuple):
-    """What the points are coloured by, one value for every row of the data set.
-
-    A category has integer codes into ``names`` (negative: no class); a number is any float, NaN
-    where there is none.
-    """
+    """A value for every row: codes into `names` (negative: no class), or floats, NaN for none."""
 
     kind: str  # "category" or "number"
     name: str
@@ -159,10 +154,7 @@ def levels(colour: Colour) -> Levels:
 
 
 def class_colour(code: int, count: int | None = None) -> str:
-    """Give the colour of class number ``code`` of so many; repeats after twenty, in another shape.
-
-    Where it is not said how many there are, classes beyond the tenth are coloured as one of many.
-    """
+    """Return the colour of a class, by default of as few as can be; repeats after twenty."""
     colours = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
     return colours[code % len(colours)]
 

@@ -215,6 +215,7 @@ def _describe(
 ) -> "Description":
     """Describe the rows; where that takes long, in parts that are reported."""
     from appca.models.loop import Progress
+    from appca.models.posterior import Description
 
     if not MODELS[config.model].can.compiled:
         described: Description = estimator.describe(Y)
@@ -226,7 +227,7 @@ def _describe(
         if callback is not None:
             with contextlib.suppress(StopIteration):  # there is nothing to stop early
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
-    return parts[0]._make(
+    return Description._make(
         np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
         for column in zip(*parts, strict=True)
     )
@@ -417,7 +418,7 @@ def _fit_on_ground(
     watch()
     described: Description = estimator.describe(ground.coordinates)
     # all that is outside of the coordinates is noise
-    outside = background(ground.outside, model.noise_variance, D - q)
+    outside = background(ground.outside, estimator.noise_variance_, D - q)
     described = described._replace(
         error=(described.error * q + ground.outside) / D,
         log_likelihood=described.log_likelihood + outside,
@@ -443,10 +444,7 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
-    """Store new rows for the job that describes them.
-
-    Raises InputError when the disk refuses.
-    """
+    """Store new rows for the job that describes them; InputError when the disk refuses."""
     file = file_of(home, key, "-rows")
     with storing("The new rows", file.parent):
         files.write_cached(file, run_id, X=X)

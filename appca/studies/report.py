@@ -69,7 +69,8 @@ def paper(
         raise InputError(msg)
     results = []
     for study, options in planned:
-        say(f"{study.heading}\n{_listed(options)}")
+        say(study.heading)
+        say(_listed(options))
         began = time.perf_counter()
         try:
             outcome = study.run(options, report, min(MOST_PROCESSES, os.cpu_count() or 1))
@@ -80,7 +81,8 @@ def paper(
         note = f"{seconds:.0f} s; stored as {store.save(study, options, outcome, seconds)}"
         results.append(ReportEntry(study, options, outcome, note))
         parts = aligned(*_main_table(study, outcome)), aligned(*_claims(outcome))
-        say("\n\n".join(filter(None, (*parts, outcome.text, note))))
+        for line in "\n\n".join(filter(None, (*parts, outcome.text, note))).splitlines():
+            say(line)
         if out is not None:
             say(f"wrote {', '.join(file.name for file in write(study, outcome, out))} in {out}")
     if out is not None:

@@ -108,7 +108,7 @@ def _own_files(key: str) -> None:
     """Draw a place for the published files, for machines without a network."""
     st.file_uploader(
         "Files of MNIST or COIL-20 from elsewhere",
-        type=["gz", "zip", "mat"],
+        type=["gz", "zip"],
         accept_multiple_files=True,
         key=f"{DROPPED}-{key}",
         on_change=_dropped,

@@ -136,16 +136,6 @@ BAD = {
         parameter("n_components", 7),
         "“bad.appca” is damaged; save it again.",
     ),
-    "L above K": (
-        parameter("n_active", 9),
-        f"{RUN}n_active must be at most n_components=3; got 9: lower n_active or raise "
-        f"n_components{AGAIN}",
-    ),
-    "L nothing": (
-        parameter("n_active", None),
-        f"{RUN}n_active must be 'learned' or a whole number of at least 1 and at most 100,000; "
-        f"got None{AGAIN}",
-    ),
     "tol without end": (
         parameter("tol", float("inf")),
         f"{RUN}tol must be a finite number, a text or yes/no to be recorded; got inf{AGAIN}",
@@ -172,10 +162,6 @@ BAD = {
         config("hook", "x"),
         f"{RUN}it has “hook”, which is not one of its settings{AGAIN}",
     ),
-    "scale unknown": (
-        config("preprocessing", {"scale": "x'"}),
-        f'{RUN}scale must be one of none, feature, global; got "x\'"{AGAIN}',
-    ),
     "likelihood NaN": (
         info("log_likelihood", float("nan")),
         f"{RUN}it has nan for “log_likelihood”, where a finite number belongs{AGAIN}",
@@ -184,10 +170,6 @@ BAD = {
         info("stop_reason", "x" * 2000),
         f"{RUN}it has '{'x' * 38}… for “stop_reason”, where a text of at most 1,000 characters "
         f"belongs{AGAIN}",
-    ),
-    "no rows": (
-        info("n_rows", 0),
-        f"{RUN}it has 0 for “n_rows”, where a whole number of at least 1 belongs{AGAIN}",
     ),
     "runs a number": (
         setting("runs", value=3),
@@ -202,11 +184,6 @@ BAD = {
         setting("dataset", "digest", value="../../x"),
         "“bad.appca” is damaged: it has '../../x' for “digest” of “dataset”, where a text of "
         "another form belongs; save it again.",
-    ),
-    "images of negative size": (
-        setting("dataset", "image_shape", value=[-1, -13]),
-        "“bad.appca” is damaged: it has -1 for “image_shape” 1 of “dataset”, where a whole number "
-        "of at least 1 belongs; save it again.",
     ),
     "options that are code": (
         setting("dataset", "provenance", "options", value={"n": [[EVIL]]}),

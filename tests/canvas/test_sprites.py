@@ -31,11 +31,6 @@ def test_every_row_has_its_own_image(shape):
     np.testing.assert_array_equal(sheets.tiles_of(dataset(images), rows), images[rows])
 
 
-def test_large_images_are_reduced():
-    large = dataset(np.zeros((20, 300, 200), np.uint8))
-    assert sheets.tiles_of(large, np.arange(2)).shape == (2, 128, 85)
-
-
 def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     from sklearn.datasets import load_digits
 
@@ -47,10 +42,3 @@ def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     assert sheets.style_of(255 - digits) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
-
-
-def test_rows_that_are_no_images_are_no_ink():
-    assert not sheets.is_ink(SimpleNamespace(n_rows=3, image_shape=None))
-    strokes = np.zeros((30, 8, 8), np.uint8)
-    strokes[:, 3] = 255
-    assert sheets.is_ink(dataset(strokes))

@@ -11,6 +11,7 @@ def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys
     out = tmp_path / "paper"
     assert main(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]) == 0
     told = capsys.readouterr().out
+    assert "\ufffd" not in told
     assert "n_rows 30; n_components 20" in told
     table = pd.read_csv(out / "z-priors-designs.csv")
     assert list(table["design"]) == ["sparse", "dense", "subspace", "balanced", "single"]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from appca.models import gaps
-from appca.models.polynomials import LARGEST_FOR_COLUMNS
 from appca.models.settings import supports
 from appca.runs.run import MODELS, defaults, estimator_class
 from tests.fitted_runs import fitted_model
@@ -66,8 +65,3 @@ def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
     X[1, :5] = np.nan
     found = restored("aPPCA", k, 2).describe(X)
     assert (found.method == "exact") == (supports(k, 2) <= most)
-
-
-def test_more_components_than_columns_are_kept_for_wait_for_the_compiler():
-    assert {MODELS[model].can.uncompiled for model in ("aPPCA", "PPCA")} == {LARGEST_FOR_COLUMNS}
-    assert [model for model in EVERY if not MODELS[model].can.compiled] == ["aPPCA", "PPCA"]

@@ -116,18 +116,6 @@ def test_a_component_that_is_like_two_goes_to_the_nearer_and_each_number_once(ho
     assert ComponentNumbers(home).of_run(both, directions(screen)).order == (1, 0)
 
 
-def test_names_do_not_drift(home):
-    numbers, screen = ComponentNumbers(home), None
-    runs = [stored(home, [mixed(E[0], E[1], 30 * step)], seed=step) for step in range(4)]
-    numbers.rename(runs[0], 0, "slant")
-    names = []
-    for run in runs:
-        screen = seen(home, run, screen)
-        names.append(screen.names[0])
-    assert names == ["slant", "slant", "", ""]
-    assert numbers.of_run(runs[0]).names == ("slant",)
-
-
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(home):
     screen = seen(home, stored(home, [E[1], -E[0]], seed=1))
     run = stored(home, E[:2])

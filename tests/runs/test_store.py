@@ -84,20 +84,6 @@ def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
     assert store.list()[0].id == CONFIG.id
 
 
-def test_a_run_of_the_sliders_that_somebody_worked_on_stays(store, monkeypatch):
-    monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 3)
-    named, turned, plain = (store.save(seeded(i), result_of(i), origin="live") for i in range(3))
-    K = len(named.fitted.components)
-    put(named, Labels(("", "slant", *[""] * (K - 2)), (1,) * K))
-    put(turned, Labels(("",) * K, (-1, *[1] * (K - 1))))
-    for seed in range(3, 7):
-        store.save(seeded(seed), result_of(seed), origin="live")
-    assert labels(store.get(named.id)).names[1] == "slant"
-    assert labels(store.get(turned.id)).signs[0] == -1
-    assert store.get(plain.id) is None
-    assert len(store.list()) == 5
-
-
 def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
     monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 1)
     old = store.save(CONFIG, result_of(), origin="live")

@@ -360,12 +360,13 @@ def lay_out(
         titles = [""] * shorter + [bare(" ".join(cell.split())) for cell in row.cells]
         parts.append((titles + [""] * width)[:width])
     is_double = top > 0 and stop == top + 1 and len(set(parts[1])) < width
-    if is_double and some[top - 1].n_filled > 1:
-        top -= 1
-    elif top:
+    is_double = is_double and some[top - 1].n_filled > 1
+    if top and not is_double:
         del parts[0]
+    top -= is_double
     for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
-        part[:] = itertools.accumulate(part, lambda before, title: title or before)
+        for j in range(1, width):
+            part[j] = part[j] or part[j - 1]
     lines["title"], report["header_line"] = top, some[stop - 1].line
     return stop, [
         " ".join(dict.fromkeys(filter(None, names))) for names in zip(*parts, strict=True)
@@ -405,7 +406,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
     steps = np.diff(numbers, axis=1)
-    rises = (steps > 0).all(axis=1) | (steps < 0).all(axis=1)  # or falls, from each to the next
+    rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)  # or falls, from each to the next
     if not rises[0] or (above % 1).any():
         steady = len(above) >= _MANY and bool(rises[0])
         return n_words > len(above) or steady, steady
@@ -487,7 +488,7 @@ def _parsed(
     import pandas as pd
 
     separator = report["separator"]
-    kinds = {
+    kinds: dict[str, Any] = {
         "dtype": dict.fromkeys(texts, object),
         "na_values": {j: [*intake.PLAIN_GAPS] for j in {*range(width)} - {*texts}},
         "sep": r"\s+" if separator == BLANK else separator,
