@@ -1,9 +1,9 @@
 """Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
-differences are taken row by row and have a standard error. Features with less than 5% of the mean
-variance, or whose variance rests on fewer than two rows, are left out for all of them: there a
-noise variance per feature makes a density arbitrarily large, which says nothing about the model.
+differences, taken row by row, have a standard error. Features with less than 5% of the mean
+variance, or whose variance rests on fewer than two rows, are left out for all: there a noise
+variance per feature makes a density arbitrarily large.
 """
 
 import tempfile
@@ -406,17 +406,15 @@ class ModelsConfig(FitCampaign):
 
         K, L = self.n_components, self.n_active
         if key in VARIANTS:
-            sizes = {"n_components": K, **variant_settings(key, L)}
-            return partial(ours, AdaptivePPCA, self.parameters | sizes)
+            own = self.parameters | variant_settings(key, L)
+            return partial(ours, AdaptivePPCA, {**own, "n_components": K})
         if key in MIXTURES:
             return partial(mixture, K, K if "common" in key else L, **MIXTURES[key])
-        others: dict[str, Method] = {
-            "ppca": partial(ours, PPCA, {"n_components": K, "random_state": 0}),
-            "fa": partial(factor_analysis, K),
-            "gaussian": partial(gaussian_mixture, "diag"),
-            "gaussian_full": partial(gaussian_mixture, "full"),
-        }
-        return others[key]
+        if key.startswith("gaussian"):
+            return partial(gaussian_mixture, "full" if "full" in key else "diag")
+        if key == "fa":
+            return partial(factor_analysis, K)
+        return partial(ours, PPCA, {"n_components": K, "random_state": 0})
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits a method and scores the held-out rows."""
@@ -511,9 +509,9 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells: a share of the observed cells is hidden besides those that are missing,
-# the models are fitted around both, and their predictions of hidden cells are compared with the
-# true values, in the units after preprocessing, whose scales are learned without the hidden cells.
+# The test on hidden cells: some observed cells are hidden beside those that are missing, models are
+# fitted around both, and their predictions are compared with the truth in units after
+# preprocessing, which is learned without the hidden cells.
 SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
@@ -537,20 +535,13 @@ class MaskedConfig(FitCampaign):
     def methods(self) -> dict[str, str]:
         """The model, PPCA with L and with K components, and plain methods: key to name."""
         K, L = self.sizes
-        adaptive = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}"} if L < K else {}
-        plain = {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
-        return {**adaptive, EVERY: f"PCA with {K}", **plain}
+        names = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}", EVERY: f"PCA with {K}"}
+        names |= {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
+        return {key: name for key, name in names.items() if L < K or key not in (OWN, FEW)}
 
     def steps(self) -> list[Step]:
         """Return every (repeat, method)."""
         return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
-
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of the fit of every step; plain methods take no time."""
-        rows, (K, L) = min(n_rows, MOST_MASKED), self.sizes
-        of = {OWN: (K, L), FEW: (L, L), EVERY: (K, K)}
-        cells = [(of.get(method, (K, L)), float(method in of)) for _, method in self.steps()]
-        return [({"n_components": k, "n_active": q}, rows, n) for (k, q), n in cells]
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what hides cells, predicts them by one method, and returns error and number.
@@ -580,9 +571,9 @@ class MaskedConfig(FitCampaign):
     def errors(self, home: Path) -> dict[str, np.ndarray]:
         """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
         records = sorted(self.records(home).items())
-        errors: dict[str, list[float]] = {method: [] for method in self.methods}
-        for (_, method), (error, _) in records:
-            errors[method].append(error)
+        errors = {
+            key: [error for (_, of), (error, _) in records if of == key] for key in self.methods
+        }
         return {method: np.array(values) for method, values in errors.items() if values}
 
 
