@@ -1,16 +1,11 @@
-"""Choose K and L by held-out likelihood, and measure the stability of components.
-
-For stability one model is fitted as a run would fit it (the reference), then from random starts or
-to random halves of the rows. The components of each further fit are matched with the reference's
-by absolute cosine, and all fits are scored on the same rows. Preprocessing is learned once, from
-all rows in use, because components in different coordinates could not be compared.
-"""
+"""Choose K and L by held-out likelihood, and measure the stability of components."""
 
 import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -61,7 +56,7 @@ class GridConfig(FitCampaign):
         limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
         for name, least in limits.items():
             value = getattr(self, name)
-            if min(value if isinstance(value, tuple) else [value], default=least) < least:
+            if np.min(value, initial=2**62) < least:
                 msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
                 raise InputError(msg)
         if not 0 < len(self.cells) <= MOST_CELLS:
@@ -74,8 +69,9 @@ class GridConfig(FitCampaign):
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """All cells (K, L) whose likelihood is exact, by K, then by L."""
-        every = ((k, active) for k in self.components for active in self.actives if active <= k)
-        return tuple(cell for cell in every if ALL_MODELS[self.model].can.is_exact(*cell))
+        every = product(self.components, self.actives)
+        can = ALL_MODELS[self.model].can
+        return tuple((k, L) for k, L in every if k >= L and can.is_exact(k, L))
 
     def steps(self) -> list[Step]:
         """Return every (K, L, fold): PPCA with each K and L first, then by K and by L."""
@@ -96,18 +92,16 @@ class GridConfig(FitCampaign):
         feature, preprocessed, and the seconds; None where the fold cannot carry K components.
         """
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
-        options = Preprocessing.from_dict(self.preprocessing)
 
         @cache
         def learned(fold: int) -> Fitted:
-            return options.fit(dataset.X[split[fold][0]])
+            return Preprocessing.from_dict(self.preprocessing).fit(dataset.X[split[fold][0]])
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            k, active, fold = step
+            (k, active, fold), began = step, time.perf_counter()
             train, test = (learned(fold).transform(dataset.X[rows]) for rows in split[fold])
-            began, n = time.perf_counter(), len(train) - 1
-            most = n if self.model == "aFA" else min(n, train.shape[1])
-            if k > most:
+            most = len(train) - 1
+            if k > (most if self.model == "aFA" else min(most, train.shape[1])):
                 return [None, None, 0.0]
             sizes = {"n_components": k, "n_active": active}
             model = estimator_class(self.model)(**self.parameters | sizes).fit(train)
@@ -145,13 +139,6 @@ class GridTable(NamedTuple):
     log_likelihood: Floats  # (nK, nL, fold) held-out nats per row
     error: Floats  # (nK, nL, fold) held-out mean squared error a feature
     baseline: dict[int, Floats]  # q -> (fold,) log-likelihood of PPCA with q components
-
-
-class Suggestion(NamedTuple):
-    """The K and L to try, and why in a sentence."""
-
-    cell: Cell
-    reason: str
 
 
 def table(config: GridConfig, measured: Mapping[Step, Record]) -> GridTable:
@@ -192,9 +179,9 @@ def near(log_likelihood: Floats) -> np.ndarray:
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-    The share is of the gap between PPCA with L and with K components. Above 1 the cell is better
-    than PPCA with all K; it is NaN at K = L and where PPCA with K is no better than with L on the
-    held-out rows. Both are NaN where the baseline is not measured.
+    The share is of the gap between PPCA with L and with K components: above 1 the cell is better
+    than PPCA with all K. It is NaN at K = L and where K is no better than L on the held-out rows.
+    Both are NaN where the baseline is not measured.
     """
     K, L = cell
     values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
@@ -206,15 +193,19 @@ def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     """Return the place of the point farthest above the straight line between the ends.
 
-    The sizes ascend. It is the last place with fewer than three points, or if none is above the
-    line.
+    The sizes ascend. It is the last place if no point is above the line.
     """
-    if len(sizes) < 3:
-        return len(sizes) - 1
-    share = (sizes - sizes[0]) / (sizes[-1] - sizes[0])
+    share = (sizes - sizes[0]) / max(sizes[-1] - sizes[0], 1)
     above = values - (values[0] + share * (values[-1] - values[0]))
     scale = max(float(np.abs(values).max()), 1.0)
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
+
+
+class Suggestion(NamedTuple):
+    """The K and L to try, and why in a sentence."""
+
+    cell: Cell
+    reason: str
 
 
 def advise(grid: GridTable, n_active: int) -> Suggestion | None:
@@ -261,8 +252,10 @@ class Stability(NamedTuple):
 class StabilityConfig(FitCampaign):
     """Settings of a series of fits; InputError for values without meaning.
 
-    K and L are among the `parameters`. By the way "starts" the random start differs from fit to
-    fit, by "halves" the half of the rows, of which a random sample is used as in a grid.
+    A reference is fitted as a run would be; by the way "starts" the random start then differs from
+    fit to fit, by "halves" the half of the rows, of which a random sample is used as in a grid. K
+    and L are among the `parameters`. Components are matched with the reference's by |cos|; all fits
+    share one preprocessing and are scored on the same rows.
     """
 
     folder: ClassVar[str] = "stability"
@@ -292,16 +285,14 @@ class StabilityConfig(FitCampaign):
         X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
         Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
 
-        @cache
-        def reference() -> Any:
-            return estimator_class(self.model)(**self.parameters).fit(Y)
+        @lru_cache(maxsize=2)
+        def fitted(repeat: int) -> Any:
+            parameters, rows = self.variant(repeat, len(Y)) if repeat else (self.parameters, ...)
+            return estimator_class(self.model)(**parameters).fit(Y[rows])
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            again = reference()
-            if step[0] > 0:
-                parameters, rows = self.variant(step[0], len(Y))
-                again = estimator_class(self.model)(**parameters).fit(Y[rows])
-            cosine = match(reference().components_, again.components_).cosine
+            again = fitted(step[0])
+            cosine = match(fitted(0).components_, again.components_).cosine
             return [float(again.score(Y)), *cosine.tolist()]
 
         return measure_step

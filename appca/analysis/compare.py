@@ -1,16 +1,16 @@
 """Compare fits: matched components, variants of adaptive PPCA, rival methods, hidden cells.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
-differences are taken row by row and have a standard error. Features with less than 5% of the mean
-variance, or whose variance rests on fewer than two rows, are left out for all of them: there a
-noise variance per feature makes a density arbitrarily large, which says nothing about the model.
+differences, taken row by row, have a standard error. Features with less than 5% of the mean
+variance, or whose variance rests on fewer than two rows, are left out for all: there a noise
+variance per feature makes a density arbitrarily large.
 """
 
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -42,10 +42,9 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
     """
     from appca.models.draws import match
 
-    pairing = match(first, second)
-    columns = (pairing.first.tolist(), pairing.second.tolist(), pairing.cosine.tolist())
-    triples = zip(*columns, strict=True)
-    return [ComponentPair(*triple) for triple in triples if triple[2] >= LEAST]
+    places, theirs, _, cosines = map(np.ndarray.tolist, match(first, second))
+    pairs = map(ComponentPair, places, theirs, cosines)
+    return [pair for pair in pairs if pair.cosine >= LEAST]
 
 
 def moves(
@@ -67,7 +66,6 @@ _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
 PIECES = (1, 2, 4, 8, 16, 32)
-_BLOCK_VALUES = 1 << 22
 
 
 class Split(NamedTuple):
@@ -87,16 +85,17 @@ class RivalProjection(NamedTuple):
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
-    n_parameters: int | None = None  # free ones, where they are counted
+    n_parameters: int = 0  # free ones, where they are counted
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
+@dataclass
 class Cap:
     """The time a method may take, from the making of this on, and who is told of its progress."""
 
-    def __init__(self, seconds: float, report: Report = lambda _share: None) -> None:
-        self.seconds, self.report = seconds, report
-        self.began = time.perf_counter()
+    seconds: float
+    report: Report = lambda _share: None
+    began: float = field(default_factory=time.perf_counter)
 
     def passed(self) -> float:
         """Return the seconds since the beginning."""
@@ -104,9 +103,8 @@ class Cap:
 
     def over(self) -> bool:
         """Report the share of the time that is used, and return whether it is up."""
-        passed = self.passed()
-        self.report(min(passed / self.seconds, 1.0))
-        return passed > self.seconds
+        self.report(min(self.passed() / self.seconds, 1.0))
+        return self.passed() > self.seconds
 
 
 Method = Callable[[Split, Cap], RivalProjection]
@@ -139,7 +137,7 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
         density,
         model.inverse_transform(others.scores),
         "; ".join(notes),
-        getattr(model, "n_parameters_", None),
+        getattr(model, "n_parameters_", 0),
         share_at_floor(model.noise_variance_, split.train),
     )
 
@@ -159,29 +157,20 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
 
 def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variance (D,) of each feature, and the rows that it rests on: N over the kurtosis."""
-    mean, (n, D) = Y.mean(axis=0, dtype=np.float64), Y.shape
-    power, fourth, step = np.zeros(D), np.zeros(D), max(1, _BLOCK_VALUES // D)
-    for first in range(0, n, step):
-        squares = np.square(Y[first : first + step] - mean)
-        power += squares.sum(axis=0)
-        fourth += np.square(squares).sum(axis=0)
-    return power / n, np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+    squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # a feature at a time
+    power, fourth = np.array([(y.sum(), y @ y) for y in squares]).T
+    return power / len(Y), np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
 
 
 def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's PCA; its density is that of probabilistic PCA."""
+    """Fit scikit-learn's PCA; its density is that of PPCA, which is a method of its own."""
     from sklearn.decomposition import PCA
 
     cap.report(0.0)
     model = PCA(q, random_state=0).fit(split.train)
     scores, seconds = model.transform(split.train), cap.passed()
-    back, noise = model.inverse_transform(model.transform(split.test)), float(model.noise_variance_)
-    if not noise > 0:
-        return RivalProjection(scores, seconds, None, back, "no noise is left, so no density")
-    scale = np.sqrt(np.maximum(model.explained_variance_ - noise, 0))
-    loadings = model.components_ * scale[:, None]
-    density = log_density(split.test, model.mean_, loadings, np.full(len(model.mean_), noise))
-    return RivalProjection(scores, seconds, density, back)
+    back = model.inverse_transform(model.transform(split.test))
+    return RivalProjection(scores, seconds, None, back)
 
 
 def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
@@ -191,23 +180,25 @@ def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
     """
     from sklearn.decomposition import FactorAnalysis
 
-    passes, converged, noise = 0, False, None
+    passes, noise = 0, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
-        while not (cap.over() and passes) and not converged and passes < 1000:
+        while passes < 1000:
             some = {"max_iter": _FA_PASSES, "noise_variance_init": noise, "random_state": 0}
             model: Any = FactorAnalysis(q, **some).fit(split.train)
             noise, passes = model.noise_variance_, passes + model.n_iter_
-            converged = model.n_iter_ < _FA_PASSES
+            if cap.over() or model.n_iter_ < _FA_PASSES:
+                break
     scores, seconds = model.transform(split.train), cap.passed()
     back = model.transform(split.test) @ model.components_ + model.mean_
-    notes = [] if converged else [f"stopped after {passes} iterations, not converged"]
-    if model.noise_variance_.min() < _LEAST_NOISE * model.noise_variance_.mean():
-        notes.append("some features hardly vary, so its density has no bound")
-        return RivalProjection(scores, seconds, None, back, "; ".join(notes))
-    density = log_density(split.test, model.mean_, model.components_, model.noise_variance_)
+    note, density = f"stopped after {passes} iterations, not converged", None
+    note *= model.n_iter_ == _FA_PASSES
+    if noise.min() < _LEAST_NOISE * noise.mean():
+        note = "; ".join(filter(None, [note, "some features hardly vary, so it has no density"]))
+    else:
+        density = log_density(split.test, model.mean_, model.components_, noise)
     free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
-    return RivalProjection(scores, seconds, density, back, "; ".join(notes), n_parameters=free)
+    return RivalProjection(scores, seconds, density, back, note, free)
 
 
 def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any) -> RivalProjection:
@@ -244,19 +235,19 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
     if most < 1:
         msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
         raise ValueError(msg)
-    model: Any = None
-    bic, stopped = np.inf, ""
+    model, bic, stopped = None, np.inf, ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for pieces in (size for size in PIECES if size <= most):
-            if cap.over() and model is not None:
-                stopped = f", stopped after {cap.seconds:g} s, more not tried"
-                break
             again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
             value = again.fit(train).bic(train)
             if value >= bic:
                 break
             model, bic = again, value
+            if cap.over():
+                stopped = f", stopped after {cap.seconds:g} s, more not tried"
+                break
+    assert model is not None  # one piece always fits
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
     free, pieces = D if kind == "diag" else D * (D + 1) // 2, len(model.means_)
     return RivalProjection(
@@ -277,23 +268,19 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
-    def lay_out(dataset: Dataset, told: Callable[[str, float], Any]) -> np.ndarray:
-        n_neighbors = min(15, dataset.n_rows - 1)
-        with tempfile.TemporaryDirectory() as folder:
-            config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
-            store = EmbeddingStore(Path(folder))
-            return embed(dataset, config, store, report=told).coordinates
+    few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
 
     def told(_stage: str, _share: float) -> None:
-        if cap.over():
+        if cap.over() and dataset is not few:
             msg = f"not finished within {cap.seconds:g} s"
             raise ValueError(msg)
 
-    few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
-    lay_out(few, lambda _stage, _share: cap.report(0.0))
-    cap.began = time.perf_counter()
-    coordinates = lay_out(split.dataset, told)
-    return RivalProjection(coordinates, cap.passed())
+    for dataset in (few, split.dataset):
+        cap.began = time.perf_counter()
+        config = EmbeddingConfig(dataset.digest, split.preprocessing, min(15, dataset.n_rows - 1))
+        with tempfile.TemporaryDirectory() as folder:
+            laid_out = embed(dataset, config, EmbeddingStore(Path(folder)), report=told)
+    return RivalProjection(laid_out.coordinates, cap.passed())
 
 
 def log_density(
@@ -341,23 +328,13 @@ MIXTURES: dict[str, dict[str, Any]] = {  # settings of `MixtureOfFactorAnalysers
 METHODS = (*VARIANTS, "ppca", "fa", *MIXTURES, "gaussian", "gaussian_full")
 
 
-class HeldOutFit(NamedTuple):
-    """One method on the held-out rows."""
-
-    log_likelihood: np.ndarray | None  # (m,) nats; None where the method has no density
-    n_parameters: int
-    seconds: float
-    note: str
-    at_floor: float = 0.0  # share of the noise variances that ended at their floor
-
-
 class Ranked(NamedTuple):
     """A method beside the paper's model."""
 
     key: str
     nats: float  # mean held-out log-likelihood less that of the paper's model, a row
     error: float  # standard error of the mean paired difference
-    fit: HeldOutFit
+    fit: RivalProjection
     lost: float = 0.0  # most nats lost on one row against the paper's model (it: the median method)
     usual: float = 0.0  # mean absolute difference from it, nats a row
 
@@ -429,17 +406,15 @@ class ModelsConfig(FitCampaign):
 
         K, L = self.n_components, self.n_active
         if key in VARIANTS:
-            sizes = {"n_components": K, **variant_settings(key, L)}
-            return partial(ours, AdaptivePPCA, self.parameters | sizes)
+            own = self.parameters | variant_settings(key, L)
+            return partial(ours, AdaptivePPCA, {**own, "n_components": K})
         if key in MIXTURES:
             return partial(mixture, K, K if "common" in key else L, **MIXTURES[key])
-        others: dict[str, Method] = {
-            "ppca": partial(ours, PPCA, {"n_components": K, "random_state": 0}),
-            "fa": partial(factor_analysis, K),
-            "gaussian": partial(gaussian_mixture, "diag"),
-            "gaussian_full": partial(gaussian_mixture, "full"),
-        }
-        return others[key]
+        if key.startswith("gaussian"):
+            return partial(gaussian_mixture, "full" if "full" in key else "diag")
+        if key == "fa":
+            return partial(factor_analysis, K)
+        return partial(ours, PPCA, {"n_components": K, "random_state": 0})
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what fits a method and scores the held-out rows."""
@@ -452,18 +427,18 @@ class ModelsConfig(FitCampaign):
                 made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error))
             density = made.log_likelihood
             values = None if density is None or not np.isfinite(density).all() else density.tolist()
-            seconds = round(made.seconds, 3)
-            return [values, made.n_parameters or 0, seconds, made.note, made.at_floor]
+            return [values, made.n_parameters, round(made.seconds, 3), made.note, made.at_floor]
 
         return measure_step
 
-    def measured(self, home: Path) -> dict[str, HeldOutFit]:
-        """Return what has been measured so far, key to result."""
-        return {
-            step[0]: HeldOutFit(None if values is None else np.array(values), *rest)
-            for step, (values, *rest) in self.records(home).items()
-            if step[0] in METHODS
-        }
+    def measured(self, home: Path) -> dict[str, RivalProjection]:
+        """Return what has been measured so far, key to result without scores."""
+        fits = {}
+        for (key,), (values, n_parameters, seconds, *rest) in self.records(home).items():
+            density = None if values is None else np.array(values)
+            made = RivalProjection(np.empty((0, 0)), seconds, density, None, rest[0], n_parameters)
+            fits[key] = made._replace(at_floor=rest[1])
+        return {key: fits[key] for key in fits if key in METHODS}
 
 
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
@@ -492,24 +467,22 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
 
-def ranked_models(fits: dict[str, HeldOutFit]) -> list[Ranked]:
+def ranked_models(fits: dict[str, RivalProjection]) -> list[Ranked]:
     """Return the methods with a density, best first, relative to the paper's model."""
-    densities = {
-        key: fit.log_likelihood for key, fit in fits.items() if fit.log_likelihood is not None
-    }
-    if PAPER not in densities:
+    densities = {key: made.log_likelihood for key, made in fits.items()}
+    there = {key: density for key, density in densities.items() if density is not None}
+    if PAPER not in there:
         return []
-    others = [density for key, density in densities.items() if key != PAPER]
-    median = np.median(others, axis=0) if others else densities[PAPER]
+    others = [density for key, density in there.items() if key != PAPER] or [there[PAPER]]
     lines = []
-    for key, density in densities.items():
-        gaps = density - (median if key == PAPER else densities[PAPER])
+    for key, density in there.items():
+        gaps = density - (np.median(others, axis=0) if key == PAPER else there[PAPER])
         lost, usual = max(0.0, -float(gaps.min())), float(np.abs(gaps).mean())
         lines.append(Ranked(key, *difference(fits[key], fits[PAPER]), fits[key], lost, usual))
     return sorted(lines, key=lambda line: -line.nats)
 
 
-def difference(first: HeldOutFit, second: HeldOutFit) -> tuple[float, float]:
+def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, float]:
     """Return the mean of the rows' differences in log-likelihood, and its standard error."""
     gaps = np.asarray(first.log_likelihood) - np.asarray(second.log_likelihood)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
@@ -524,13 +497,11 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
+    variants = [line for line in variants if line.is_reliable] or variants
     if not variants:
         return None
-    variants = [line for line in variants if line.is_reliable] or variants
-    leads = [difference(variants[0].fit, line.fit) for line in variants]
-    level = [
-        line for line, (lead, error) in zip(variants, leads, strict=True) if lead <= CLEAR * error
-    ]
+    leads = ((line, *difference(variants[0].fit, line.fit)) for line in variants)
+    level = [line for line, lead, error in leads if lead <= CLEAR * error]
     first = {PAPER: 0, ROW_SCALES: 1}
     chosen = min(level, key=lambda line: (first.get(line.key, 2), line.fit.n_parameters))
     rival = next((line for line in lines if line.key not in VARIANTS), None)
@@ -538,13 +509,12 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells: a share of the observed cells is hidden besides those that are missing,
-# the models are fitted around both, and their predictions of hidden cells are compared with the
-# true values, in the units after preprocessing, whose scales are learned without the hidden cells.
+# The test on hidden cells: some observed cells are hidden beside those that are missing, models are
+# fitted around both, and their predictions are compared with the truth in units after
+# preprocessing, which is learned without the hidden cells.
 SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of ridge, in units of the mean variance of a column
 NEIGHBOURS = 15
 FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
@@ -565,20 +535,13 @@ class MaskedConfig(FitCampaign):
     def methods(self) -> dict[str, str]:
         """The model, PPCA with L and with K components, and plain methods: key to name."""
         K, L = self.sizes
-        adaptive = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}"} if L < K else {}
-        plain = {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
-        return {**adaptive, EVERY: f"PCA with {K}", **plain}
+        names = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}", EVERY: f"PCA with {K}"}
+        names |= {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
+        return {key: name for key, name in names.items() if L < K or key not in (OWN, FEW)}
 
     def steps(self) -> list[Step]:
         """Return every (repeat, method)."""
         return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
-
-    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of the fit of every step; plain methods take no time."""
-        rows, (K, L) = min(n_rows, MOST_MASKED), self.sizes
-        of = {OWN: (K, L), FEW: (L, L), EVERY: (K, K)}
-        cells = [(of.get(method, (K, L)), float(method in of)) for _, method in self.steps()]
-        return [({"n_components": k, "n_active": q}, rows, n) for (k, q), n in cells]
 
     def measuring(self, dataset: Dataset) -> Measure:
         """Return what hides cells, predicts them by one method, and returns error and number.
@@ -608,9 +571,9 @@ class MaskedConfig(FitCampaign):
     def errors(self, home: Path) -> dict[str, np.ndarray]:
         """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
         records = sorted(self.records(home).items())
-        errors: dict[str, list[float]] = {method: [] for method in self.methods}
-        for (_, method), (error, _) in records:
-            errors[method].append(error)
+        errors = {
+            key: [error for (_, of), (error, _) in records if of == key] for key in self.methods
+        }
         return {method: np.array(values) for method, values in errors.items() if values}
 
 
@@ -627,52 +590,29 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
-    """Return Y (N, D) with what a method puts into its missing cells (NaN)."""
+    """Return Y (N, D) with what a method puts into its missing cells (NaN).
+
+    Ridge predicts each column from all others, with the penalty of Ledoit and Wolf: with P the
+    inverse of the covariance, column j given the others has the coefficients -P[j] / P[j, j].
+    """
+    from sklearn.covariance import LedoitWolf
     from sklearn.impute import KNNImputer
 
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
 
-    K, L = config.sizes
-    if method == MEANS:
-        return _means(Y)
-    if method == RIDGE:
-        return ridge(Y)
+    if method == OWN:
+        return np.asarray(AdaptivePPCA(**config.parameters).fit(Y).impute(Y))
+    if method in (FEW, EVERY):
+        return np.asarray(PPCA(config.sizes[method == FEW]).fit(Y).impute(Y))
     if method == NEAR:
         return np.asarray(KNNImputer(n_neighbors=NEIGHBOURS).fit_transform(Y))
-    model = (
-        AdaptivePPCA(**config.parameters) if method == OWN else PPCA(K if method == EVERY else L)
-    )
-    return np.asarray(model.fit(Y).impute(Y))
-
-
-def ridge(Y: np.ndarray) -> np.ndarray:
-    """Predict each column from all others, with the penalty that predicts hidden cells best."""
-    hidden = hide(~np.isnan(Y), SHARE, np.random.default_rng(0))
-    seen = np.where(hidden, np.nan, Y)
-
-    def error(penalty: float) -> float:
-        return float(np.square((regressed(seen, penalty) - Y)[hidden]).sum())
-
-    return regressed(Y, min(PENALTIES, key=error))
-
-
-def regressed(Y: np.ndarray, penalty: float, times: int = FILLED_AGAIN) -> np.ndarray:
-    """Predict the missing cells of each column from all others, so many `times`.
-
-    All regressions come from one inverse: with P the inverse of the covariance plus the penalty,
-    column j given the others has the coefficients -P[j] / P[j, j].
-    """
-    gaps, filled = np.isnan(Y), _means(Y)
-    for _ in range(times):
-        centre = filled.mean(axis=0)
-        Z = filled - centre
-        covariance = Z.T @ Z / len(Z)
-        covariance[np.diag_indices_from(covariance)] += penalty * max(Z.var(), 1e-12)
-        P = np.linalg.inv(covariance)
-        filled = np.where(gaps, centre + Z - Z @ P / np.diag(P), Y)
+    gaps = np.isnan(Y)
+    filled = np.where(gaps, np.nanmean(Y, axis=0), Y)
+    for _ in range(FILLED_AGAIN if method == RIDGE else 0):
+        Z = filled - filled.mean(axis=0)
+        P = np.linalg.inv(
+            LedoitWolf(assume_centered=True).fit(Z).covariance_ + 1e-12 * np.eye(Z.shape[1])
+        )
+        filled = np.where(gaps, filled - Z @ P / np.diag(P), Y)
     return filled
-
-
-def _means(Y: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)

@@ -49,28 +49,24 @@ def raftery_lewis(draws: ArrayLike) -> Requirement:
 def thinning(below: NDArray[np.bool_]) -> int:
     """Find the smallest thinning at which the sequence remembers one step rather than two.
 
-    By BIC: the likelihood ratio statistic of the second-order chain against the first-order one
-    has 2 degrees of freedom and must fall below 2 log(n - 2).
+    By BIC: the likelihood ratio statistic of the second-order chain against the first-order one,
+    G2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)) over successive triples of states, has 2
+    degrees of freedom and must fall below 2 log(n - 2).
     """
     thin = 1
     while True:
         z = below[::thin].astype(np.int64)
-        if memory_statistic(z) < 2 * math.log(len(z) - 2):
-            return thin
+        n = np.bincount(4 * z[:-2] + 2 * z[1:-1] + z[2:], minlength=8).reshape(2, 2, 2) * 1.0
+        middle = np.maximum(n.sum(axis=(0, 2)), 1)[:, None]
+        expected, seen = n.sum(axis=2, keepdims=True) * n.sum(axis=0) / middle, n > 0
         following = below[:: thin + 1]
-        if len(following) < LEAST_LENGTH or following.all() or not following.any():
-            return thin  # nothing is left to thin
+        if (
+            2 * (n[seen] * np.log(n[seen] / expected[seen])).sum() < 2 * math.log(len(z) - 2)
+            or len(following) < LEAST_LENGTH  # nothing is left to thin
+            or following.min() == following.max()
+        ):
+            return thin
         thin += 1
-
-
-def memory_statistic(z: NDArray[np.int64]) -> float:
-    """Give G2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)) over successive triples of states."""
-    n = np.bincount(4 * z[:-2] + 2 * z[1:-1] + z[2:], minlength=8).reshape(2, 2, 2).astype(float)
-    expected = (
-        n.sum(axis=2, keepdims=True) * n.sum(axis=0) / np.maximum(n.sum(axis=(0, 2)), 1)[:, None]
-    )
-    seen = n > 0
-    return float(2 * (n[seen] * np.log(n[seen] / expected[seen])).sum())
 
 
 def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
@@ -152,9 +148,8 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     """Judge every invariant quantity that moves.
 
-    One that is the same in all draws of all chains is left out: nothing can be said about it, or
-    it was held fixed. R-hat is rank-normalised, or plain for a quantity of two values, of which
-    folding about the median may leave one.
+    R-hat is rank-normalised, or plain for a quantity of two values, of which folding about the
+    median may leave one.
     """
     from appca.models.chains import load_arviz
 
@@ -176,9 +171,8 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
     """Whether the chains of a run started far from one another, which makes agreement a finding."""
-    if model == "NPPCA" or parameters.get("init") == "random":
-        return True
-    return bool(parameters.get("chain_starts") == "overdispersed")
+    starts = parameters.get("init"), parameters.get("chain_starts")
+    return model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed"
 
 
 def worst(checks: Sequence[Check]) -> Level:
@@ -192,13 +186,14 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
 
     checks = []
     if "n_components" in posterior:
+        used = most_frequent(numbers_in_use(posterior))
+        found = Check(
+            "good", "K found", f"{used} components are used by at least 5% of rows, in most draws."
+        )
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} components there may be; allow more and fit again."
-            checks.append(Check("doubtful", f"All {most} used", why))
-        else:
-            used = most_frequent(numbers_in_use(posterior))
-            why = f"{used} components are used by at least 5% of rows, in most draws."
-            checks.append(Check("good", "K found", why))
+            found = Check("doubtful", f"All {most} used", why)
+        checks.append(found)
     if "log_posterior" in posterior:
         told = levels(np.asarray(posterior["log_posterior"]))
         n, n_counted = len(told.counts), int(told.counts.sum())
@@ -226,34 +221,31 @@ def of_chains(
 ) -> list[Check]:
     """Check whether the chains agree, from which starts, and whether there are enough draws.
 
-    `apart` is what `starts_apart` says: whether they were asked to agree from different starts.
-    What cannot be computed, as of a chain that never moves, counts as the worst.
+    `apart` is what `starts_apart` says. What cannot be computed, as of a chain that never moves,
+    counts as the worst.
     """
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
     fewest = min(diagnoses, key=lambda d: np.nan_to_num(min(d.ess_bulk, d.ess_tail)))
     ess, wanted = np.nan_to_num(min(fewest[4:6])), LEAST_ESS_PER_CHAIN * n_chains
+    told = f"R-hat {most.r_hat:.2f}, should be below {LARGEST_R_HAT}"
+    if not np.isfinite(most.r_hat):
+        told = "a chain never moves, so that R-hat cannot be computed"
+    why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
+    checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
     if most.r_hat <= LARGEST_R_HAT:
         checks = [Check("good", "Chains agree", f"R-hat is at most {most.r_hat:.3f}.")]
     elif most.r_hat <= SUSPECT_R_HAT:
         why = f"R-hat of the {most.name} is {most.r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         checks = [Check("doubtful", "Chains nearly agree", why)]
-    else:
-        told = "a chain never moves, so that R-hat cannot be computed"
-        if np.isfinite(most.r_hat):
-            told = f"R-hat {most.r_hat:.2f}, should be below {LARGEST_R_HAT}"
-        why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
-        checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
-    if ess >= wanted:
-        why = f"Every quantity has at least {ess:.0f} effective draws."
-        checks.append(Check("good", "Enough draws", why))
-    else:
-        why = (
-            f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
-            "averages, not intervals yet, and raise the number of draws."
-        )
-        checks.append(Check("doubtful", "Few draws", why))
+    why = (
+        f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
+        "averages, not intervals yet, and raise the number of draws."
+    )
+    enough = f"Every quantity has at least {ess:.0f} effective draws."
+    few = Check("doubtful", "Few draws", why)
+    checks.append(Check("good", "Enough draws", enough) if ess >= wanted else few)
     if n_chains == 1:
         alone = "One chain cannot disagree with another: sample at least two."
         checks.append(Check("doubtful", "One chain", alone))
@@ -269,14 +261,13 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how sure the rows' choices of components are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBT))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
-    clear, alone = doubtful <= MOST_DOUBTFUL, "Every row is different."
-    twice = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
-    return [
-        Check("good", "Choices clear", why) if clear else Check("doubtful", "Choices unsure", why),
-        Check("doubtful", f"{repeated:,} repeated", twice)
-        if repeated
-        else Check("good", "No repeated rows", alone),
-    ]
+    clear = Check("good", "Choices clear", why)
+    if doubtful > MOST_DOUBTFUL:
+        clear = Check("doubtful", "Choices unsure", why)
+    if not repeated:
+        return [clear, Check("good", "No repeated rows", "Every row is different.")]
+    why = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
+    return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
@@ -311,29 +302,31 @@ def of_climb(
         )
         return [Check("doubtful", "Noise at its floor", why)]
     curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
-    passes = counted(len(curve), "iteration")
-    last = still = "there were too few to see what the last ones gained"
+    passes, gain = counted(len(curve), "iteration"), "too few to see what the last ones gained"
     if len(curve) > LAST_PASSES:
-        gain = f"{_plain(curve[-1] - curve[-1 - LAST_PASSES])} nats per row"
-        if tol is not None:
-            gain += f", where less than {_plain(tol)} counts as converged"
-        last, still = (f"the last {LAST_PASSES} {how} {gain}" for how in ("gained", "still gained"))
-    endings = {
-        "closed form": Check("good", "Solved exactly", "There is nothing to converge."),
-        "converged": Check(
+        gained, *below = (
+            np.format_float_positional(value, precision=2, fractional=False, trim="-")
+            for value in (curve[-1] - curve[-1 - LAST_PASSES], tol)
+            if value is not None
+        )
+        gain = f"the last {LAST_PASSES} gained {gained} nats per row"
+        gain += "".join(f", where less than {limit} counts as converged" for limit in below)
+    endings: dict[str, tuple[Level, str, str]] = {
+        "closed form": ("good", "Solved exactly", "There is nothing to converge."),
+        "converged": (
             "good",
             f"Converged in {passes}",
-            f"{capital(last)}. A few other starts tell whether it is the best.",
+            f"{capital(gain)}. A few other starts tell whether it is the best.",
         ),
-        "reached max_iter": Check(
-            "bad", "Not converged", f"It stopped at the {passes} allowed; {still}. Allow more."
+        "reached max_iter": (
+            "bad",
+            "Not converged",
+            f"It stopped at the {passes} allowed; {gain}. Allow more.",
         ),
-        "stopped by": Check(
-            "doubtful", "Stopped early", f"Stopped by hand after {passes}; {still}."
-        ),
-        "": Check("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
+        "stopped by": ("doubtful", "Stopped early", f"Stopped by hand after {passes}; {gain}."),
+        "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
     }
-    ended = next(check for begin, check in endings.items() if reason.startswith(begin))
+    ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
     if at_floor > MOST_AT_FLOOR:
         why = (
@@ -343,8 +336,3 @@ def of_climb(
         )
         free = Check("doubtful", f"Noise of {percent(at_floor)} at its floor", why)
     return [ended, free]
-
-
-def _plain(value: float) -> str:
-    """Write a number with two digits that count, never as a power of ten."""
-    return np.format_float_positional(value, precision=2, fractional=False, trim="-")

@@ -8,10 +8,9 @@ import numpy as np
 from appca.analysis.campaign import Report, sample_of
 from appca.analysis.components import LEAST_ROWS, Subspace, ranked
 from appca.analysis.rows import projected
-from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
-from appca.words import InputError
 
 ANCHORS, PANEL_ANCHORS = 2000, 500  # rows whose neighbours are compared, of all rows and of a panel
 NEIGHBOURS = 15
@@ -19,10 +18,8 @@ NEIGHBOURS = 15
 # are equally far; beyond, they come from a matrix product.
 DIRECT, FLAT = 3e8, 3
 _BLOCK = 1 << 22  # distances at a time
-EXACT = 20_000
-REFERENCES = 1000
+EXACT = 20_000  # rows up to which trust compares every one
 LINES = 6  # nearest rows that a picture draws lines to
-_RANK_BLOCK = 1 << 20  # products at a time, which stay in the processor's cache
 
 
 class AnchorMean(NamedTuple):
@@ -44,8 +41,7 @@ class Quality(NamedTuple):
 class Trust(NamedTuple):
     """What a picture does to the neighbours of every row; NaN for rows that are not compared.
 
-    1 less the mean of `false` is the trustworthiness of the whole picture, 1 less the mean of
-    `missing` its continuity.
+    1 less the mean of `false` is the trustworthiness of the picture, of `missing` its continuity.
     """
 
     false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
@@ -82,35 +78,16 @@ def quality(
     return Quality(trusted, continued, same, accuracy)
 
 
-def trust(
-    X: np.ndarray,
-    E: np.ndarray,
-    graph: np.ndarray | None = None,
-    *,
-    n_neighbors: int = NEIGHBOURS - 1,
-) -> Trust:
+def trust(X: np.ndarray, E: np.ndarray, *, n_neighbors: int = NEIGHBOURS - 1) -> Trust:
     """Find false and missing neighbours of every row among X (N, D) at places E (N, q).
 
-    Above 20,000 rows the `graph` (N, k + 1) of nearest rows in the data, itself first, is needed
-    and gives k; neighbours in the data are then those of the graph, and ranks are estimated from a
-    sample. Up to that, k is `n_neighbors`, below N / 2. Raises InputError without the graph,
-    ValueError when the rows of X and E differ in number or k is too large.
+    Above 20,000 rows a random sample of 4e8 / N rows is compared with all rows. Raises ValueError
+    when the rows of X and E differ in number, or k is not below N / 2.
     """
-    n = len(X)
-    if n <= EXACT:
-        return compared_rows(X, E, np.arange(n), n_neighbors)[0]
-    if graph is None:
-        msg = f"Above {EXACT:,} rows trust needs the graph of a map; got {n:,} rows without it."
-        raise InputError(msg)
-    near = np.asarray(graph[:, 1:])
-    k = near.shape[1]
-    refuse_neighbours(n, k, E)
-    image = nearest_rows(E, k + 1).indices[:, 1:]
-    kept = (image[:, :, None] == near[:, None, :]).any(axis=2)
-    stays = (near[:, :, None] == image[:, None, :]).any(axis=2)
-    worst = worst_excess(n, k)
-    false, missing = _estimated_excess(X, image, kept), _estimated_excess(E, near, stays)
-    return Trust(false / worst, missing / worst, kept.mean(axis=1))
+    anchors = sample_of(len(X), EXACT**2 // len(X) if len(X) > EXACT else EXACT, 0)
+    measures = np.full((3, len(X)), np.nan)
+    measures[:, anchors] = compared_rows(X, E, anchors, n_neighbors)[0]
+    return Trust(*measures)
 
 
 def panel_trust(
@@ -119,12 +96,12 @@ def panel_trust(
     """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
     A panel holds the rows with the same `active` components, at their `scores`, both (N, K). Rows
-    of panels with at most 2 k rows, or with more than 20,000, are NaN.
+    of panels with at most 2 k rows are NaN, as in larger ones are those that `trust` leaves out.
     """
     measures = np.full((3, len(X)), np.nan)
     for group in ranked(active):
         rows = group.rows
-        if group.components and 2 * n_neighbors < len(rows) <= EXACT:
+        if group.components and 2 * n_neighbors < len(rows):
             panel = scores[np.ix_(rows, np.asarray(group.components))]
             measures[:, rows] = trust(X[rows], panel, n_neighbors=n_neighbors)
     return Trust(*measures)
@@ -148,7 +125,7 @@ def with_trust(
     X = fitted.transform(dataset.X)
     near = store.neighbours(config, X, report)
     report("comparing the neighbours of rows", 1.0)
-    rows = trust(X, embedding.coordinates[:, :2], near.indices, n_neighbors=k)
+    rows = trust(X, embedding.coordinates[:, :2], n_neighbors=k)
     shown = np.ascontiguousarray(near.indices[:, 1 : 1 + LINES], np.int32)
     return embedding._replace(trust=np.column_stack(rows).astype(np.float32), near=shown)
 
@@ -159,8 +136,21 @@ def compared_rows(
     """Compare the k nearest rows of each of m anchors in the data and in a projection, exactly.
 
     Returns the trust of the anchors, (m,) each, and their neighbours (m, k) in the projection.
+    Raises ValueError when the rows of X and E differ in number, or k is not below N / 2.
     """
-    refuse_neighbours(len(X), k, E)
+    n = len(X)
+    if len(E) != n:
+        msg = (
+            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
+            "compared."
+        )
+        raise ValueError(msg)
+    if not 1 <= k < n / 2:
+        msg = (
+            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
+            "compare fewer neighbours."
+        )
+        raise ValueError(msg)
     measures, neighbours = np.empty((3, len(anchors))), np.empty((len(anchors), k), dtype=np.intp)
     done = 0
     for blocks in zip(_distances(X, anchors), _distances(E, anchors), strict=True):
@@ -171,36 +161,8 @@ def compared_rows(
             measures[:, done] = _excess(near, in_projection, k), _excess(image, in_data, k), kept
             neighbours[done] = in_projection
             done += 1
-    worst = worst_excess(len(X), k)
+    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # what the largest k ranks exceed k by
     return Trust(*measures / np.array([[worst], [worst], [k]])), neighbours
-
-
-def _estimated_excess(Y: np.ndarray, of: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Estimate for every row the sum (N,) of what the ranks of rows `of` (N, k) exceed k by.
-
-    Rows that are `near` (N, k) in Y (N, D) have none; of others the rank is at least k + 1.
-    """
-    n, k = of.shape
-    references = np.random.default_rng(0).choice(n, min(REFERENCES, n), replace=False)
-    Y = np.asarray(Y - Y.mean(axis=0, dtype=np.float64).astype(np.float32), np.float32)
-    squares, total = np.einsum("nd,nd->n", Y, Y), np.zeros(n)
-    to_references = -2.0 * Y[references].T
-    rounding = 16.0 * np.finfo(Y.dtype).eps * squares.max()
-    itself = np.isin(np.arange(n), references)
-    scale = (n - 1) / (len(references) - itself)  # rows for which a reference stands
-    step = max(1, _RANK_BLOCK // max(len(references), Y.shape[1]))
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
-        A = Y[rows]  # |y|^2 - 2 a'y orders the rows y as |a - y|^2 does
-        products = A @ to_references
-        products += squares[references]
-        for other, is_near in zip(of[rows].T, near[rows].T, strict=True):
-            limits = squares[other] - 2.0 * np.einsum("nd,nd->n", A, Y[other]) - rounding
-            bits = np.packbits(products < limits[:, None], axis=1)
-            nearer = np.bitwise_count(bits).sum(axis=1, dtype=np.int64) - itself[rows]
-            excess = np.maximum(1.0 + nearer * scale[rows] - k, 1.0)
-            total[rows] += np.where(is_near, 0.0, excess)
-    return total
 
 
 def knn_accuracy(
@@ -231,31 +193,25 @@ def crowding(
 
     scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, such as
     PCA's; classes (N,) are numbers from 0 on. Returns for each of the `most` occupied panels, but
-    those of too few rows for k neighbours, the accuracy of its rows in the panel, in the picture of
-    these rows alone, and in that of all. `random_state` draws a sample of each panel's rows.
+    those of too few rows for k neighbours, the accuracy of a sample of its rows in the panel, in
+    the picture of these rows alone, and in that of all.
     """
-
-    def accuracy(E: np.ndarray, of: np.ndarray, anchors: np.ndarray, n_rows: int) -> AnchorMean:
-        rows = (row for block in _distances(E, anchors) for row in block)
-        neighbours = np.array([nearest(row, n_neighbors) for row in rows])
-        return knn_accuracy(of, neighbours, anchors, n_rows)
-
     least, crowdings = max(LEAST_ROWS, 2 * n_neighbors + 2), []
     panels = [panel for panel in ranked(active) if panel.components and len(panel.rows) >= least]
     for panel in panels[:most]:
-        rows, n = panel.rows, len(panel.rows)
-        places = sample_of(n, PANEL_ANCHORS, random_state)
-        inside = accuracy(
-            scores[np.ix_(rows, np.asarray(panel.components))], classes[rows], places, n
-        )
-        same = accuracy(other[rows], classes[rows], places, n)
-        crowdings.append((panel, inside, same, accuracy(other, classes, rows[places], n)))
+        rows, accuracies = panel.rows, []
+        places = sample_of(len(rows), PANEL_ANCHORS, random_state)
+        inside = scores[np.ix_(rows, np.asarray(panel.components))]
+        for E, of, anchors in (
+            (inside, classes[rows], places),
+            (other[rows], classes[rows], places),
+            (other, classes, rows[places]),
+        ):
+            distances = (row for block in _distances(E, anchors) for row in block)
+            neighbours = np.array([nearest(row, n_neighbors) for row in distances])
+            accuracies.append(knn_accuracy(of, neighbours, anchors, len(rows)))
+        crowdings.append((panel, accuracies[0], accuracies[1], accuracies[2]))
     return crowdings
-
-
-def worst_excess(n: int, k: int) -> float:
-    """Sum of what the largest k ranks of n - 1 other rows exceed k by."""
-    return k * (2.0 * n - 3.0 * k - 1.0) / 2.0
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:
@@ -301,22 +257,6 @@ def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
         block = cdist(near, X, "sqeuclidean") if direct else norms - 2.0 * near @ X.T
         block[np.arange(len(queries)), queries] = np.inf
         yield block
-
-
-def refuse_neighbours(n: int, k: int, E: np.ndarray) -> None:
-    """Raise ValueError when E has not n rows, or k is not below half of them."""
-    if len(E) != n:
-        msg = (
-            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
-            "compared."
-        )
-        raise ValueError(msg)
-    if not 1 <= k < n / 2:
-        msg = (
-            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
-            "compare fewer neighbours."
-        )
-        raise ValueError(msg)
 
 
 def nearest_classes(

@@ -21,11 +21,11 @@ from appca.analysis.compare import (
     SHARE,
     SWITCHES,
     VARIANTS,
-    HeldOutFit,
     MaskedConfig,
     ModelAdvice,
     ModelsConfig,
     Ranked,
+    RivalProjection,
     advise,
     ranked_models,
     variant_settings,
@@ -519,7 +519,7 @@ def _signed(nats: float, digits: int = 1) -> str:
 def _answered(
     dataset: Dataset,
     config: ModelsConfig,
-    fits: dict[str, HeldOutFit],
+    fits: dict[str, RivalProjection],
     lines: list[Ranked],
     advice: ModelAdvice,
 ) -> None:

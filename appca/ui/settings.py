@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.map_quality import EXACT, REFERENCES
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
@@ -171,11 +170,10 @@ def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
 
 
 def trust_sentence(trust: np.ndarray) -> str:
-    """Say how far a map can be trusted as a whole, and how that was counted; trust is (N, 3)."""
-    false, missing, kept = trust.mean(axis=0, dtype=np.float64)
-    how = "All ranks are counted."
-    if len(trust) > EXACT:
-        how = f"Ranks beyond the map's nearest rows are estimated from {REFERENCES:,} rows."
+    """Say how far a map can be trusted as a whole; trust is (N, 3), NaN where not compared."""
+    compared = trust[~np.isnan(trust[:, 0])]
+    false, missing, kept = compared.mean(axis=0, dtype=np.float64)
+    how = f"{len(compared):,} of {len(trust):,} rows are compared with all others."
     return (
         f"Trustworthiness {1 - false:.3f}, continuity {1 - missing:.3f}, nearest rows kept "
         f"{percent(kept)}. {how}"

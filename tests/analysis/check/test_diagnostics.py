@@ -13,7 +13,6 @@ from appca.analysis.diagnostics import (
     diagnose,
     failures,
     invariants,
-    memory_statistic,
     of_chains,
     of_climb,
     of_draws,
@@ -35,14 +34,6 @@ def test_burn_in_and_length_agree_with_the_paper_and_a_calculation_by_hand():
     assert required(0.01, 0.39) == (14, 14982, pytest.approx(14996 / 3746))
     assert required(0.01, 0.39, thin=3)[:2] == (42, 44946)
     assert required(0.025, 0.975) == (0, 3746, pytest.approx(1.0))
-
-
-def test_the_memory_statistic_agrees_with_a_count_by_hand():
-    # triples of 0 0 1 1 0 1: 001, 011, 110, 101, one each.
-    # (i, j) pairs among them: 00, 01, 11, 10 one each; (j, k): 01, 11, 10, 01; j: 0 twice, 1 twice.
-    # expected n_ij. n_.jk / n_.j.: 001: 1 * 2 / 2, 011: 1 / 2, 110: 1 / 2, 101: 1 * 2 / 2
-    # G2 = 2 (log 1 + log 2 + log 2 + log 1)
-    assert memory_statistic(np.array([0, 0, 1, 1, 0, 1])) == pytest.approx(4 * np.log(2))
 
 
 def two_state_chain(rng, alpha, beta, n):
