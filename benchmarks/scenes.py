@@ -94,9 +94,9 @@ def digits() -> Dataset:
 
 def coil20() -> Dataset:
     """Return the 1,440 images of 128 x 128 pixels."""
-    from appca.data import downloads as source
+    from appca.data.sources import load
 
-    return source.load_coil20(Path(os.environ["APPCA_DATA"]), size=128)
+    return load("coil20", size=128)
 
 
 def fitted_to(dataset: Dataset, K: int, L: int, file: Path, model: str = "aPPCA") -> FittedRun:

@@ -1,6 +1,6 @@
 """Columns of a data set: those that new rows must have, and other names of classes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -150,27 +150,6 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
     other = replace(dataset, labels=labels, provenance=dataset.provenance | {"class_order": order})
     other.__dict__["digest"] = dataset.digest  # fits, selections and links go on
     return other
-
-
-def names_in(text: str, classes: Sequence[str]) -> dict[str, str]:
-    """Read names of classes: a line each in the order of `classes`, or old and new name in a line.
-
-    Raises InputError where there are fewer lines than classes, or a line names no class.
-    """
-    lines = [line.strip() for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
-    pairs = []
-    for line in lines:
-        parts = (line.partition(separator) for separator in "\t,;=")
-        named = ((old.strip(), tidy(new)) for old, _, new in parts if old.strip() in classes)
-        pairs.append(next((pair for pair in named if pair[1]), None))
-    if lines and all(pairs):
-        return dict(filter(None, pairs))
-    refuse_if(
-        len(lines) != len(classes),
-        f"The file has {counted(len(lines), 'line')} and the label {len(classes):,} classes; "
-        f"give one name a line, or lines such as “{shortened(classes[0], 20)},new name”.",
-    )
-    return {old: tidy(new) for old, new in zip(classes, lines, strict=True)}
 
 
 def tidy(name: str) -> str:

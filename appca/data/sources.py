@@ -1,22 +1,27 @@
-"""Built-in data sets: bundled tables, drawn samples, MNIST and COIL-20."""
+"""Built-in data sets: bundled tables, drawn samples, and MNIST and COIL-20 as published."""
 
 import gzip
-from collections.abc import Iterable
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from appca.data import downloads
 from appca.data.brain import brain
 from appca.data.dataset import Dataset
-from appca.data.downloads import Progress
 from appca.data.files import File, chunks_of, file_stream
 from appca.data.folders import folder_of_files, sample_file
 from appca.storage import files
-from appca.words import InputError, refuse_if, storing
+from appca.storage.identity import sha256_of_file
+from appca.words import InputError, refuse_if, refused, storing
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 
 
 class Option(NamedTuple):
@@ -75,21 +80,60 @@ _OF_COIL20 = (
     Option("per_class", None, "Number of each object", most=72),
     Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
 )
-_BRAIN = "A made-up brain recording with its events"
-_IMAGES = "Handwritten digits of 28 × 28 pixels"
 _SOURCES = (
-    Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
-    Source("mnist", "MNIST", _IMAGES, False, 70_000, 784, _OF_MNIST, "28 × 28"),
-    Source(
-        "coil20", "COIL-20", "20 objects, 72 views each", False, 1440, 1024, _OF_COIL20, "20 × 72"
+    ("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
+    (
+        "mnist",
+        "MNIST",
+        "Handwritten digits of 28 × 28 pixels",
+        False,
+        70_000,
+        784,
+        _OF_MNIST,
+        "28 × 28",
     ),
-    Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
-    Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
-    Source("brain", "Small brain", _BRAIN, True, 2720, 120),
-    Source("wine", "Wine", "Wines of three growers", True, 178, 13),
-    Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
+    ("coil20", "COIL-20", "20 objects, 72 views each", False, 1440, 1024, _OF_COIL20, "20 × 72"),
+    ("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
+    ("planes", "Three planes", "Points near three planes in space", True, 900, 3),
+    ("brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120),
+    ("wine", "Wine", "Wines of three growers", True, 178, 13),
+    ("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
 )
-SOURCES = {source.key: source for source in _SOURCES}
+SOURCES = {facts[0]: Source(*facts) for facts in _SOURCES}
+ZIP = "coil-20-proc.zip"
+_MNIST = {
+    "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+# Published files with their SHA-256. Zips of COIL-20 differ in their bytes, so that of its pixels:
+# the uint8 images in object, then view order.
+FILES = {
+    "mnist": {f"{stem}-ubyte.gz": sha256 for stem, sha256 in _MNIST.items()},
+    "coil20": {ZIP: "7274cbacb79ea6c57340827c9f9301745a8e9b3173dea4aa828e00b49c42946c"},
+}
+MIRRORS: dict[str, tuple[str, ...]] = {
+    "mnist": (
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    "coil20": (
+        "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-20/",
+        "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/coil-20/",
+    ),
+}
+_CITATIONS = {
+    "mnist": "Y. LeCun, L. Bottou, Y. Bengio, P. Haffner (1998), Gradient-based learning applied "
+    "to document recognition, Proceedings of the IEEE 86(11), 2278-2324",
+    "coil20": "S. A. Nene, S. K. Nayar, H. Murase (1996), Columbia Object Image Library (COIL-20), "
+    "technical report CUCS-005-96, Columbia University",
+    "digits": "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI "
+    "Machine Learning Repository (test part)",
+    "wine": "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository",
+    "breast_cancer": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer "
+    "Wisconsin (Diagnostic), UCI Machine Learning Repository",
+}
 
 
 def load(
@@ -101,8 +145,10 @@ def load(
 ) -> Dataset:
     """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
 
-    `progress` is called with (bytes done, bytes in all) while files are fetched. MNIST and COIL-20
-    are read from, or fetched to, `data_folder`; see `appca.data.folders.folder_of_files`. Raises
+    MNIST and COIL-20 are read from, or fetched to, `data_folder`, by default
+    `appca.data.folders.folder_of_files`; `progress` is called with (bytes done, bytes in all). Of
+    `classes`, or all, the first `per_class` rows each are read, or the first `n` in all. Images of
+    COIL-20 of the size 32 are means of 4 x 4 blocks (float32, exact), as the paper has them. Raises
     InputError for another key, another option or a value that the option does not have.
     """
     refuse_if(
@@ -115,34 +161,31 @@ def load(
     refuse_if(unknown, f"The data set {key!r} has {has}; got {', '.join(unknown)}.")
     for name, value in options.items():
         choices[name].check(SOURCES[key].title, value)
-    if not SOURCES[key].offline:
-        read: Any = downloads.load_mnist if key == "mnist" else downloads.load_coil20
-        dataset: Dataset = read(folder_of_files(data_folder), progress=progress, **options)
-        return dataset
-    small = (digits, wine, breast_cancer, turntable, planes, brain)
-    return {make.__name__: make for make in small}[key]()
+    if SOURCES[key].offline:
+        return brain() if key == "brain" else _bundled(key)
+    options = {name: option.default for name, option in choices.items()} | options
+    return _published(key, folder_of_files(data_folder) / key, progress, options)
 
 
 def are_here(key: str) -> bool:
     """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
-    names = downloads.MNIST if key == "mnist" else (downloads.ZIP,)
-    return all((folder_of_files() / key / name).is_file() for name in names)
+    return all((folder_of_files() / key / name).is_file() for name in FILES[key])
 
 
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
-    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
+    """Keep a file of MNIST or COIL-20 where `load` looks for it; return the key of its data set.
 
-    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
-    those published. Raises InputError when the name is, and the content is not.
+    None, with nothing done, when the name is none of those published. Raises InputError when the
+    name is, and the content is not.
     """
-    if name not in (*downloads.MNIST, downloads.ZIP):
+    key = next((key for key, names in FILES.items() if name in names), None)
+    if key is None:
         return None
-    key = "coil20" if name == downloads.ZIP else "mnist"
     target = folder_of_files(data_folder) / key / name
     remedy = "free some space, or name another folder in APPCA_DATA"
     with storing(f"“{name}”", target.parent, remedy):
         target.parent.mkdir(parents=True, exist_ok=True)
-        check = partial(downloads.check, name=name)
+        check = partial(_content, name=name)
         try:
             with file_stream(name, file) as stream, files.growing(target, check) as kept:
                 kept.writelines(chunks_of(stream))
@@ -152,62 +195,224 @@ def receive(name: str, file: File, data_folder: Path | None = None) -> str | Non
     return key
 
 
-def digits() -> Dataset:
-    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 gray values."""
-    spec = find_spec("sklearn")  # finds the folder without running the package
-    folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
-    path = folder / "datasets" / "data" / "digits.csv.gz"
-    refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
-    lines = gzip.decompress(path.read_bytes()).split()
-    table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
-    citation = (
-        "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine "
-        "Learning Repository (test part)"
+def fetch(
+    urls: Sequence[str],
+    path: Path,
+    *,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    advice: str = "try again later.",
+) -> None:
+    """Fetch a file, by pooch, from the first of `urls` that gives it; `path` is whole or absent.
+
+    Raising from `progress` stops the download. Raises InputError when no mirror gave the file with
+    its checksum `sha256`, with the last reason and then `advice`.
+    """
+    import pooch
+    import requests
+
+    class Meter:  # pooch counts whole chunks, so at the end too many
+        total = done = 0
+
+        def update(self, n_bytes: int) -> None:
+            self.done += n_bytes
+            if progress is not None:
+                progress(min(self.done, self.total or self.done), self.total)
+
+        def reset(self) -> None:
+            self.done = 0
+
+        close = reset
+
+    pooch.get_logger().setLevel("ERROR")
+    downloader = pooch.HTTPDownloader(
+        progressbar=Meter(),
+        chunk_size=1 << 16,
+        headers={"Accept-Encoding": "identity"},  # the bytes of the file, not of a packed copy
+        timeout=(10, 30),
     )
-    facts: dict[str, Any] = {"source": "digits", "files": ["digits.csv.gz of scikit-learn"]}
-    facts |= {"citation": citation, "image_range": [0, 16]}
-    title, labels = "Handwritten digits, 8 × 8", {"digit": table[:, -1].astype(str)}
-    ids = _row_ids("digit", len(table))
-    return Dataset(title, table[:, :-1], ids, labels, (8, 8), provenance=facts)
+    checksum, reason = sha256 and f"sha256:{sha256}", ""
+    for url in urls:
+        host = urlsplit(url).hostname or url
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pooch.retrieve(url, checksum, path.name, path.parent, downloader=downloader)
+        except requests.RequestException as error:
+            status = getattr(error.response, "status_code", None)
+            failed = f"the connection to {host} failed: {type(error).__name__}"
+            reason = f"{host} answered {status}" if status else failed
+        except OSError as error:
+            what = f"{path} could not be written"
+            raise refused(what, error, advice.rstrip(".")) from error
+        except ValueError:  # pooch's word for a wrong checksum
+            reason = f"the file from {host} does not have the published checksum"
+        else:
+            return
+    msg = f"{path.name} could not be downloaded ({reason}); {advice}"
+    raise InputError(msg)
 
 
-def wine() -> Dataset:
-    """Return 178 wines of three growers with 13 chemical measurements."""
-    from sklearn.datasets import load_wine
+def _content(path: Path, name: str) -> np.ndarray:
+    """Return the values (n,), uint8, of a published file: of an IDX file, or the images of the zip.
 
-    citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
-    facts = {"source": "wine", "files": ["wine_data.csv of scikit-learn"], "citation": citation}
-    return _table(load_wine(), "Wine", "wine", "cultivar", facts)
+    The images are in object, then view order. Raises InputError for any other file.
+    """
+    if name != ZIP:
+        digest, right = sha256_of_file(path), FILES["mnist"][name]
+        refuse_if(
+            digest != right,
+            f"{path} is not the published {name} (its SHA-256 starts with {digest[:8]}, not "
+            f"{right[:8]}); delete it, and the right one will be downloaded.",
+        )
+        head = 16 if "images" in name else 8
+        return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=head)
+    from PIL import Image
+
+    images = []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {name.rpartition("/")[2]: name for name in archive.namelist()}
+            for number, view in np.ndindex(20, 72):
+                with archive.open(members[f"obj{number + 1}__{view}.png"]) as member:
+                    data = io.BytesIO(member.read(1 << 20))  # the published images have some 8 kB
+                with Image.open(data, formats=["PNG"]) as image:
+                    images.append(np.asarray(image.convert("L")).reshape(128, 128))
+    except Exception as error:  # the decoders fail in as many ways as there are fields
+        msg = f"{path} is damaged ({type(error).__name__}); delete it and download it again."
+        raise InputError(msg) from error
+    X = np.stack(images)
+    digest, right = hashlib.sha256(X.data).hexdigest(), FILES["coil20"][ZIP]
+    refuse_if(
+        digest != right,
+        f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not {right[:8]}); "
+        "delete it and download it again.",
+    )
+    return X.reshape(-1)
 
 
-def breast_cancer() -> Dataset:
-    """Return 569 breast tumours with 30 measurements of cell nuclei."""
-    from sklearn.datasets import load_breast_cancer
+def _published(
+    key: str, folder: Path, progress: Progress | None, options: dict[str, Any]
+) -> Dataset:
+    """Read MNIST or COIL-20, or some of its rows, in the order of the files, fetching what lacks.
 
-    facts = {
-        "source": "breast_cancer",
-        "files": ["breast_cancer.csv of scikit-learn"],
-        "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer "
-        "Wisconsin (Diagnostic), UCI Machine Learning Repository",
-    }
-    title = "Breast cancer (Wisconsin)"
-    return _table(load_breast_cancer(), title, "tumour", "diagnosis", facts)
+    Of MNIST, the 60,000 digits for training come before the 10,000 for tests, ids ``train-0`` to
+    ``test-9999``; of COIL-20, objects before views, ids ``obj1__0`` to ``obj20__71``.
+    """
+    title, content = SOURCES[key].title, []
+    advice = (
+        f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or drop "
+        f"{'them' if len(FILES[key]) > 1 else 'it'} onto the Data page."
+    )
+    for name, sha256 in FILES[key].items():
+        path, urls = folder / name, [mirror + name for mirror in MIRRORS[key]]
+        if is_new := not path.is_file():
+            checksum = None if name == ZIP else sha256
+            fetch(urls, path, sha256=checksum, progress=progress, advice=advice)
+        try:
+            content.append(_content(path, name))
+        except InputError:
+            if is_new:
+                path.unlink(missing_ok=True)
+            raise
+    n, per_class = options["n"], options["per_class"]
+    if key == "mnist":
+        X = np.concatenate([content[0], content[2]]).reshape(-1, 784)
+        column, split, side = (
+            np.concatenate([content[1], content[3]]).astype(str),
+            len(content[1]),
+            28,
+        )
+        part = np.repeat(["train", "test"], [split, len(column) - split])
+        ids = [f"train-{i}" if i < split else f"test-{i - split}" for i in range(len(column))]
+        labels, (row, group) = {"digit": column, "part": part}, ("digits", "digits")
+        digests = FILES[key]
+    else:
+        X, side = content[0].reshape(-1, 32, 4, 32, 4), options["size"]
+        if side == 32:  # exact: sixteenths below 256 fit into float32
+            X = X.sum(axis=(2, 4), dtype=np.uint16).astype(np.float32) / np.float32(16)
+        X, places = X.reshape(1440, -1), np.arange(1440)
+        column, angle = (places // 72 + 1).astype(str), (places % 72 * 5).astype(np.int16)
+        ids = [f"obj{i // 72 + 1}__{i % 72}" for i in range(1440)]
+        labels, (row, group) = {"object": column, "angle": angle}, ("views", "objects")
+        digests, title = {ZIP: f"pixels sha256:{FILES[key][ZIP]}"}, f"{title}, {side} x {side}"
+    chosen = options["classes"]
+    wanted = list(dict.fromkeys(map(str, np.unique(column) if chosen is None else chosen)))
+    group += "" if chosen is None else f" {', '.join(wanted)}"
+    rows = np.flatnonzero(np.isin(column, wanted))
+    if per_class is None:
+        rows = rows[:n]
+        name = f"{len(rows):,} {row if chosen is None else f'of {group}'}"
+    else:
+        rows = np.sort(np.concatenate([rows[column[rows] == each][:per_class] for each in wanted]))
+        name = f"{group}, {per_class:,} each"
+    return Dataset(
+        title if key == "coil20" and len(rows) == len(X) else f"{title}, {name}",
+        X[rows],
+        np.array(ids)[rows],
+        {label: values[rows] for label, values in labels.items()},
+        (side, side),
+        provenance={
+            "source": key,
+            "options": options | {"classes": None if chosen is None else wanted},
+            "files": digests,
+            "image_range": [0, 255],
+            "citation": _CITATIONS[key],
+        },
+    )
 
 
-def _table(bunch: Any, title: str, row: str, label: str, facts: dict[str, Any]) -> Dataset:
-    labels = {label: np.array(bunch.target_names).astype(str)[bunch.target]}
-    names = tuple(name.replace("_", " ") for name in bunch.feature_names)
-    ids = _row_ids(row, len(bunch.data))
-    return Dataset(title, bunch.data, ids, labels, feature_names=names, provenance=facts)
+def _bundled(key: str) -> Dataset:
+    """Read a small data set that comes with scikit-learn or with the project."""
+    names = shape = None
+    facts: dict[str, Any] = {"source": key}
+    if key == "digits":
+        spec = find_spec("sklearn")  # finds the folder without running the package
+        folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
+        path = folder / "datasets" / "data" / "digits.csv.gz"
+        refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
+        lines = gzip.decompress(path.read_bytes()).split()
+        table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
+        X, labels, shape = table[:, :-1], {"digit": table[:, -1].astype(str)}, (8, 8)
+        title, row, file = "Handwritten digits, 8 × 8", "digit", f"{path.name} of scikit-learn"
+        facts["image_range"] = [0, 16]
+    elif key in ("wine", "breast_cancer"):
+        from sklearn import datasets
 
-
-def _row_ids(word: str, n: int) -> np.ndarray:
-    return np.array([f"{word}-{row}" for row in range(n)])
+        title, row, label, file = {
+            "wine": ("Wine", "wine", "cultivar", "wine_data.csv"),
+            "breast_cancer": (
+                "Breast cancer (Wisconsin)",
+                "tumour",
+                "diagnosis",
+                "breast_cancer.csv",
+            ),
+        }[key]
+        bunch = getattr(datasets, f"load_{key}")()
+        X, labels = bunch.data, {label: np.array(bunch.target_names).astype(str)[bunch.target]}
+        names = tuple(name.replace("_", " ") for name in bunch.feature_names)
+        file = f"{file} of scikit-learn"
+    elif key == "planes":  # each spanned by two of three directions
+        title, names, file = "Three planes in space", ("x", "y", "z"), "planes.csv"
+        lines = sample_file(file).read_text(encoding="utf-8").splitlines()
+        named, *axes, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)
+        X, labels = np.array(axes, dtype=np.float64).T, {"plane": np.array(plane)}
+        facts["comparable"] = True
+    else:  # shaded solids, 72 views each
+        file = "turntable.npz"
+        with np.load(sample_file(file), allow_pickle=False) as npz:
+            images, solid, angle = npz["images"], npz["solid"], npz["angle"]
+        X, shape, labels = images.reshape(len(images), -1), images.shape[1:], {"solid": solid}
+        labels["angle"], title = angle, f"Turntable, {len(set(solid.tolist()))} solids"
+        named = [f"{name}__{degrees}" for name, degrees in zip(solid, angle, strict=True)]
+        facts["image_range"] = [0, 255]
+    if key in _CITATIONS:
+        facts["citation"] = _CITATIONS[key]
+        named = [f"{row}-{i}" for i in range(len(X))]
+    facts["files"] = [file]
+    return Dataset(title, X, np.array(named), labels, shape, names, facts)
 
 
 DESIGNS = ("sparse", "dense", "subspace", "balanced", "single")
-SPARSE_MASS = 3.0
-DENSE_SHAPE = (8.0, 2.0)
 
 
 class Synthetic(NamedTuple):
@@ -235,10 +440,10 @@ def draw_indicators(
     refuse_if(design not in DESIGNS, f"design must be one of {', '.join(DESIGNS)}; got {design!r}.")
     shape = (n_rows, n_components)
     if design == "sparse":
-        odds = rng.beta(SPARSE_MASS / n_components, 1.0, n_components)
+        odds = rng.beta(3.0 / n_components, 1.0, n_components)
         return rng.random(shape) < odds
     if design == "dense":
-        return rng.random(shape) < rng.beta(*DENSE_SHAPE, n_components)
+        return rng.random(shape) < rng.beta(8.0, 2.0, n_components)
     if design == "subspace":
         block = np.arange(n_components) // n_active
         return np.equal(block, rng.integers(block[-1] + 1, size=n_rows)[:, None])
@@ -266,24 +471,3 @@ def draw_synthetic(
     X = rng.standard_normal(Z.shape)
     noise = noise_sd * rng.standard_normal((n_rows, n_features))
     return Synthetic((X * Z) @ W.T + noise, W, X, Z, noise_sd)
-
-
-def planes() -> Dataset:
-    """Return points near three planes in space, each spanned by two of three directions."""
-    lines = sample_file("planes.csv").read_text(encoding="utf-8").splitlines()
-    ids, x, y, z, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)
-    X, labels = np.array([x, y, z], dtype=np.float64).T, {"plane": np.array(plane)}
-    facts = {"source": "planes", "files": ["planes.csv"], "comparable": True}
-    names, title = ("x", "y", "z"), "Three planes in space"
-    return Dataset(title, X, np.array(ids), labels, feature_names=names, provenance=facts)
-
-
-def turntable() -> Dataset:
-    """Return shaded solids on a turntable, 72 views each, of 32 x 32 pixels."""
-    with np.load(sample_file("turntable.npz"), allow_pickle=False) as file:
-        images, solid, angle = file["images"], file["solid"], file["angle"]
-    X, title = images.reshape(len(images), -1), f"Turntable, {len(set(solid.tolist()))} solids"
-    ids = np.array([f"{name}__{degrees}" for name, degrees in zip(solid, angle, strict=True)])
-    facts = {"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]}
-    labels = {"solid": solid, "angle": angle}
-    return Dataset(title, X, ids, labels, images.shape[1:], provenance=facts)

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from appca.canvas.sheets import resized, sample, style_of, tile_of
-from appca.data.columns import names_in, tidy
+from appca.data.columns import tidy
 from appca.data.dataset import Dataset, categories
 from appca.data.pixels import Judged, PixelShape, pixel_order
 from appca.data.readers.intake import duplicate_rows
@@ -387,22 +387,8 @@ def _classes(
             old = classes[int(number)]
             keep_class_names(stored, label, names | {old: tidy(text) or old})
 
-    def read() -> None:
-        file = st.session_state[key]
-        if file is not None:
-            text = file.getvalue().decode("utf-8", errors="replace")
-            keep_class_names(stored, label, names | names_in(text, classes))
-
-    key = f"class_names-{stored.digest[:8]}-{place}-{len(names)}"
     with st.expander(f"Classes of {shortened(label)}", key=f"class_names_{place}"):
         acting(tag("div", chips, "ca-steps"), f"classes_{place}", {"rename": rename})
-        st.file_uploader(
-            "Names from a file",
-            type=["txt", "csv", "tsv"],
-            key=key,
-            on_change=guarded(read),
-            help="A line for each class in this order, or lines with its old and its new name.",
-        )
 
 
 CARDS, SAMPLES = 4, 9

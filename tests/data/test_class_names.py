@@ -1,12 +1,10 @@
-"""Other names of classes: read from a file, and the same data under the same digest."""
+"""Other names of classes: the same data under the same digest."""
 
 import numpy as np
-import pytest
 
-from appca.data.columns import names_in, renamed
+from appca.data.columns import renamed
 from appca.data.dataset import Dataset, categories
 from appca.plots.style import label_colour
-from appca.words import InputError
 
 
 def data() -> Dataset:
@@ -42,13 +40,3 @@ def test_a_class_that_is_renamed_or_joined_keeps_the_colours_of_all_others():
             n for n in now if n in {now[c] for c in coded[[0, 1, 4]]}
         ]
         assert categories(after.labels["kind"])[0] != now, "sorted by name, zebra is not the first"
-
-
-def test_a_file_names_classes_by_their_order_or_by_their_old_names():
-    assert names_in("ant\n\n  bee \n", ["a", "b"]) == {"a": "ant", "b": "bee"}
-    assert names_in("\ufeffb\tthe bee\n", ["a", "b"]) == {"b": "the bee"}
-    assert names_in("a,ant, red\nb;bee\n", ["a", "b"]) == {"a": "ant, red", "b": "bee"}
-    assert len(names_in("x" * 999, ["a"])["a"]) <= 60
-    for text in ("", "ant\n", "ant\nbee\ncat\n", "c,cat\n"):
-        with pytest.raises(InputError, match="the label 2 classes; give one name a line"):
-            names_in(text, ["a", "b"])

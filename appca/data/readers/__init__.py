@@ -121,7 +121,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     **options
         Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `ParquetOptions` for
         tables, `NpyOptions` (NPY, IDX, ARFF), `ArrayOptions` (NPZ, MAT, HDF5), `H5adOptions` (also
-        for Zarr), `MtxOptions`, `ImageOptions` or `NiftiOptions`. With an ``image_shape``,
+        for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
         ``by_column=True`` says that pixels run down the columns first.
 
     Returns
@@ -158,7 +158,8 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     fields = reader.options._fields
     if unknown := sorted(set(passed) - set(fields)):
         title = KINDS[kind].title or kind.upper()
-        msg = f"Reading {title} has the options {', '.join(fields)}; got {', '.join(unknown)}."
+        has = f"the options {', '.join(fields)}" if fields else "no options"
+        msg = f"Reading {title} has {has}; got {', '.join(unknown)}."
         raise InputError(msg)
     chosen = reader.options(**passed)
     with ExitStack() as ends:
@@ -178,9 +179,8 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     if left_out:
         dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
     dataset.provenance["sha256"] = checksum(uploaded, limits)
-    plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
-    if plain:
-        dataset.provenance["options"] = plain
+    if options:
+        dataset.provenance["options"] = options
     return dataset
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from appca.data.brain import regions_of
+from appca.data.brain import on_grid
 from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
@@ -355,7 +355,8 @@ def read_sets(
     sets: Sets = {}
     kind = name.lower().removesuffix(".gz")
     if kind.endswith(".nii"):
-        regions = regions_of(name, file, limits, grid=tuple(grid), affine=affine)
+        values = on_grid("atlas", name, file, limits, grid=grid, affine=affine)
+        regions = np.rint(values).astype(np.int64)
         for place in np.argwhere(regions > 0).tolist():
             region = f"region {regions[tuple(place)]}"
             sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))

@@ -7,9 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from appca.data import downloads
-from appca.data.downloads import fetch
-from appca.data.sources import load, receive
+from appca.data import sources
+from appca.data.sources import fetch, load, receive
 from appca.words import InputError
 from tests.data.loopback import serving
 
@@ -81,9 +80,9 @@ def little_mnist(monkeypatch):
         for kind, array in zip(("images-idx3", "labels-idx1"), arrays[part], strict=True):
             content[f"{stem}-{kind}-ubyte.gz"] = gzip.compress(idx(array))
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
-    monkeypatch.setattr(downloads, "MNIST", digests)
+    monkeypatch.setitem(sources.FILES, "mnist", digests)
     with serving(content) as files:
-        monkeypatch.setattr(downloads, "MIRRORS", (files.url,))
+        monkeypatch.setitem(sources.MIRRORS, "mnist", (files.url,))
         yield files, arrays
 
 
@@ -130,20 +129,19 @@ def test_chosen_digits_come_in_file_order(little_mnist, tmp_path, options, chose
 
 
 @pytest.mark.parametrize(
-    ("key", "mirrors", "words"),
+    ("key", "words"),
     [
         (
             "mnist",
-            "MIRRORS",
             r"train-images-idx3-ubyte\.gz.*t10k-labels-idx1-ubyte\.gz into .*mnist, or drop them",
         ),
-        ("coil20", "URLS", r"coil-20-proc\.zip into .*coil20, or drop it onto the Data page"),
+        ("coil20", r"coil-20-proc\.zip into .*coil20, or drop it onto the Data page"),
     ],
 )
 def test_without_a_network_the_sentence_says_which_files_to_put_where(
-    key, mirrors, words, nowhere, tmp_path, monkeypatch
+    key, words, nowhere, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(downloads, mirrors, (nowhere,))
+    monkeypatch.setitem(sources.MIRRORS, key, (nowhere,))
     with pytest.raises(InputError, match=words) as caught:
         load(key, data_folder=tmp_path)
     assert "\n" not in str(caught.value)
@@ -151,7 +149,7 @@ def test_without_a_network_the_sentence_says_which_files_to_put_where(
 
 def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkeypatch):
     with serving({"coil-20-proc.zip": b"<html>moved</html>"}) as server:
-        monkeypatch.setattr(downloads, "URLS", (server.url + "coil-20-proc.zip",))
+        monkeypatch.setitem(sources.MIRRORS, "coil20", (server.url,))
         with pytest.raises(InputError, match=r"coil-20-proc\.zip is damaged"):
             load("coil20", data_folder=tmp_path)
     assert list((tmp_path / "coil20").iterdir()) == []
@@ -171,7 +169,7 @@ def test_a_dropped_file_is_kept_where_the_loader_looks_if_it_is_the_published_on
     (tmp_path / "mnist" / name).write_bytes(data[:-1])
     with pytest.raises(InputError, match=r"t10k-labels.* is not the published .*delete it"):
         load("mnist", n=9, data_folder=tmp_path)
-    with pytest.raises(InputError, match=f"“{downloads.ZIP}” is not the published file"):
-        receive(downloads.ZIP, io.BytesIO(b"something else"), tmp_path)
+    with pytest.raises(InputError, match=f"“{sources.ZIP}” is not the published file"):
+        receive(sources.ZIP, io.BytesIO(b"something else"), tmp_path)
     assert receive("other.csv", io.BytesIO(b"a,b"), tmp_path) is None
     assert not list(tmp_path.rglob(".*"))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.data import downloads
 from appca.data.readers import read
-from appca.data.sources import load
+from appca.data.sources import ZIP, load
 from appca.data.store import DatasetStore
 from appca.words import InputError
 
@@ -50,7 +49,7 @@ def test_all_digits_are_there_and_keep_row_image_label_and_id_together(data_fold
 
 
 def png(folder, name):
-    with zipfile.ZipFile(folder / "coil20" / downloads.ZIP) as archive:
+    with zipfile.ZipFile(folder / "coil20" / ZIP) as archive:
         data = archive.read(f"coil-20-proc/{name}.png")
     return np.asarray(Image.open(io.BytesIO(data)))
 
@@ -78,10 +77,10 @@ def test_every_view_is_the_image_its_id_names(size, data_folder, seed):
 
 
 def test_a_zip_with_one_changed_image_is_refused(data_folder, tmp_path):
-    target = tmp_path / "coil20" / downloads.ZIP
+    target = tmp_path / "coil20" / ZIP
     target.parent.mkdir()
     with (
-        zipfile.ZipFile(data_folder / "coil20" / downloads.ZIP) as source,
+        zipfile.ZipFile(data_folder / "coil20" / ZIP) as source,
         zipfile.ZipFile(target, "w") as copy,
     ):
         for item in source.infolist():
@@ -92,7 +91,7 @@ def test_a_zip_with_one_changed_image_is_refused(data_folder, tmp_path):
 
 
 def test_columbias_zip_as_an_upload_has_the_classes_of_its_names(data_folder):
-    dataset = read(downloads.ZIP, data_folder / "coil20" / downloads.ZIP)
+    dataset = read(ZIP, data_folder / "coil20" / ZIP)
     built_in = load("coil20", size=128)
     np.testing.assert_array_equal(dataset.X, built_in.X)
     np.testing.assert_array_equal(dataset.ids, built_in.ids)
