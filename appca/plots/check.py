@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from appca import words
 from appca.plots.data import CURVE, LEAST_SPAN, likelihood
-from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, legend_above
+from appca.plots.style import CATEGORICAL, CLEAR, MISSING, chart, class_colour, legend_above
 from appca.words import number, percent
 
 MOST_TEXT = 16  # columns up to which a cell carries its number
@@ -48,25 +48,22 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
         return words.fixed(value, digits) if np.isfinite(value) else ""
 
     texts = [[text(value, digits) for value in row] for row in values.T]
-    shown = {"text": texts if len(columns) <= MOST_TEXT else None, "texttemplate": "%{text}"}
-    look = {"x": columns, "y": rows, "xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
-    shades = list(SHADES[::-1] if smaller_is_better else SHADES)
-    cells = go.Heatmap(z=values.T, colorscale=shades, textfont={"size": 12}, **shown, **look)
+    grid = {"type": "heatmap", "x": columns, "y": rows, "xgap": 4, "ygap": 4}
+    grid |= {"hoverinfo": "skip", "showscale": False}
+    cells = grid | {"z": values.T, "colorscale": SHADES[:: -1 if smaller_is_better else 1]}
+    cells |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
+    cells |= {"text": texts} if len(columns) <= MOST_TEXT else {}
     places = np.argwhere(np.isfinite(values))
-    points = go.Scatter(
-        x=[columns[i] for i, _ in places],
-        y=[rows[j] for _, j in places],
-        customdata=[[components[i], actives[j], text(values[i, j], digits + 2)] for i, j in places],
-        mode="markers",
-        marker={"symbol": "square", "size": 40, "opacity": 0, "color": "#ffffff"},
-        selected={"marker": {"opacity": 0.35}},
-        unselected={"marker": {"opacity": 0}},
-        hovertemplate="K = %{customdata[0]}, L = %{customdata[1]}<br>"
-        f"%{{customdata[2]}} {name}<extra></extra>",
-    )
+    about = [[components[i], actives[j], text(values[i, j], digits + 2)] for i, j in places]
+    hover = "K = %{customdata[0]}, L = %{customdata[1]}<br>%{customdata[2]}"
+    points = {"type": "scatter", "mode": "markers", "customdata": about}
+    points |= {"x": [columns[i] for i, _ in places], "y": [rows[j] for _, j in places]}
+    points["marker"] = {"symbol": "square", "size": 40, "opacity": 0, "color": "#ffffff"}
+    points |= {"selected": {"marker": {"opacity": 0.35}}, "unselected": {"marker": {"opacity": 0}}}
+    points["hovertemplate"] = f"{hover} {name}<extra></extra>"
     possible = np.array(components)[:, None] >= np.array(actives)
     empty = np.where(possible & np.isnan(values), 0.0, np.nan).T
-    waiting = go.Heatmap(z=empty, colorscale=[[0, PALE], [1, PALE]], **look)
+    waiting = grid | {"z": empty, "colorscale": [[0, PALE], [1, PALE]]}
     axis = {"type": "category", "showgrid": False, "zeroline": False, "automargin": True}
     x = axis | {"title": "K", "categoryarray": columns, "range": [-0.5, len(columns) - 0.5]}
     y = axis | {"categoryarray": rows, "range": [-0.5, len(rows) - 0.5]}
@@ -83,6 +80,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
 def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
     """Draw one curve over K for each L, that of the suggested L strong, its K ringed."""
     values, components, actives, name, _ = picture
+    K, L = suggested or (None, None)
     across = {"title": "K", "showgrid": False, "tickformat": "d", "nticks": 12}
     layout: dict[str, Any] = {"showlegend": False, "hovermode": "closest", "dragmode": False}
     down = {"title": name, "automargin": True}
@@ -91,24 +89,19 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
         there = np.isfinite(values[:, j])
         if not there.any():
             continue
-        strong = suggested is not None and active == suggested[1]
-        at, curve, title = np.array(components)[there], values[there, j], f"L = {active}"
-        figure.add_scatter(
-            x=at,
-            y=curve,
-            mode="lines+markers",
-            name=title,
-            line={"color": CATEGORICAL[j % len(CATEGORICAL)], "width": 3 if strong else 1.5},
-            marker={"size": 7 if strong else 5},
-            customdata=[words.fixed(value) for value in curve],
-            hovertemplate=f"K = %{{x}}, {title}: %{{customdata}}<extra></extra>",
-        )
-        end = {"x": at[-1], "y": curve[-1], "text": f"<b>{title}</b>" if strong else title}
+        strong, title = active == L, f"L = {active}"
+        x, y = np.array(components)[there], values[there, j]
+        colour = CATEGORICAL[j % len(CATEGORICAL)]
+        look = {"mode": "lines+markers", "name": title, "marker": {"size": 7 if strong else 5}}
+        look |= {"line": {"color": colour, "width": 3 if strong else 1.5}}
+        look |= {"hovertemplate": f"K = %{{x}}, {title}: %{{customdata}}<extra></extra>"}
+        figure.add_scatter(x=x, y=y, customdata=[words.fixed(value) for value in y], **look)
+        end = {"x": x[-1], "y": y[-1], "text": f"<b>{title}</b>" if strong else title}
         figure.add_annotation(**end, showarrow=False, xanchor="left", xshift=8)
-        if strong and suggested is not None and suggested[0] in at:
+        if strong and K in x:
             ring = {"size": 17, "symbol": "circle-open", "color": SUGGESTED, "line": {"width": 3}}
-            ringed: dict[str, Any] = {"x": [suggested[0]], "y": curve[at == suggested[0]]}
-            figure.add_scatter(**ringed, mode="markers", marker=ring, hoverinfo="skip")
+            look = {"mode": "markers", "marker": ring, "hoverinfo": "skip"}
+            figure.add_scatter(x=[K], y=y[x == K], **look)
     return figure
 
 
@@ -120,16 +113,15 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     """
     repeats, k = cosines.shape
     names, hover = [f"component {j + 1}" for j in range(k)], "%{x}: %{y:.3f}"
-    bars = go.Bar(x=names, y=cosines.mean(axis=0), name="mean")
-    bars.update(marker={"color": CURVE, "opacity": 0.55})
-    dots = go.Scatter(x=np.repeat(names, repeats), y=cosines.T.ravel(), name="each fit")
-    dots.update(mode="markers", hovertemplate=f"{hover}<extra></extra>")
-    dots.update(marker={"size": 7, "color": CATEGORICAL[1], "line": {"width": 1, "color": CURVE}})
-    bars.update(hovertemplate=f"{hover} on average<extra></extra>")
+    bars = {"type": "bar", "x": names, "y": cosines.mean(axis=0), "name": "mean"}
+    bars |= {"marker": {"color": CURVE, "opacity": 0.55}}
+    bars |= {"hovertemplate": f"{hover} on average<extra></extra>"}
+    dots = {"type": "scatter", "mode": "markers", "x": np.repeat(names, repeats)}
+    dots |= {"y": cosines.T.ravel(), "name": "each fit", "hovertemplate": f"{hover}<extra></extra>"}
+    dots["marker"] = {"size": 7, "color": CATEGORICAL[1], "line": {"width": 1, "color": CURVE}}
     down = {"title": "|cos| to the reference", "range": [0, 1.03]}
-    layout: dict[str, Any] = {"showlegend": True, "bargap": 0.45, "dragmode": False, "top": 34}
-    across = {"showgrid": False}
-    figure = chart([bars, dots], CURVES_HEIGHT, across, down, legend=legend_above(), **layout)
+    layout = {"showlegend": True, "bargap": 0.45, "dragmode": False, "legend": legend_above()}
+    figure = chart([bars, dots], CURVES_HEIGHT, {"showgrid": False}, down, top=34, **layout)
     for limit in limits:
         line = {"dash": "dot", "width": 1.2, "color": "rgba(128, 140, 155, 0.9)"}
         figure.add_hline(y=limit, line=line)
@@ -143,18 +135,12 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
     """
     stride = -(-draws.shape[1] // MOST_POINTS)
     sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
-    chains = [
-        go.Scatter(
-            x=sweeps,
-            y=np.asarray(chain[::stride], dtype=np.float64),
-            name=f"chain {c + 1}",
-            mode="lines",
-            line={"color": CATEGORICAL[c % len(CATEGORICAL)], "width": 1.1},
-            opacity=0.85,
-            hovertemplate=f"chain {c + 1}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>",
-        )
-        for c, chain in enumerate(draws)
-    ]
+    chains = []
+    for c, chain in enumerate(np.asarray(draws[:, ::stride], dtype=np.float64), start=1):
+        line = {"color": class_colour(c - 1, len(CATEGORICAL)), "width": 1.1}
+        look = {"mode": "lines", "line": line, "opacity": 0.85, "name": f"chain {c}"}
+        look |= {"hovertemplate": f"chain {c}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>"}
+        chains.append(go.Scatter(x=sweeps, y=chain, **look))
     return _of_diagnostics(chains, {"title": "sweep"}, name)
 
 
@@ -172,8 +158,7 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     low = max(float(per_row.min()), float(kept.min()) - span)
     high = min(float(per_row.max()), float(kept.max()) + span)
     margin = max(0.05 * (high - low), LEAST_SPAN / 2)
-    limits = [low - margin, high + margin]
-    figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"}, yaxis={"range": limits})
+    figure.update_layout(height=HEIGHT, yaxis={"range": [low - margin, high + margin]})
     figure.update_traces(mode="lines", line={"width": 1.3})
     if burned:
         note = {"text": "burn-in", "font": {"size": 12}}
@@ -187,14 +172,11 @@ def membership(values: np.ndarray) -> go.Figure:
     """Histogram of rows by the probability (N,) of their set of components; doubtful ones apart."""
     edges = np.linspace(0.0, 1.0, 21)
     middle = (edges[1:] + edges[:-1]) / 2
-    bars = go.Bar(
-        x=middle,
-        y=np.histogram(np.clip(values, 0.0, 1.0), edges)[0],
-        width=0.046,
-        marker={"color": [DOUBTFUL if m < DOUBT else CURVE for m in middle]},
-        customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-        hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} rows<extra></extra>",
-    )
+    colours = [DOUBTFUL if m < DOUBT else CURVE for m in middle]
+    hover = "%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} rows<extra></extra>"
+    bars = {"type": "bar", "x": middle, "width": 0.046, "marker": {"color": colours}}
+    bars |= {"y": np.histogram(np.clip(values, 0.0, 1.0), edges)[0], "hovertemplate": hover}
+    bars["customdata"] = np.stack([edges[:-1], edges[1:]], axis=1)
     across = {"title": "probability of the row's set of components", "range": [0, 1]}
     figure = _of_diagnostics([bars], across | {"tickformat": ".1f"}, "rows")
     line = {"color": MISSING, "dash": "dash", "width": 1.5}
@@ -203,7 +185,7 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def _of_diagnostics(every: Sequence[Any], x: dict[str, Any], y: str) -> go.Figure:
-    legend = legend_above(1.0) | {"traceorder": "normal"}
+    legend = legend_above(1.0, traceorder="normal")
     look = {"legend": legend, "showlegend": len(every) > 1, "bargap": 0.15}
     return chart(every, HEIGHT, x | {"showgrid": False}, {"title": y, "nticks": 5}, top=26, **look)
 

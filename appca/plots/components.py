@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,33 +32,37 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
     The strength of a colour is the effect; squares are paler, so that rings show.
     """
-    import plotly.graph_objects as go
-
     columns, K = list(dict.fromkeys(tests["column"])), len(components)
     x = tests["component"].to_numpy()
     y = tests["column"].map({column: place for place, column in enumerate(columns)}).to_numpy()
     use = (tests["part"] == "use").to_numpy()
     colours, texts = [], []
     for test, square in zip(tests.to_dict("records"), use, strict=True):
-        red, green, blue = {"rises": RISES, "falls": FALLS}.get(test["direction"], CLASSES)
+        rgb = {"rises": RISES, "falls": FALLS}.get(test["direction"], CLASSES)
         strength = 0.06 + 0.5 * test["effect"] if square else 0.35 + 0.65 * test["effect"]
-        colours.append(f"rgba({red}, {green}, {blue}, {strength:.2f})")
+        colours.append("rgba({}, {}, {}, {:.2f})".format(*rgb, strength))
         name = shortened(components[test["component"] - 1])
         what = f"{shortened(test['column'])}, {'use of' if square else 'score on'} {name}"
         effect = f"{test['direction']}, effect {test['effect']:.2f}, {test['n']:,} rows"
         texts.append(plain(f"{what}: {effect}"))
-    coloured, hover = np.array(colours), np.array(texts)
+    coloured, hover, n = np.array(colours), np.array(texts), int(use.sum())
     cells, in_cells = np.full((len(columns), K), np.nan), np.full((len(columns), K), "", object)
-    cells[y[use], x[use] - 1], in_cells[y[use], x[use] - 1] = np.arange(use.sum()), hover[use]
-    steps = max(int(use.sum()) - 1, 1)
-    scale = [[i / steps, colour] for i, colour in enumerate(coloured[use])] or [[0, CLEAR]]
-    scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
-    squares = go.Heatmap(z=cells, x=np.arange(1, K + 1), y=np.arange(len(columns)), name="use")
-    squares.update(zmin=0, zmax=steps, colorscale=scale, showscale=False, text=in_cells)
-    squares.update(xgap=2, ygap=2, hoverongaps=False)
+    cells[y[use], x[use] - 1], in_cells[y[use], x[use] - 1] = np.arange(n), hover[use]
+    shades = [*coloured[use]] or [CLEAR]
+    scale = [*zip(np.linspace(0, 1, len(shades)), shades, strict=True), (1, shades[-1])]
+    squares = {
+        "type": "heatmap",
+        "z": cells,
+        "x": np.arange(1, K + 1),
+        "y": np.arange(len(columns)),
+    }
+    squares |= {"name": "use", "text": in_cells, "colorscale": scale[: max(n, 2)], "zmin": 0}
+    squares |= {"zmax": max(n - 1, 1), "showscale": False, "hoverongaps": False}
+    squares |= {"xgap": 2, "ygap": 2}
     marker = {"symbol": "circle-open", "size": RING, "color": coloured[~use], "opacity": 1}
-    rings = go.Scatter(x=x[~use], y=y[~use], mode="markers", text=hover[~use], name="score")
-    rings.update(marker=marker | {"line": {"width": 3}})
+    marker |= {"line": {"width": 3}}
+    rings = {"type": "scatter", "x": x[~use], "y": y[~use], "mode": "markers", "text": hover[~use]}
+    rings |= {"name": "score", "marker": marker}
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
     if K > MOST_NAMES:  # only numbers fit
         heads = [str(number) for number in range(1, K + 1)]
@@ -133,15 +137,14 @@ def lines_of_rows(
     The lower end of the `scale` is at the bottom, the upper one at the top.
     """
     height, width = shape
-    places = np.linspace(0, rows.shape[1] - 1, width)
-    left = np.minimum(places.astype(int), max(rows.shape[1] - 2, 0))
-    share = places - left
-    values = rows[:, left] * (1 - share) + rows[:, left + 1] * share
-    y = np.clip((scale[1] - values) / ((scale[1] - scale[0]) or 1.0), 0.0, 1.0) * height
+    features, (low, high) = np.arange(rows.shape[1]), scale
+    places = np.linspace(0, features[-1], width)
+    values = np.stack([np.interp(places, features, row) for row in rows])
+    y = np.clip((high - values) / ((high - low) or 1.0), 0.0, 1.0) * height
     before = np.concatenate([y[:, :1], y[:, :-1]], axis=1)
     lines = np.arange(height)[None, :, None]
-    low, high = np.minimum(y, before)[:, None], np.maximum(y, before)[:, None]
-    off = np.maximum(np.maximum(low - lines, lines - high), 0.0)
+    above, below = np.minimum(y, before)[:, None], np.maximum(y, before)[:, None]
+    off = np.maximum(np.maximum(above - lines, lines - below), 0.0)
     return np.asarray(np.clip(1.5 - off, 0.0, 1.0))
 
 
@@ -173,16 +176,11 @@ def ranked_loadings(
 
     Features without names are called "feature 1" and so on.
     """
-    unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
-    return [
-        Loading(
-            names[j] if names else f"feature {j + 1}",
-            float(component[j]),
-            abs(float(component[j])) / unit,
-            int(j),
-        )
-        for j in np.argsort(-np.abs(component), kind="stable")[:n]
-    ]
+    weights = np.asarray(component, np.float64)
+    shares = np.abs(weights) / max(np.abs(weights).max(initial=0), np.finfo(float).tiny)
+    order = np.argsort(-shares, kind="stable")[:n].tolist()
+    called = [names[j] if names else f"feature {j + 1}" for j in order]
+    return [*map(Loading, called, weights[order].tolist(), shares[order].tolist(), order)]
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
@@ -254,10 +252,11 @@ def component_figure(
                 axes.set_xlabel("seconds", fontsize=8)
             else:
                 loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
-                values, names = np.array([each.value for each in loadings]), range(len(loadings))
+                values = np.array([each.value for each in loadings])
                 colours = diverging(values, float(np.abs(pattern).max()), dark=dark) / 255
-                axes.barh(names, values, color=colours)
-                axes.set_yticks(names, [each.name[:32] for each in loadings], parse_math=False)
+                axes.barh(range(len(values)), values, color=colours)
+                names = [each.name[:32] for each in loadings]
+                axes.set_yticks(range(len(values)), names, parse_math=False)
                 axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
@@ -284,8 +283,6 @@ def circles(
     of each class; `expected` is what every circle would be if the class did not matter: a ring.
     Colour runs from the least to the most shared number of the grid.
     """
-    import plotly.graph_objects as go
-
     n, cell, beside, scale = len(names), 76, 32, 84  # pixels: a cell, names, the colour scale
     rows, columns = np.nonzero(np.isfinite(shared))
     values = shared[rows, columns]
@@ -300,24 +297,19 @@ def circles(
         f"{value:.2f} components shared, {percent(value / largest)} of the most"
         for a, b, value in zip(rows, columns, values, strict=True)
     ]
-    colours = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
-    colours["colorbar"] = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
-    dots = go.Scatter(x=columns, y=rows, mode="markers", text=texts)
-    dots.update(marker={"size": size * np.sqrt(values), "line": {"width": 0}, **colours})
-    dots.update(hovertemplate="%{text}<extra></extra>")
+    bar = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
+    filled = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
+    filled |= {"size": size * np.sqrt(values), "line": {"width": 0}, "colorbar": bar}
     even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
-    rings = go.Scatter(x=columns, y=rows, mode="markers", hoverinfo="skip")
-    rings.update(marker={"symbol": "circle-open", "size": even, "color": EVEN})
+    place = {"type": "scatter", "x": columns, "y": rows, "mode": "markers"}
+    dots = place | {"marker": filled, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
+    marker = {"symbol": "circle-open", "size": even, "color": EVEN}
+    down = category_axis(names, MOST_SHARING_LETTERS)
+    across, high = down | {"range": [-0.5, n - 0.5]}, cell * n + beside
     margin = {"l": beside, "r": scale, "t": 0, "b": beside, "autoexpand": False}
-    return go.Figure([dots, rings]).update_layout(
-        width=cell * n + beside + scale,
-        height=cell * n + beside,
-        margin=margin,
-        xaxis=category_axis(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
-        yaxis=category_axis(names, MOST_SHARING_LETTERS),
-        showlegend=False,
-        plot_bgcolor=CLEAR,
-    )
+    look = {"width": high + scale, "showlegend": False, "plot_bgcolor": CLEAR}
+    figure = chart([dots, place | {"marker": marker, "hoverinfo": "skip"}], high, across, down)
+    return figure.update_layout(margin=margin, **look)
 
 
 def popularity_bars(
@@ -327,18 +319,12 @@ def popularity_bars(
 
     `even`, the share if all were equally popular, is a dashed line.
     """
-    import plotly.graph_objects as go
-
     order = np.argsort(-shares, kind="stable")
-    bars = go.Bar(
-        x=np.arange(1, len(shares) + 1),
-        y=shares[order],
-        customdata=[[plain(shortened(components[k])), percent(shares[k], 1)] for k in order],
-        marker={"color": "#3f90da"},
-        hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
-    )
-    across = {"title": "component, most popular first", "showgrid": False}
-    across |= _ticks((order + 1).tolist())
+    texts = [[plain(shortened(components[k])), percent(shares[k], 1)] for k in order]
+    hover = "%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>"
+    bars = {"type": "bar", "x": np.arange(1, len(shares) + 1), "y": shares[order]}
+    bars |= {"customdata": texts, "marker": {"color": "#3f90da"}, "hovertemplate": hover}
+    across = {"title": "component, most popular first", "showgrid": False} | _ticks(order + 1)
     down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
     figure = chart([bars], 280, across, down, bottom=10, bargap=0.15)
     if even is not None:
@@ -357,38 +343,35 @@ def popularity_map(
     `of` says what else the shares are, before a number and above the scale of colours, and what a
     last column beyond the components is called.
     """
-    import plotly.graph_objects as go
-
-    numbers = list(range(1, len(components) + 1))
-    cells = go.Heatmap(
-        z=shares,
-        x=numbers,
-        y=np.arange(len(names)),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
-        xgap=1 if len(numbers) <= 60 else 0,
-        ygap=1,
-        customdata=np.broadcast_to([plain(shortened(name)) for name in components], shares.shape),
-        text=[
-            [f"{percent(share, 1)} of class {plain(name)}" for share in line]
-            for name, line in zip(names, shares, strict=True)
-        ],
-        hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
-        colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
-    )
+    numbers: list[Any] = list(range(1, len(components) + 1))
+    texts = [
+        [f"{percent(share, 1)} of class {plain(name)}" for share in line]
+        for name, line in zip(names, shares, strict=True)
+    ]
+    cells = {
+        "type": "heatmap",
+        "z": shares,
+        "x": numbers,
+        "y": np.arange(len(names)),
+        "text": texts,
+    }
+    cells |= {"zmin": 0, "zmax": 1, "xgap": 1 if len(numbers) <= 60 else 0, "ygap": 1}
+    cells["colorscale"] = [[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]]
+    about = [plain(shortened(name)) for name in components]
+    cells["customdata"] = np.broadcast_to(about, shares.shape)
+    cells["hovertemplate"] = f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>"
+    cells["colorbar"] = {"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}}
     height = max(110, np.clip(560 / len(names), 14, 34) * len(names))  # pixels
-    across = {"title": "component", "showgrid": False}
-    across |= _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
+    ticks = _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
     down = category_axis(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
+    across = {"title": "component", "showgrid": False} | ticks
     return chart([cells], int(height + 70), across, down, bottom=10, plot_bgcolor=CLEAR)
 
 
-def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
+def _ticks(numbers: Iterable[Any]) -> dict[str, Any]:
     """Name the components below the bars where there is room for all their numbers."""
-    if len(numbers) > 30:
-        return {}
-    return {"tickvals": list(range(1, len(numbers) + 1)), "ticktext": [str(n) for n in numbers]}
+    texts = [*map(str, numbers)]
+    return {} if len(texts) > 30 else {"tickvals": [*range(1, len(texts) + 1)], "ticktext": texts}
 
 
 # colours by strength from 0 to 1

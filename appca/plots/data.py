@@ -1,9 +1,8 @@
 """Figures of data sets, of drift and of the course of a fit."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from appca.analysis.components import fullest
 from appca.analysis.fitted import FittedRun
@@ -13,42 +12,36 @@ from appca.words import fixed, number
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 MOST_LINES, LEAST = 25, 0.005  # columns, and the effect that a column must have
 
 
-def drift_chart(tests: "pd.DataFrame") -> go.Figure:
+def drift_chart(tests: "pd.DataFrame") -> "go.Figure":
     """Draw what `appca.drift` returns, or some rows of it, those with the largest effects."""
     strongest = tests.assign(size=tests["effect"].abs()).groupby("column")["size"].max()
     ordered = strongest[strongest > LEAST].sort_values(ascending=False, kind="stable")
     columns = ordered.index[:MOST_LINES].tolist()
-    traces = []
-    for part in ("level", "spread"):
-        of = tests[(tests["part"] == part) & tests["column"].isin(columns)]
-        shade = np.where(of["q"] < 0.05, 1.0, 0.4)
-        colours = [
-            f"rgba{(*(RISES if effect > 0 else FALLS), float(alpha))}"
-            for effect, alpha in zip(of["effect"], shade, strict=True)
-        ]
-        texts = [
-            plain(
-                f"{test['column']}, {part}: {test['direction']}, effect {test['effect']:+.2f}, "
-                f"q {test['q']:.2g}, old {number(test['old'])}, new {number(test['new'])}"
-            )
-            for test in of.to_dict("records")
-        ]
-        look = {"x": of["effect"], "y": [columns.index(name) for name in of["column"]]}
-        look |= {"name": part, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
-        if part == "level":
-            bar = {"orientation": "h", "marker_color": colours, "textposition": "none"}
-            traces.append(go.Bar(**look, **bar))
-        else:
-            marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
-            traces.append(go.Scatter(**look, mode="markers", marker=marker))
+    bar: dict[str, Any] = {"type": "bar", "name": "level", "orientation": "h"}
+    ring: dict[str, Any] = {"type": "scatter", "name": "spread", "mode": "markers"}
+    for look in (bar, ring):
+        of = tests[(tests["part"] == look["name"]) & tests["column"].isin(columns)]
+        colours, texts = [], []
+        for test in of.to_dict("records"):
+            rgb = RISES if test["effect"] > 0 else FALLS
+            colours.append(f"rgba{(*rgb, 1.0 if test['q'] < 0.05 else 0.4)}")
+            what = f"{test['column']}, {look['name']}: {test['direction']}"
+            means = f"old {number(test['old'])}, new {number(test['new'])}"
+            texts.append(plain(f"{what}, effect {test['effect']:+.2f}, q {test['q']:.2g}, {means}"))
+        look |= {"x": of["effect"], "y": [columns.index(name) for name in of["column"]]}
+        look |= {"text": texts, "hovertemplate": "%{text}<extra></extra>"}
+        look["marker"] = {"color": colours}
+    bar["textposition"] = "none"
+    ring["marker"] |= {"symbol": "circle-open", "size": RING, "line": {"width": 3}}
     across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
     height, down = LINE * len(columns) + 60, category_axis(columns, MOST_LETTERS)
     layout = {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
-    return chart(traces, height, across, down, bottom=10, **layout)
+    return chart([bar, ring], height, across, down, bottom=10, **layout)
 
 
 WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
@@ -104,7 +97,7 @@ LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
 
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
-) -> go.Figure:
+) -> "go.Figure":
     """Log-likelihood per row against the iteration, or the sweep of a sampler.
 
     `values` (n,) are total nats of `n_rows` rows. The first iterations climb so far that they would
@@ -118,14 +111,9 @@ def likelihood(
         low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
         margin = max(0.08 * (finite.max() - low), LEAST_SPAN / 2)
         limits = [float(low - margin), float(finite.max() + margin)]
-    line = go.Scatter(
-        x=np.asarray(iterations, np.float32),
-        y=per_row,
-        mode="lines+markers" if len(per_row) < 40 else "lines",
-        line={"color": CURVE, "width": 2},
-        marker={"size": 4},
-        customdata=[fixed(value) for value in per_row],
-        hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
-    )
+    line = {"type": "scatter", "mode": "lines+markers" if len(per_row) < 40 else "lines"}
+    line |= {"x": np.asarray(iterations, np.float32), "y": per_row, "marker": {"size": 4}}
+    line |= {"line": {"color": CURVE, "width": 2}, "customdata": [*map(fixed, per_row)]}
+    line["hovertemplate"] = step + " %{x}: %{customdata} nats per row<extra></extra>"
     down = {"title": "log-likelihood per row", "nticks": 5, "range": limits}
     return chart([line], 230, {"title": step, "showgrid": False}, down, showlegend=False)

@@ -1,9 +1,9 @@
 """A group against the rest: bars of effects, and images of rows side by side."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups import GroupDifference
@@ -11,33 +11,33 @@ from appca.plots.components import NEGATIVE, POSITIVE, enlarged, montage
 from appca.plots.style import category_axis, chart, plain
 from appca.words import minus, number, percent
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
 NAME_LENGTH = 34
 LEAST_SIDE = 56  # pixels
 STRIP, GAP = 5, 4  # pixels below and between the images
 
 
-def bars(differences: Sequence[GroupDifference]) -> go.Figure:
+def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
-    n, effects = len(differences), [difference.effect for difference in differences]
+    n, names = len(differences), [difference.name for difference in differences]
     texts = [
         [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
         for difference in differences
     ]
-    effect_bars = go.Bar(
-        x=effects,
-        y=list(range(n)),
-        orientation="h",
-        marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
-        customdata=texts,
-        hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
-        "<br>effect %{customdata[3]}<extra></extra>",
-    )
+    effects = [difference.effect for difference in differences]
+    colours = [MORE if effect > 0 else LESS for effect in effects]
+    hover = "%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}<br>effect "
+    trace = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
+    trace |= {"marker": {"color": colours}, "customdata": texts}
+    trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"
     across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
-    down = category_axis([difference.name for difference in differences], NAME_LENGTH)
+    down = category_axis(names, NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
     look = {"bargap": 0.35, "showlegend": False}
-    return chart([effect_bars], 76 + 26 * max(n, 1), across, down, **look)
+    return chart([trace], 76 + 26 * max(n, 1), across, down, **look)
 
 
 def sides(difference: GroupDifference) -> tuple[str, str]:

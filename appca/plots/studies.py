@@ -18,7 +18,6 @@ from appca.plots.style import (
     class_colour,
     framed,
     legend_above,
-    legend_below,
     plain,
     to_hex,
 )
@@ -99,7 +98,7 @@ def scatters(
         if panel.images is not None:
             axis = str(place + 1) if place else ""
             pictures += _images(panel, panel.images, cells, len(names), axis)
-    legend = legend_below(-60 / height) | {"itemsizing": "constant"}
+    legend = legend_above(-60 / height) | {"itemsizing": "constant"}
     return framed(figure, height, legend=legend, images=pictures)
 
 
@@ -230,7 +229,7 @@ def space(
         triangles = {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
         figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **triangles, **look)
     scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
-    legend = legend_below(0) | {"itemsizing": "constant"}
+    legend = legend_above(0) | {"itemsizing": "constant"}
     framed(figure, 520, 10, 0, scene=scene, legend=legend)
     return figure.update_layout(margin={"l": 0, "r": 0})
 
@@ -331,7 +330,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", rangemode="tozero")
     figure.update_yaxes(title="factor, most popular first", col=1)
-    return framed(figure, 420, legend=legend_below(-0.2))
+    return framed(figure, 420, legend=legend_above(-0.2))
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
@@ -364,7 +363,7 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
     figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
-    return framed(figure, 640, legend=legend_below(-0.12))
+    return framed(figure, 640, legend=legend_above(-0.12))
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
@@ -411,7 +410,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
             figure.add_hline(row["accuracy"], line=line, col=2)
     figure.update_yaxes(tickformat=".0%", title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
-    return framed(figure, 520, legend=legend_below(-0.16))
+    return framed(figure, 520, legend=legend_above(-0.16))
 
 
 def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:

@@ -16,31 +16,30 @@ CLEAR = "rgba(0,0,0,0)"  # the page shows through
 
 
 def framed(
-    figure: "go.Figure", height: float, top: int = 34, bottom: int = 10, **layout: Any
+    figure: "go.Figure", height: float, top: int = 34, bottom: int = 10, side: int = 10, **look: Any
 ) -> "go.Figure":
     """Give a figure its height and margins in pixels, and whatever else its layout needs."""
-    margin = {"l": 10, "r": 10, "t": top, "b": bottom}
-    return figure.update_layout(height=height, margin=margin, **layout)
+    margin = {"l": side, "r": side, "t": top, "b": bottom}
+    return figure.update_layout(height=height, margin=margin, **look)
 
 
 def chart(
     traces: Any, height: float, x: Any, y: Any, top: Any = 8, bottom: Any = 8, **layout: Any
 ) -> "go.Figure":
-    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
+    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options.
+
+    Traces are those of Plotly, or dicts with their type and options.
+    """
     import plotly.graph_objects as go
 
     across, down = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
     return framed(go.Figure(traces), height, top, bottom, xaxis=across, yaxis=down, **layout)
 
 
-def legend_above(y: float = 1.02) -> dict[str, Any]:
-    """Put the legend in a line above the plot."""
-    return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, "title": None}
-
-
-def legend_below(y: float) -> dict[str, Any]:
-    """Put the legend in a line below the plot."""
-    return {"orientation": "h", "y": y, "x": 0, "title": None}
+def legend_above(y: float = 1.02, **more: Any) -> dict[str, Any]:
+    """Put the legend in a line above the plot; below it where `y` is not above 0."""
+    anchor = {"yanchor": "bottom"} if y > 0 else {}
+    return {"orientation": "h", "y": y, "x": 0, "title": None, **anchor, **more}
 
 
 def category_axis(names: Sequence[str], letters: int) -> dict[str, Any]:
@@ -133,22 +132,23 @@ def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colou
 
 def levels(colour: Colour) -> Levels:
     """Reduce a colouring to one code per row and a table of colours."""
+    values = np.asarray(colour.values)
     if colour.kind == "category":
-        count, codes = len(colour.names), np.asarray(colour.values)
+        count = len(colour.names)
         table = colour.colours or tuple(class_colour(code, count) for code in range(count))
-        every_ten = (SHAPES[code // 10 % len(SHAPES)] for code in range(count))
-        shapes = (SHAPES[0],) * count if colour.colours else tuple(every_ten)
-        dtype = np.uint8 if count < 256 else np.uint16
-        coded = np.where(codes < 0, count, codes).astype(dtype)
-        return Levels(coded, (*table, MISSING), (*shapes, SHAPES[0]), None)
-    values = np.asarray(colour.values, np.float64)
+        cycle = 1 if colour.colours else len(SHAPES)
+        shapes = (*(SHAPES[code // 10 % cycle] for code in range(count)), SHAPES[0])
+        codes = np.where(values < 0, count, values)
+        codes = codes.astype(np.uint8 if count < 256 else np.uint16)
+        return Levels(codes, (*table, MISSING), shapes, None)
+    values = values.astype(np.float64)
     finite = np.isfinite(values)
-    low, high = np.percentile(values[finite], CLIP) if finite.any() else (0.0, 1.0)
+    some = values[finite] if finite.any() else np.array([0.0, 1.0])
+    low, high = np.percentile(some, CLIP)
     if not high > low:  # constant, or nearly so: the full range
-        low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 1.0)
-    width = (high - low) or 1.0
-    scaled = np.clip((np.where(finite, values, low) - low) / width, 0, 1) * (LEVELS - 1)
-    codes = np.where(finite, np.rint(scaled), LEVELS).astype(np.uint8)
+        low, high = some.min(), some.max()
+    scaled = np.clip((np.where(finite, values, low) - low) / ((high - low) or 1.0), 0, 1)
+    codes = np.where(finite, np.rint(scaled * (LEVELS - 1)), LEVELS).astype(np.uint8)
     shapes = (SHAPES[0],) * (LEVELS + 1)
     return Levels(codes, (*viridis(LEVELS), MISSING), shapes, (float(low), float(high)))
 
@@ -161,15 +161,14 @@ def class_colour(code: int, count: int | None = None) -> str:
 
 def viridis(n: int) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
-    stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in VIRIDIS])
+    stops = np.array([list(bytes.fromhex(colour[1:])) for colour in VIRIDIS])
     place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
     return tuple(map(to_hex, np.stack([np.interp(place, ends, rgb) for rgb in stops.T], axis=1)))
 
 
 def to_hex(rgb: np.ndarray) -> str:
     """Write (3,) values 0..255 as #rrggbb."""
-    red, green, blue = (round(float(value)) for value in rgb)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    return "#" + bytes(np.rint(rgb).astype(int).tolist()).hex()
 
 
 MOST_TRACES = 6  # named in a text
@@ -189,15 +188,16 @@ def described(figure: "go.Figure") -> str:
     for trace in traces[:MOST_TRACES]:
         part, kind, size = trace.to_plotly_json(), trace.type.removesuffix("gl"), ""
         words = "line" if "lines" in part.get("mode", "") else KINDS.get(kind, kind)
-        parts.append(f"{trace.name}, {words}" if trace.name else words)
         axis, values, places = layout.xaxis, part.get("y"), part.get("x")
         if kind == "bar" and trace.orientation == "h":
             axis, values, places = layout.yaxis, places, values
         elif kind == "heatmap":
-            values, places, shape = np.ravel(trace.z), None, np.shape(trace.z)
-            size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
+            values, places = np.ravel(trace.z), None
+            size = " by ".join(map(str, np.shape(trace.z))) + ", "
         texts = dict(zip(axis.tickvals or (), axis.ticktext or (), strict=False))
-        ends = _ends(values, [texts.get(place, place) for place in _listed(places)])
+        places = [] if places is None else [texts.get(place, place) for place in places]
+        ends = _ends([] if values is None else list(values), places)
+        parts.append(f"{trace.name}, {words}" if trace.name else words)
         parts[-1] += f": {size}{ends}" if ends else ""
     left = len(traces) - MOST_TRACES
     parts.append(f"and {left} more" if left > 0 else "")
@@ -205,10 +205,15 @@ def described(figure: "go.Figure") -> str:
     return f"Figure: {text}." if text else "Figure."
 
 
-def _ends(values: Any, places: list[Any]) -> str:
+def _ends(values: list[Any], places: list[Any]) -> str:
     """Count the numbers, and give the least and the greatest with their places."""
+
+    def text(value: Any) -> str:
+        is_number = isinstance(value, int | float | np.number)
+        return minus(f"{float(value):.4g}") if is_number else str(value)
+
     try:
-        numbers = np.asarray(_listed(values), dtype=float)
+        numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         return ""
     finite = np.flatnonzero(np.isfinite(numbers))
@@ -216,15 +221,6 @@ def _ends(values: Any, places: list[Any]) -> str:
         return ""
     ends = []
     for i in (finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]):
-        at = f" at {_number(places[i])}" if len(places) == len(numbers) else ""
-        ends.append(_number(numbers[i]) + at)
+        at = f" at {text(places[i])}" if len(places) == len(numbers) else ""
+        ends.append(text(numbers[i]) + at)
     return f"{len(finite):,} values from {' to '.join(ends)}"
-
-
-def _listed(values: Any) -> list[Any]:
-    return [] if values is None else list(values)
-
-
-def _number(value: Any) -> str:
-    is_number = isinstance(value, int | float | np.number)
-    return minus(f"{float(value):.4g}") if is_number else str(value)
