@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -33,8 +32,7 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
 from appca.runs.home import home
 from appca.runs.run import RunConfig
-from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
-from appca.runs.store import Run
+from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.ui import canvas, controls, services, settings, state, streamlit_internals
@@ -66,18 +64,54 @@ DOUBTS: dict[tuple[str, Any], str] = {  # what a reading in doubt means, by opti
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
-SAMPLES = {False: "Rows are samples", True: "Columns are samples"}
 CLASSES = {
     AUTO: "Classes detected",
     "folder": "Classes from folders",
     "name": "Classes from file names",
     "none": "No classes",
 }
-COLOURS = {"grey": "Grey", "keep": "Colour"}
-BROKEN = {"refuse": "Every file is an image", "skip": "Skip files that are no images"}
 SIZES: dict[Any, str] = {AUTO: "Sizes as they are"} | {
     (n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)
 }
+_CHOICES: dict[str, dict[Any, str]] = {
+    "encoding": ENCODINGS,
+    "separator": SEPARATORS,
+    "decimal": DECIMALS,
+    "header": HEADERS,
+    "transpose": {False: "Rows are samples", True: "Columns are samples"},
+    "size": SIZES,
+    "colour": {"grey": "Grey", "keep": "Colour"},
+    "classes": CLASSES,
+    "broken": {"refuse": "Every file is an image", "skip": "Skip files that are no images"},
+}
+_LABELS = {  # for those who hear the page
+    "encoding": "Encoding",
+    "separator": "Between cells",
+    "decimal": "Decimal sign",
+    "header": "Header",
+    "transpose": "Samples",
+    "sheet": "Sheet",
+    "array": "The array with the rows",
+    "mask_var": "Variables",
+    "size": "Size",
+    "colour": "Colour",
+    "classes": "Classes",
+    "broken": "Other files",
+    "missing": "Missing values",
+}
+_CHIPS = {  # of each reader
+    "csv": "encoding separator decimal header transpose",
+    "sheet": "sheet header transpose",
+    "npz": "array",
+    "mat": "array transpose",
+    "mtx": "array transpose",
+    "hdf5": "array",
+    "h5ad": "array mask_var",
+    "zarr": "array mask_var",
+    "images": "size colour classes broken",
+}
+_FOUND = ("encoding", "separator", "decimal", "sheet", "array")  # by a reader, and reported
+_USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
 _OF_THE_ROWS = ("array", "transpose")  # with other rows, an image's shape is another
 
 
@@ -95,12 +129,38 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
 
     `report` is of files read with `options`.
     """
-    listed = _KINDS[kind](report, options) if kind in _KINDS else []
+    found: Options = {name: report[name] for name in _FOUND if name in report}
+    line = report.get("header_line")
+    now = _USUAL | found | {"header": line or False, "transpose": bool(report.get("turned"))}
+    now |= options
+    now["header"] = line if now["header"] is True else now["header"]
+    now["size"] = now["size"] if now["size"] == AUTO else tuple(now["size"])
+    choices = dict(_CHOICES)
+    for name in ("encoding", "separator", "decimal"):
+        if sign := now.get(name):
+            said = "UTF-8" if sign == "utf-8-sig" else str(sign).upper()
+            choices[name] = {sign: said} | choices[name]
+    choices["sheet"] = {name: f"Sheet {name}" for name in report.get("sheets", ())}
+    if len(arrays := report.get("arrays", {})) > 1:
+        choices["array"] = {path: f"{_part(path)} ({size})" for path, size in arrays.items()}
+    marked = report.get("marked")
+    if marked or "mask_var" in options:
+        only = f"Only variables marked {marked['column']}" if marked else "Only marked variables"
+        choices["mask_var"] = {AUTO: only, None: "All variables"}
     if report.get("missing"):
         gaps = counted(report["n_missing"], "cell")
-        choices = {how: f"{gaps} missing: {words.lower()}" for how, words in MISSING.items()}
-        listed.append(Chip("missing", "Missing values", choices, options.get("missing")))
-    return listed
+        ways = {how: f"{gaps} missing: {words.lower()}" for how, words in MISSING.items()}
+        choices["missing"] = ways
+    names = [*_CHIPS.get(kind or "", "").split(), "missing"]
+    return [
+        Chip(name, _LABELS[name], choices[name], now.get(name)) for name in names if name in choices
+    ]
+
+
+def _part(path: str) -> str:
+    """Name a part of annotated data, such as layers/counts; other paths stay as they are."""
+    place, _, name = path.partition("/")
+    return f"{name}, of {place}" if place in ("layers", "obsm") else path
 
 
 def changed(options: Options, name: str, value: object) -> Options:
@@ -110,96 +170,11 @@ def changed(options: Options, name: str, value: object) -> Options:
     return kept if value == AUTO else kept | {name: value}
 
 
-def _table(report: Report, options: Options) -> list[Chip]:
-    def chip(name: str, label: str, choices: dict[Any, str]) -> Chip:
-        now = options.get(name, report.get(name))
-        said = "UTF-8" if now == "utf-8-sig" else str(now).upper()
-        return Chip(name, label, {now: said} | choices if now else choices, now)
-
-    return [
-        chip("encoding", "Encoding", ENCODINGS),
-        chip("separator", "Between cells", SEPARATORS),
-        chip("decimal", "Decimal sign", DECIMALS),
-        *_of_lines(report, options),
-    ]
-
-
-def _of_lines(report: Report, options: Options) -> list[Chip]:
-    line = options.get("header", report.get("header_line") or False)
-    line = report.get("header_line") if line is True else line
-    return [Chip("header", "Header", HEADERS, line), *_samples(report, options)]
-
-
-def _sheet(report: Report, options: Options) -> list[Chip]:
-    sheets = {name: f"Sheet {name}" for name in report.get("sheets", ())}
-    return [Chip("sheet", "Sheet", sheets, report.get("sheet")), *_of_lines(report, options)]
-
-
-def _samples(report: Report, options: Options) -> list[Chip]:
-    is_turned = bool(options.get("transpose", report.get("turned")))
-    return [Chip("transpose", "Samples", SAMPLES, is_turned)]
-
-
-def _arrays(report: Report, options: Options) -> list[Chip]:
-    arrays = report.get("arrays", {})
-    if len(arrays) < 2:
-        return []
-    choices = {path: f"{_part(path)} ({size})" for path, size in arrays.items()}
-    now = options.get("array", report.get("array"))
-    return [Chip("array", "The array with the rows", choices, now)]
-
-
-def _part(path: str) -> str:
-    """Name a part of annotated data, such as layers/counts; other paths stay as they are."""
-    place, _, name = path.partition("/")
-    return f"{name}, of {place}" if place in ("layers", "obsm") else path
-
-
-def _mat(report: Report, options: Options) -> list[Chip]:
-    return [*_arrays(report, options), *_samples(report, options)]
-
-
-def _annotated(report: Report, options: Options) -> list[Chip]:
-    listed = _arrays(report, options)
-    marked = report.get("marked")
-    if marked or "mask_var" in options:
-        only = f"Only variables marked {marked['column']}" if marked else "Only marked variables"
-        choices = {AUTO: only, None: "All variables"}
-        listed.append(Chip("mask_var", "Variables", choices, options.get("mask_var", AUTO)))
-    return listed
-
-
-def _images(report: Report, options: Options) -> list[Chip]:
-    del report
-    size = options.get("size", AUTO)
-    return [
-        Chip("size", "Size", SIZES, size if size == AUTO else tuple(size)),
-        Chip("colour", "Colour", COLOURS, options.get("colour", "grey")),
-        Chip("classes", "Classes", CLASSES, options.get("classes", AUTO)),
-        Chip("broken", "Other files", BROKEN, options.get("broken", "refuse")),
-    ]
-
-
-_KINDS: dict[str, Callable[[Report, Options], list[Chip]]] = {
-    "csv": _table,
-    "sheet": _sheet,
-    "npz": _arrays,
-    "mat": _mat,
-    "mtx": _mat,
-    "hdf5": _arrays,
-    "h5ad": _annotated,
-    "zarr": _annotated,
-    "images": _images,
-}
-
-
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
-LOOK_SECONDS = 30.0  # between two looks for windows that are gone
-LOOKS = 6  # that miss a window before it is: Streamlit lets one without network return for 2 min
-STALE_SECONDS = 60.0  # after which a folder that nobody has locked belongs to nobody
+STALE_SECONDS = 180.0  # Streamlit lets a window without network return for two minutes
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -214,7 +189,8 @@ class DroppedFiles:
         file = self._lock.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        self._end = weakref.finalize(self, _remove_apart, self._folder, self._lock)
+        self._end = weakref.finalize(self, _remove, self._folder, self._lock)
+        self._begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
     @property
@@ -222,10 +198,14 @@ class DroppedFiles:
         """Whether the files have not been removed."""
         return self._end.alive
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether a window that is gone would have come back by now."""
+        return time.monotonic() > self._begun + STALE_SECONDS
+
     def remove(self) -> None:
         """Remove the files now."""
-        if self._end.detach() is not None:
-            _remove(self._folder, self._lock)
+        self._end()
 
     def became(self, digest: str) -> None:
         """Note of which data set these are the files, so that they go with it."""
@@ -250,10 +230,8 @@ class Drops:
     ) -> None:
         self._session_of, self._is_alive = session_of, is_alive
         self._scratch, self._largest = scratch, largest
-        self._waiting: dict[str, dict[str, DroppedFiles]] = {}  # session -> drop -> files
-        self._missed: Counter[str] = Counter()  # session -> looks in a row
+        self._waiting: dict[tuple[str, str], DroppedFiles] = {}  # by session and drop
         self._change = threading.RLock()
-        self._timer: threading.Timer | None = None
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the route, below the path that the server was told to live at."""
@@ -262,8 +240,9 @@ class Drops:
     def take(self, session: str, drop: str) -> DroppedFiles | None:
         """Return the files of a drop, once, to the session that it was made in."""
         with self._change:
-            drops = self._waiting.pop(session, {})
-            wanted = drops.pop(drop, None)
+            mine = [key for key in self._waiting if key[0] == session]
+            drops = {key: self._waiting.pop(key) for key in mine}
+        wanted = drops.pop((session, drop), None)
         for other in drops.values():
             other.remove()
         return wanted
@@ -271,17 +250,14 @@ class Drops:
     def tidy(self) -> None:
         """Remove what windows and servers have left that are gone; not for the event loop."""
         with self._change:
-            for session in list(self._waiting):
-                self._missed[session] += 1
-                if self._is_alive(session):
-                    del self._missed[session]
-            gone = [window for window in self._missed if self._missed[window] >= LOOKS]
-            left = [drop for window in gone for drop in self._waiting.pop(window, {}).values()]
-            for session in gone:
-                del self._missed[session]
-        for drop in left:
-            drop.remove()
-        _sweep(self._scratch())
+            for (session, drop), arrival in list(self._waiting.items()):
+                if arrival.is_stale and not self._is_alive(session):
+                    self._discard(session, drop)
+        for folder in self._scratch().glob(f"{_FOLDER}*"):
+            with suppress(OSError):
+                is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
+                if is_old and lock.is_free(folder):  # of a server that was killed
+                    files.remove(folder)
 
     async def _receive(self, request: Request) -> Response:
         session, drop = self._session_of(request), request.path_params["drop"]
@@ -290,12 +266,13 @@ class Drops:
             return Response(status_code=403, headers=_ALWAYS)
         if not is_id(drop) or not 0 < len(name) <= LONGEST_NAME:
             return Response(status_code=400, headers=_ALWAYS)
-        length = announced(request.headers)
-        if length is None:
-            return _refused(name, "its length was not announced; send a Content-Length", 411)
+        length, status = announced(request.headers), 413
         try:
-            refusal = self._admit(session, drop, length)
-            refusal = refusal or await self._write(request, session, drop, name, length)
+            if length is None:
+                status, refusal = 411, "its length was not announced; send a Content-Length"
+            else:
+                refusal = await run_in_threadpool(self._admit, session, drop, length)
+                refusal = refusal or await self._write(request, session, drop, name, length)
         except ClientDisconnect:
             refusal = "its sending broke off"
         except OSError as error:
@@ -303,26 +280,27 @@ class Drops:
         if refusal is None:
             return Response(status_code=204, headers=_ALWAYS)
         await run_in_threadpool(self._discard, session, drop)
-        return _refused(name, refusal, 413)
+        text = f"“{name}” was not kept, since {refusal}."
+        return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
 
     def _admit(self, session: str, drop: str, length: int) -> str | None:
         """Make a place for a file; return why not, if it is too large or one too many."""
         if length > (most := self._largest()):
             return f"a file may have {size(most)}; use a smaller one"
         with self._change:
-            arrival = self._waiting.get(session, {}).get(drop)
-            if arrival is not None and len(arrival.files) >= MOST_FILES:
+            arrival = self._waiting.get((session, drop))
+            if arrival is None:
+                self.tidy()
+                self._waiting[session, drop] = DroppedFiles(self._scratch())
+            elif len(arrival.files) >= MOST_FILES:
                 return f"a drop may have {MOST_FILES:,} files; give one zip of them"
-            arrival = arrival or DroppedFiles(self._scratch())
-            self._waiting.setdefault(session, {})[drop] = arrival
-            self._look_later()
         return None
 
     async def _write(
         self, request: Request, session: str, drop: str, name: str, length: int
     ) -> str | None:
         """Write a file beside those of its drop; return why not, if that has gone meanwhile."""
-        arrival = self._waiting.get(session, {}).get(drop)
+        arrival = self._waiting.get((session, drop))
         if arrival is None:
             return "another of these files was not"
         written = 0
@@ -336,23 +314,9 @@ class Drops:
 
     def _discard(self, session: str, drop: str) -> None:
         with self._change:
-            arrival = self._waiting.get(session, {}).pop(drop, None)
+            arrival = self._waiting.pop((session, drop), None)
         if arrival is not None:
             arrival.remove()
-
-    def _look_later(self) -> None:
-        if self._timer is None:
-            self._timer = threading.Timer(LOOK_SECONDS, self._look)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _look(self) -> None:
-        self._timer = None
-        with suppress(OSError):
-            self.tidy()
-        with self._change:
-            if self._waiting:
-                self._look_later()
 
 
 def announced(headers: Headers) -> int | None:
@@ -362,29 +326,9 @@ def announced(headers: Headers) -> int | None:
     return int(length) if is_plain and "transfer-encoding" not in headers else None
 
 
-def _refused(name: str, why: str, status: int) -> JSONResponse:
-    text = f"“{name}” was not kept, since {why}."
-    return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
-
-
 def _remove(folder: Path, locked: ExitStack) -> None:
     with locked:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_apart(folder: Path, locked: ExitStack) -> None:
-    """Remove a folder that nobody refers to any more, which may be noticed by the event loop."""
-    with suppress(RuntimeError):  # as the process ends: the next one does it
-        threading.Thread(target=_remove, args=(folder, locked)).start()
-
-
-def _sweep(scratch: Path) -> None:
-    """Remove what servers have left that were killed: nobody holds the lock of their folders."""
-    for folder in scratch.glob(f"{_FOLDER}*"):
-        with suppress(OSError):
-            is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
-            if is_old and lock.is_free(folder):
-                files.remove(folder)
 
 
 SCRATCH = "uploads"  # below the home: where files lie while they are looked at
@@ -394,8 +338,9 @@ _drop_target = scripted("dropping", '<div class="ca-drop" role="status"></div>')
 @cache
 def drops() -> Drops:
     """Return what was dropped on the windows of this server."""
-    delivery = canvas.delivery()
-    return Drops(delivery.session_of, streamlit_internals.is_connected, scratch, largest)
+    made = Drops(canvas.delivery().session_of, streamlit_internals.is_connected, scratch, largest)
+    made.tidy()
+    return made
 
 
 def scratch() -> Path:
@@ -491,37 +436,27 @@ def save(dataset: Dataset, shown: Shown) -> None:
             persist_state="session",
             help="Without them the file is small, but the reader must have the same data set.",
         )
-        session = _session(dataset, shown, [runs[run_id] for run_id in chosen])
+        here, keys = st.session_state, _keys(shown.config)
+        looks = {name: here[key] for name, key in keys.items() if key in here}
+        map_of = settings.config_of(dataset, shown.config)
+        laid_out = settings.stored_map(dataset, shown.config)
+        session = Session(
+            services.datasets().get(dataset.digest),  # with its classes as they were read
+            [runs[run_id] for run_id in chosen],
+            state.named(dataset),
+            state.get(dataset),
+            shown.config.id,
+            looks | here.get(KEYS.umap, {}),
+            [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
+        )
         made = partial(pack, session, home(), with_data=with_data)
         save_button("Save session", made, f"{stem_of(dataset.name)}{SUFFIX}", key="session")
-
-
-def _session(dataset: Dataset, shown: Shown, runs: list[Run]) -> Session:
-    """Return what is on screen, with runs."""
-    here, keys = st.session_state, _keys(shown.config)
-    map_of, laid_out = (
-        settings.config_of(dataset, shown.config),
-        settings.stored_map(dataset, shown.config),
-    )
-    return Session(
-        services.datasets().get(dataset.digest),  # with its classes as they were read
-        runs,
-        state.named(dataset),
-        state.get(dataset),
-        shown.config.id,
-        {name: here[key] for name, key in keys.items() if key in here} | here.get(KEYS.umap, {}),
-        [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
-    )
 
 
 def open_file(name: str, file: Path) -> None:
     """Open a session file and look at what was on screen when it was saved."""
     with st.spinner("Opening the session"):
-        _look_at(unpack_apart(name, file, home(), scratch()))
-
-
-def _look_at(unpacked: Unpacked) -> None:
-    """Bring what came out of the file on screen."""
+        unpacked = unpack_apart(name, file, home(), scratch())
     state.open_dataset(unpacked.dataset)
     run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
     if run is not None:
@@ -600,11 +535,6 @@ class Opened:
         self.arrival.became(digest)
         self.choices[digest] = self.options
 
-    def go_back(self, digest: str) -> None:
-        """Bring back the options with which the files became a data set."""
-        self.digest, self.options = digest, self.choices[digest]
-        self.draft = self.options
-
 
 def current() -> Opened | None:
     """Return the files of this window that can be read again."""
@@ -619,7 +549,8 @@ def of(digest: str) -> Opened | None:
         return opened
     if digest not in opened.choices:
         return None
-    opened.go_back(digest)  # by an undo
+    opened.digest, opened.options = digest, opened.choices[digest]  # by an undo
+    opened.draft = opened.options
     return opened
 
 
@@ -656,8 +587,9 @@ def arrive(arrival: DroppedFiles) -> None:
     kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)  # with a table of events
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
     opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
-    guess = guessed(opened)
-    opened.draft = opened.options
+    # as a person would read them: gaps are left to the model
+    opened.options = opened.draft = {"missing": "model"} if kind in WITH_GAPS else {}
+    guess = opened.read(opened.options)
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
     use(opened, guess.dataset)
@@ -684,12 +616,6 @@ def _take_events(arrival: DroppedFiles) -> None:
     st.switch_page(EXPLORE)
 
 
-def guessed(opened: Opened) -> Reading:
-    """Read files as a person would: gaps are left to the model."""
-    opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
-    return opened.read(opened.options)
-
-
 def use(opened: Opened, dataset: Dataset) -> None:
     """Look at a data set in Explore, in place of what the same files were before."""
     digest = services.put_again(dataset)
@@ -708,47 +634,38 @@ def assumed() -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
         st.markdown(markdown(opened.said), width="content")
-        report = opened.read(opened.options).report
+        report, options, offers = opened.read(opened.options).report, opened.options, []
         for name in list(report.get("likely_labels", {}))[:1]:
-            if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
-                roles = opened.options.get("roles", {}) | {name: "label"}
-                _read_as(opened, opened.options | {"roles": roles})
-        doubt = report.get("doubt")
-        if doubt and st.button(DOUBTS[doubt["option"], doubt["other"]], key="assumed_otherwise"):
-            _read_as(opened, changed(opened.options, doubt["option"], doubt["other"]))
-        rows = opened.kind == "mat" and not opened.options.get("transpose")
-        if rows and st.button("Columns are samples", key="assumed_columns"):
-            _read_as(opened, changed(opened.options, "transpose", True))
+            label = f"Use {markdown(f'“{shortened(name)}”')} as label"
+            roles = options.get("roles", {}) | {name: "label"}
+            offers.append((label, "label", options | {"roles": roles}))
+        if doubt := report.get("doubt"):
+            option, other = doubt["option"], doubt["other"]
+            other_way = changed(options, option, other)
+            offers.append((DOUBTS[option, other], "otherwise", other_way))
+        if opened.kind == "mat" and not options.get("transpose"):
+            turned = changed(options, "transpose", True)
+            offers.append(("Columns are samples", "columns", turned))
         shape = likely(opened.kind, state.current_dataset())
         if shape is not None:
             label = f"{shape.height} × {shape.width}: show as images"
-            if st.button(label, key="assumed_images"):
-                _read_as(opened, with_shape(opened.kind, opened.options, shape))
+            offers.append((label, "images", with_shape(opened.kind, options, shape)))
+        for label, key, others in offers:
+            if st.button(label, key=f"assumed_{key}"):
+                reading = opened.read(others)
+                if reading.dataset is None:
+                    state.notify("error", reading.sentence)
+                else:
+                    opened.options = others
+                    use(opened, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
-        st.button(
-            "Close",
-            icon=":material/close:",
-            type="tertiary",
-            key="assumed_close",
-            on_click=_read_it,
-        )
-
-
-def _read_as(opened: Opened, options: Options) -> None:
-    """Read the files with other options, and look at what they become."""
-    reading = opened.read(options)
-    if reading.dataset is None:
-        state.notify("error", reading.sentence)
-        return
-    opened.options = options
-    use(opened, reading.dataset)
+        look: dict[str, Any] = {"icon": ":material/close:", "type": "tertiary"}
+        st.button("Close", key="assumed_close", on_click=_read_it, args=[opened], **look)
 
 
 @guarded
-def _read_it() -> None:
-    opened = current()
-    if opened is not None:
-        opened.said = ""
+def _read_it(opened: Opened) -> None:
+    opened.said = ""
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)

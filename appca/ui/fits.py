@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -67,24 +66,20 @@ def adopt(run_id: str | None) -> None:
         # A file that has been tampered with names nothing to wait for.
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
             status = services.jobs().status(job)
-            if status is not None:
-                _adopt(job, status, run_id)
-            elif is_id(job):
-                state.notify("info", RESTARTED)
-
-
-def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:
-    if status.kind == "fit":
-        config = RunConfig.from_record(status.spec["config"])
-        why = Watched("fit", config.id)
-        if status.state not in ENDED and run_id in (None, config.id):
-            state.open_config(config)
-    elif status.kind == "umap":
-        why = Watched("umap", EmbeddingConfig.from_dict(status.spec).id)
-        st.session_state[KEYS.umap] = status.spec
-    else:
-        why = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
-    _watch(job, why._replace(refine=not status.asked))
+            if status is None:
+                if is_id(job):
+                    state.notify("info", RESTARTED)
+                continue
+            key, seen = status.spec.get("key"), state.config().id
+            if status.kind == "fit":
+                wanted = RunConfig.from_record(status.spec["config"])
+                key, seen = wanted.id, None
+                if status.state not in ENDED and run_id in (None, key):
+                    state.open_config(wanted)
+            elif status.kind == "umap":
+                key, seen = EmbeddingConfig.from_dict(status.spec).id, None
+                st.session_state[KEYS.umap] = status.spec
+            _watch(job, Watched(status.kind, key, refine=not status.asked, seen=seen))
 
 
 def running(key: str) -> JobStatus | None:
@@ -108,9 +103,15 @@ def settle() -> None:
         status = services.jobs().status(job)
         if status is not None and status.state not in ENDED:
             continue
-        _forget(job)
-        if status is not None:
-            _ended(status, why)
+        _watch(job, None)
+        if status is None:
+            continue
+        if status.state == "done":
+            _done(status, why)
+            continue
+        if status.state == "failed":
+            state.notify("error", status.message)
+        decline(why.key or status.key)
 
 
 def cancel(job: str) -> None:
@@ -118,7 +119,7 @@ def cancel(job: str) -> None:
     status = services.jobs().status(job)
     if status is not None and services.jobs().cancel(job):
         decline(status.key)
-    _forget(job)
+    _watch(job, None)
 
 
 def keep(job: str) -> None:
@@ -131,7 +132,7 @@ def stop_other_refinements(run_id: str) -> None:
     for job, why in list(_watched().items()):
         if why.refine and why.key != run_id:
             services.jobs().leave(job)
-            _forget(job)
+            _watch(job, None)
 
 
 def decline(key: str) -> None:
@@ -154,37 +155,31 @@ def _watched() -> dict[str, Watched]:
     return watched
 
 
-def _watch(job: str, why: Watched) -> None:
-    _watched()[job] = why
-    _name()
+def _watch(job: str, why: Watched | None) -> None:
+    """Wait for a job, or no longer.
 
-
-def _forget(job: str) -> None:
-    _watched().pop(job, None)
-    _name()
-
-
-def _name() -> None:
-    """Name in the address what was asked for, and the newest job, so that a reload finds them."""
+    The address names what was asked for, and the newest job, so that a reload finds them.
+    """
+    if why is None:
+        _watched().pop(job, None)
+    else:
+        _watched()[job] = why
     *older, newest = _watched() or [""]
     named = [job for job in older if not _watched()[job].refine]
     st.session_state[KEYS.job] = ",".join([*named, newest][-_NAMED:]) or None
-
-
-def _ended(status: JobStatus, why: Watched) -> None:
-    if status.state == "done":
-        _done(status, why)
-        return
-    if status.state == "failed":
-        state.notify("error", status.message)
-    decline(why.key or status.key)
 
 
 def _done(status: JobStatus, why: Watched) -> None:
     if status.kind == "umap":
         st.session_state[KEYS.map_ready] = True
     elif status.kind == "download":
-        _arrived(status.result["dataset"], why)
+        digest = status.result["dataset"]
+        if why.seen in (None, state.config().id):
+            state.open_dataset(digest)
+        else:
+            name = services.dataset(digest).name
+            text = f"The data set “{name}” is ready; open it on the page Data."
+            state.notify("info", text)
     elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])
         moved_on = why.key != state.config().id
@@ -194,15 +189,6 @@ def _done(status: JobStatus, why: Watched) -> None:
             state.notify(
                 "info", f"The fit “{run.name}” is ready; open it under Recent on the page Data."
             )
-
-
-def _arrived(digest: str, why: Watched) -> None:
-    """Open a data set; only say so if one looks elsewhere."""
-    if why.seen in (None, state.config().id):
-        state.open_dataset(digest)
-    else:
-        name = services.dataset(digest).name
-        state.notify("info", f"The data set “{name}” is ready; open it on the page Data.")
 
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
@@ -246,29 +232,18 @@ class Screen(NamedTuple):
     came: tuple[str, ...]  # (K,) "was 5" or "new" where a component was not there before
 
 
-class RecentFits:
-    """The last fits that no disk has yet: of a slider that moves, and of a disk that is full."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._fits: OrderedDict[str, FitResult] = OrderedDict()
-
-    def get(self, run_id: str) -> FitResult | None:
-        """Return a fit by the id of its configuration."""
-        return self._fits.get(run_id)
-
-    def keep(self, run_id: str, result: FitResult) -> None:
-        """Hold a fit; the oldest goes where there are too many."""
-        with self._lock:
-            self._fits[run_id] = result
-            while len(self._fits) > MOST_RECENT:
-                self._fits.popitem(last=False)
-
-
 @st.cache_resource(show_spinner=False)
-def recent() -> RecentFits:
-    """Return the fits that this server holds in memory."""
-    return RecentFits()
+def _recent() -> OrderedDict[str, FitResult]:
+    """Return the last fits that no disk has yet: of a moving slider, and of a full disk."""
+    return OrderedDict()
+
+
+def _keep(run_id: str, result: FitResult) -> None:
+    """Hold a fit in memory; the oldest goes where there are too many."""
+    held = _recent()
+    held[run_id] = result
+    for old in list(held)[:-MOST_RECENT]:
+        held.pop(old, None)
 
 
 def shown() -> Shown | None:
@@ -278,7 +253,7 @@ def shown() -> Shown | None:
     """
     stop_other_refinements(config().id)  # first of all: they would slow down what follows
     fit = stored() or _live()
-    if fit is None and _quick(config()) and not declined(_preview_of(config())):
+    if fit is None and _quick(config()) and not declined(f"{config().id} preview"):
         fit = _preview(config(), watch=_is_wanted)
     if fit is None or fit.is_preview:
         _refine()
@@ -341,11 +316,6 @@ def seconds(wanted: RunConfig | None = None) -> float:
     )
 
 
-def _is_short(wanted: RunConfig) -> bool:
-    """Whether a fit needs no preview."""
-    return seconds(wanted) <= LIVE_SECONDS
-
-
 def start_fit(*, refine: bool = False) -> str:
     """Fit the present configuration in the background; the same one twice is one job."""
     now = config()
@@ -359,19 +329,15 @@ def start_fit(*, refine: bool = False) -> str:
 def stop() -> None:
     """Give up the fit that the page waits for; of a long one, or once more, its preview, too."""
     now = config()
-    if not _is_short(now) or declined(now.id):
-        decline(_preview_of(now))
+    if seconds(now) > LIVE_SECONDS or declined(now.id):
+        decline(f"{now.id} preview")
     decline(now.id)
-
-
-def _preview_of(wanted: RunConfig) -> str:
-    return f"{wanted.id} preview"
 
 
 def _live() -> Shown | None:
     now = config()
-    result = recent().get(now.id)
-    if result is None and (not _is_short(now) or declined(now.id)):
+    result = _recent().get(now.id)
+    if result is None and (seconds(now) > LIVE_SECONDS or declined(now.id)):
         return None
     result = result or _fitted_here(now)
     if result is None:
@@ -381,7 +347,7 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    recent().keep(now.id, result)  # until the disk takes it
+    _keep(now.id, result)  # until the disk takes it
     held = _held(now)
     return held and held._replace(is_refused=True)
 
@@ -403,16 +369,16 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     run = services.runs().get(wanted.id)
     if run is not None:
         return _put_on_screen(of_run(run, _before()))
-    if recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
+    if _recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
         result = _fitted_here(wanted)
         if result is not None:
-            recent().keep(wanted.id, result)
+            _keep(wanted.id, result)
     return _held(wanted)
 
 
 def _held(wanted: RunConfig) -> Shown | None:
     """Return a fit that is in memory alone, with the numbers that it will have when stored."""
-    result = recent().get(wanted.id)
+    result = _recent().get(wanted.id)
     if result is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted, _before())
@@ -432,13 +398,13 @@ def _quick(wanted: RunConfig) -> bool:
 
 def is_live(wanted: RunConfig) -> bool:
     """Whether a page may fit it itself, at once."""
-    return _quick(wanted) and not wanted.is_sampled and _is_short(wanted)
+    return _quick(wanted) and not wanted.is_sampled and seconds(wanted) <= LIVE_SECONDS
 
 
 def preview_ahead(digest: str) -> Shown | None:
     """Make the preview with which a data set will first be shown, where its fit would take long."""
     now = first_config(services.dataset(digest))
-    long = not _is_short(now) and services.runs().get(now.id) is None
+    long = seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None
     return _preview(now) if long and _quick(now) else None
 
 

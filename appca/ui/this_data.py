@@ -96,9 +96,17 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
     if data is not None and column.role == "feature":
         values = np.asarray(data.X[:, column.feature])
         missing = None if data.missing is None else np.asarray(data.missing[:, column.feature])
-        bars, gaps = _bars(values, missing), _gaps(missing)
+        present = values if missing is None else values[~missing]
+        some = present[:: max(1, len(present) // MOST_JUDGED)].astype(np.float64)
+        if len(some) and np.isfinite(np.ptp(some)):
+            counts = np.histogram(some, BARS)[0]
+            bars = (counts / counts.max()).tolist()
+        if missing is not None:
+            parts = np.array_split(missing, min(PARTS, len(missing)))
+            gaps = [float(part.mean()) for part in parts]
         words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
-        cells = cells or _first(data, column.feature)
+        first = data.with_gaps(slice(HEAD_ROWS))[:, column.feature]
+        cells = cells or [None if np.isnan(value) else f"{float(value):.6g}" for value in first]
     elif data is not None and column.role == "label" and column.name in data.labels:
         names, codes = data.classes(column.name)
         counts = np.bincount(codes)[:BARS]
@@ -108,26 +116,6 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
         words = "all differ"
         cells = cells or ([] if data is None else data.ids[:HEAD_ROWS].tolist())
     return ColumnLook(words, bars, gaps, cells or [""] * HEAD_ROWS)
-
-
-def _bars(values: np.ndarray, missing: np.ndarray | None) -> list[float]:
-    present = values if missing is None else values[~missing]
-    some = present[:: max(1, len(present) // MOST_JUDGED)].astype(np.float64)
-    if not len(some) or not np.isfinite(np.ptp(some)):
-        return []
-    counts = np.histogram(some, BARS)[0]
-    return [float(count) for count in counts / counts.max()]
-
-
-def _gaps(missing: np.ndarray | None) -> list[float]:
-    if missing is None:
-        return []
-    return [float(part.mean()) for part in np.array_split(missing, min(PARTS, len(missing)))]
-
-
-def _first(data: Dataset, place: int) -> list[str | None]:
-    values = data.with_gaps(slice(HEAD_ROWS))[:, place]
-    return [None if np.isnan(value) else f"{float(value):.6g}" for value in values]
 
 
 AT_ONCE = 24  # features in the table; the others are one press away
@@ -391,169 +379,107 @@ def _classes(
         acting(tag("div", chips, "ca-steps"), f"classes_{place}", {"rename": rename})
 
 
-CARDS, SAMPLES = 4, 9
+CARDS, JUDGED = 4, 9  # shapes that are drawn, and first rows of which one is drawn in them
 MOST_SIDE = 4096
 ORDERS = ("Row by row", "Column by column")
 CHANNELS = ("1 grey", "3 colour")
+Use = Callable[[PixelShape | None], None]
 
 
-class _Rows(NamedTuple):
-    """Rows that may be images."""
-
-    opened: Opened
-    data: Dataset  # as values
-    now: PixelShape | None
-
-    def use(self, shape: PixelShape | None) -> None:
-        """Read them as images of a shape, or as values."""
-        self.opened.draft = with_shape(self.opened.kind, self.opened.draft, shape)
-
-
-def shapes(opened: Opened, reading: Reading) -> bool:
-    """Draw the choice where rows can be images; return whether height and width are in order."""
+def shapes(opened: Opened, reading: Reading) -> None:
+    """Draw the choice of height, width and order of pixels where rows can be images."""
     if opened.kind not in KINDS:
-        return True
+        return
     now = shape_of(opened.kind, opened.draft)
     if now is None and opened.kind == "csv" and reading.report.get("image_shape"):
         now = PixelShape(*reading.report["image_shape"])  # squares of whole numbers
     data = opened.read(with_shape(opened.kind, opened.draft, None)).dataset
     if data is None or data.image_shape is not None:
-        return True
+        return
     offered = judged(opened.kind, data)
     is_likely = now is not None or (bool(offered) and offered[0].is_likely)
     if reading.head and not is_likely:
-        return True
-    rows = _Rows(opened, data, now)
+        return
+
+    def use(shape: PixelShape | None) -> None:
+        opened.draft = with_shape(opened.kind, opened.draft, shape)
+
     with st.expander("Rows as images", expanded=is_likely, key="image_shapes"):
-        left, right = st.columns([1.6, 1], gap="large")
-        with left:
-            _cards(rows, offered)
-            fits = _sides(rows, offered)
-        if now is not None and fits:
-            with right:
-                _samples(rows, now)
-    return fits
+        _cards(data, now, offered, use)
+        base = now or PixelShape(0, 0, by_column=opened.kind == "mat")
+        for side, place in enumerate(st.columns(2)):
+            label, key = ("Height", "Width")[side], f"side_{side}-{opened.key}"
+            st.session_state[key] = base[side] or None
+            typed = guarded(partial(_typed, key, side, base, data.n_features, use))
+            limits = {"min_value": 1, "max_value": MOST_SIDE}
+            place.number_input(label, **limits, key=key, placeholder="no", on_change=typed)
+        if now is not None:
+            _order_and_channels(now, data.n_features, offered, use)
 
 
-def _cards(rows: _Rows, offered: list[Judged]) -> None:
+def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> None:
+    """Take a height or a width; the other side follows from the number of values."""
+    one, channels = st.session_state[key], base.channels
+    if not one:
+        return
+    other, rest = divmod(n_values, one * channels)
+    if rest:
+        values = f"{n_values:,} values of a row" + " in three colours" * (channels == 3)
+        state.notify("error", f"{values} make no image with a side of {one:,}; give a divisor.")
+    else:
+        height, width = (other, one) if side else (one, other)
+        use(base._replace(height=height, width=width))
+
+
+def _cards(data: Dataset, now: PixelShape | None, offered: list[Judged], use: Use) -> None:
     """Draw the most plausible shapes as pictures of one row; the chosen one is among them."""
-    data, now = rows.data, rows.now
     first = [each.shape for each in offered[:CARDS]]
     listed = [now, *first[:-1]] if now is not None and now not in first else first
-    row = int(np.argmax(np.var(data.X[:SAMPLES], axis=1)))
+    row = int(np.argmax(np.var(data.X[:JUDGED], axis=1)))
     cards = [
         button(
-            tag("span", tag("img", "", src=data_uri(picture), alt=""))
+            tag("span", tag("img", "", src=data_uri(_picture(data, row, shape)), alt=""))
             + tag("b", f"{shape.height} × {shape.width}")
-            + tag("small", words(_pixel_order(shape))),
+            + tag("small", ORDERS[shape.by_column].lower() + ", colour" * (shape.channels == 3)),
             "shape",
             i,
             css="ca-shape",
             pressed=shape == now,
         )
         for i, shape in enumerate(listed)
-        for picture in _pictures(data, np.array([row]), shape)
     ]
     cards.append(button(tag("b", "No images"), "shape", -1, css="ca-shape", pressed=now is None))
 
-    def use(place: str, _text: str) -> None:
-        rows.use(listed[int(place)] if place in map(str, range(len(listed))) else None)
+    def take(place: str, _text: str) -> None:
+        use(listed[int(place)] if place in map(str, range(len(listed))) else None)
 
-    acting(tag("div", "".join(cards), "ca-shapes"), "shape_cards", {"shape": use})
-
-
-def _pixel_order(shape: PixelShape) -> str:
-    colour = ", colour" if shape.channels == 3 else ""
-    return ORDERS[shape.by_column].lower() + colour
+    acting(tag("div", "".join(cards), "ca-shapes"), "shape_cards", {"shape": take})
 
 
-def _sides(rows: _Rows, offered: list[Judged]) -> bool:
-    """Draw height, width, channels and order; return whether they make a row's length."""
-    now, n_values = rows.now, rows.data.n_features
-    channels = now.channels if now else 1
-    base = f"{rows.opened.key}-{now}"  # other widgets show another shape
-    keys = [f"height-{base}", f"width-{base}"]
-    columns = st.columns(2)
-    for place, key, label, value in zip(
-        columns, keys, ("Height", "Width"), now[:2] if now else (None, None), strict=True
-    ):
-        place.number_input(
-            label,
-            min_value=1,
-            max_value=MOST_SIDE,
-            value=value,
-            key=key,
-            placeholder="no",
-            on_change=guarded(partial(_resized, rows, keys, place is columns[0])),
-        )
-    h, w = (st.session_state[key] for key in keys)
-    total = (h or 0) * (w or 0) * channels
-    if h and w and total != n_values:
-        st.warning(f"{h} × {w}{' × 3' * (channels == 3)} = {total:,}, not {n_values:,}.")
-        return False
-    if now is None:
-        return True
+def _order_and_channels(now: PixelShape, n_values: int, offered: list[Judged], use: Use) -> None:
     chips = choice(ORDERS, "order", "", int(now.by_column), "Order of the pixels")
     if n_values % 3 == 0:
-        chips += choice(CHANNELS, "channels", "", int(channels == 3), "Channels")
+        chips += choice(CHANNELS, "channels", "", int(now.channels == 3), "Channels")
 
     def order(_value: str, place: str) -> None:
-        rows.use(now._replace(by_column=place == "1"))
+        use(now._replace(by_column=place == "1"))
 
     def colours(_value: str, place: str) -> None:
         wanted = 3 if place == "1" else 1
-        fitting = (each.shape for each in offered if each.shape.channels == wanted)
-        rows.use(next(fitting, now))
+        use(next((each.shape for each in offered if each.shape.channels == wanted), now))
 
     acting(tag("div", chips, "ca-steps"), "shape_order", {"order": order, "channels": colours})
-    return True
 
 
-def _resized(rows: _Rows, keys: list[str], is_height: bool) -> None:
-    """Take a height or a width; the other follows where it can and was not typed yet."""
-    now, n_values = rows.now, rows.data.n_features
-    channels = now.channels if now else 1
-    h, w = (st.session_state[key] or 0 for key in keys)
-    typed, other = (h, w) if is_height else (w, h)
-    if typed and n_values % (typed * channels) == 0 and (now is not None or not other):
-        other = n_values // (typed * channels)
-        h, w = (typed, other) if is_height else (other, typed)
-    if h * w * channels == n_values:
-        by_column = now.by_column if now else rows.opened.kind == "mat"
-        rows.use(PixelShape(h, w, channels, by_column))
-
-
-def _samples(rows: _Rows, shape: PixelShape) -> None:
-    """Draw nine rows as images, with their classes."""
-    data, turn = rows.data, f"samples-{rows.opened.key}"
-    places = np.random.default_rng(st.session_state.get(turn, 0)).permutation(data.n_rows)[:SAMPLES]
-    labels = next(iter(data.labels.values()), data.ids)
-    figures = [
-        tag(
-            "figure",
-            tag("img", "", src=data_uri(picture), alt=f"Row {row + 1}")
-            + tag("figcaption", words(labels[row])),
-        )
-        for row, picture in zip(places.tolist(), _pictures(data, places, shape), strict=True)
-    ]
-    head = tag("b", f"Nine of {data.n_rows:,}") if len(places) == SAMPLES else ""
-    head += button("Show others", "others", "", css="ca-act ca-push")
-
-    def others(_value: str, _text: str) -> None:
-        st.session_state[turn] = st.session_state.get(turn, 0) + 1
-
-    body = tag("div", head, "ca-steps") + tag("div", "".join(figures), "ca-nine")
-    acting(body, "nine_samples", {"others": others})
-
-
-def _pictures(data: Dataset, rows: np.ndarray, shape: PixelShape) -> np.ndarray:
-    """Return rows as images, uint8; strokes are dark on a light page."""
-    values = np.asarray(data.X[rows], np.float64)[:, pixel_order(shape)]
+def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
+    """Return a row as an image, uint8; strokes are dark on a light page."""
+    values = np.asarray(data.X[[row]], np.float64)[:, pixel_order(shape)]
     some = np.asarray(data.X[:: max(1, data.n_rows // 200)], np.float64)
     low, high = float(some.min()), float(some.max())
     levels = np.clip((values - low) / ((high - low) or 1.0), 0, 1) * 255
     images = resized(levels.astype(np.uint8).reshape(-1, *shape.sides), tile_of(shape.sides))
-    return 255 - images if style_of(images) == "ink" and not is_dark() else images
+    turned: np.ndarray = 255 - images if style_of(images) == "ink" and not is_dark() else images
+    return turned[0]
 
 
 COLUMNS, LINES = 20, 6  # of the picture of images
@@ -589,18 +515,17 @@ def _is_as_opened(opened: Opened) -> bool:
     _question(opened, reading)
     if reading.report.get("obs"):
         _labels(opened, reading.report["obs"])
-    fits = shapes(opened, reading)
+    shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
     if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
         table(reading, opened, opened.key)
-    if reading.dataset is None or not fits:
+    if reading.dataset is None:
         _cancel(opened)
         return False
     if reading.dataset.digest == opened.digest:
         return True
-    if reading.dataset.image_shape is not None and shape_of(opened.kind, opened.draft) is None:
-        pictures(reading.dataset)
+    pictures(reading.dataset)
     _finish(opened, reading.dataset)
     return False
 
@@ -626,7 +551,13 @@ def _labels(opened: Opened, columns: list[str]) -> None:
 def _finish(opened: Opened, data: Dataset) -> None:
     """Draw what the files are to become, and the way there."""
     with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
-        st.text(_summary(data), width="stretch")
+        what = f"{data.n_features:,} features"
+        if data.image_shape is not None:
+            what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
+        colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
+        takes = about(estimate_seconds(data.n_rows, data.n_features, state.first_config(data)))
+        rows = counted(data.n_rows, "row")
+        st.text(f"{rows}, {what}{colour}. {capital(takes)}.", width="stretch")
         _cancel(opened)
         if st.button("Explore", type="primary", key="upload_use", icon=":material/arrow_forward:"):
             opened.options = opened.draft
@@ -642,20 +573,20 @@ def _cancel(opened: Opened) -> None:
         st.button("Cancel", key="upload_cancel", on_click=back)
 
 
-def _summary(data: Dataset) -> str:
-    """Say what the files are to become."""
-    what = f"{data.n_features:,} features"
-    if data.image_shape is not None:
-        what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
-    colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
-    takes = estimate_seconds(data.n_rows, data.n_features, state.first_config(data))
-    return f"{counted(data.n_rows, 'row')}, {what}{colour}. {capital(about(takes))}."
-
-
 def overview(dataset: Dataset) -> None:
     """Draw the facts and a picture of the rows."""
     st.subheader(markdown(dataset.name), anchor=False)
-    st.html(facts_of(dataset))
+    constant, repeated = _checked(dataset.digest, dataset.X)
+    named = f"{len(constant):,}" if len(constant) else "none"
+    if len(constant) and dataset.feature_names is not None:
+        names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
+        named += f": {names}{'…' if len(constant) > MOST_NAMES else ''}"
+    lines = {
+        "Constant features": named,
+        "Repeated rows": f"{repeated:,}" if repeated else "none",
+        "Fit": about(fits.seconds()),
+    }
+    st.html(fact_list(data_facts(dataset) | lines))
     _order(dataset)
     editor(dataset)
     pictures(dataset)
@@ -675,17 +606,6 @@ def _order(dataset: Dataset) -> None:
     st.toggle(label, key=key, on_change=guarded(change), help="Components and rows become lines.")
 
 
-def facts_of(dataset: Dataset) -> str:
-    """Return what a person should know before fitting, as HTML."""
-    constant, repeated = _checked(dataset.digest, dataset.X)
-    lines = {
-        "Constant features": _named(constant, dataset),
-        "Repeated rows": f"{repeated:,}" if repeated else "none",
-        "Fit": f"{about(fits.seconds())}",
-    }
-    return fact_list(data_facts(dataset) | lines)
-
-
 def pictures(dataset: Dataset) -> None:
     """Draw a sample of the images."""
     if dataset.image_shape is None:
@@ -701,12 +621,3 @@ def pictures(dataset: Dataset) -> None:
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the numbers of the columns that have one value only, and how many rows repeat."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
-
-
-def _named(constant: np.ndarray, dataset: Dataset) -> str:
-    if not len(constant):
-        return "none"
-    if dataset.feature_names is None:
-        return f"{len(constant):,}"
-    names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
-    return f"{len(constant):,}: {names}{'…' if len(constant) > MOST_NAMES else ''}"
