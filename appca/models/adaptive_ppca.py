@@ -181,8 +181,8 @@ def sample_extended(
     """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
     start = _start(model, rng, rows, control.settings)
     model._forget_fit()
-    fit, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
-    publish_variant(model, rows, fit.state, control.settings, same_order=False)
+    state, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
+    publish_variant(model, rows, state, control.settings, same_order=False)
     return chains
 
 

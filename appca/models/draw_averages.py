@@ -1,8 +1,7 @@
 """Averages of what is said of rows over draws of the posterior of the parameters."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ CHEAP_SUPPORTS = 256  # up to so many, all of `MOST_DRAWS` are asked
 BAND_ROWS, LEAST_SCORES = 500, 40  # rows, and scores of each, that are drawn together
 
 
-@dataclass(frozen=True)
-class PlacedDraw:
+class PlacedDraw(NamedTuple):
     """The posterior given one draw, and where its components belong."""
 
     posterior: PosteriorOfDraw

@@ -124,10 +124,7 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
 
 
 def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:
-    """Quantiles (2, K, D) between which an entry of a component lies with probability `level`.
-
-    A draw that lacks a component does not count for it.
-    """
+    """Credible bands (2, K, D) of entries of components, over the draws that have them."""
     bands = np.empty((2, *published.shape))
     for k in range(len(published)):
         has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
@@ -138,12 +135,10 @@ def component_bands(draws: QueryDraws, published: Floats, level: float) -> Float
 
 
 def band(draws: Floats, level: float) -> Floats:
-    """Give the ends (2, ...) of the middle `level` of draws (S, ...).
+    """Give the ends (2, ...) of the middle `level` of draws (S, ...), so far as S draws reach.
 
     The k-th smallest of S draws has a share k / (S + 1) of the distribution below it on average
-    (Weibull), so that another draw lies between the ends with probability `level`; NumPy's usual
-    quantiles are too near to the middle. Fewer than (1 + level) / (1 - level) draws cannot reach
-    so far: their band goes from the smallest to the largest.
+    (Weibull), so that another draw lies between the ends with probability `level`.
     """
     return np.asarray(np.quantile(draws, band_ends(level), axis=0, method="weibull"))
 

@@ -196,10 +196,9 @@ class FreeModel(Queries):
         self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
         self.explained_variance_ = draw.power[order] / len(X)
         self.alpha_ = draw.alpha
-        posterior = self._posterior()
-        seen = posterior.seen(X)
-        Z = posterior.best(seen).Z
-        power = np.square(posterior.means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        seen = self._posterior().seen(X)
+        Z = seen.best().Z
+        power = np.square(seen.means(Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
     def _posterior(self) -> FreePosterior:
