@@ -22,13 +22,7 @@ from appca.models.blocks import (
     stream,
 )
 from appca.models.chains import Chains
-from appca.models.climb import (
-    EMControl,
-    SubspaceFit,
-    fit_by_em,
-    fit_in_closed_form,
-    fit_variant,
-)
+from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
 from appca.models.data_checks import (
     counted_rows,
     given_directions,
@@ -282,7 +276,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
-        what it has; it has; any other exception propagates and leaves the estimator as it was.
+        what it has; any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.
 
@@ -375,7 +369,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
                 refuse_weights(sample_weight, "inference='gibbs' or missing entries")
-            return self._fit_incomplete(X) if incomplete else self._fit(X, weights)
+            if incomplete:
+                return self._fit_incomplete(X)
+            origin = None if self.mean == "zero" else centre_of(X, weights)
+            return self._fit_rows(about(X, origin, weights))
 
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_gaps()
@@ -423,10 +420,6 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             refuse_conflicts(self, (rows.n, rows.d))
             self._named_features(rows.d, names())
             return self._fit_rows(rows)
-
-    def _fit(self, X: Array, weights: Array | None) -> Self:
-        origin = None if self.mean == "zero" else centre_of(X, weights)
-        return self._fit_rows(about(X, origin, weights))
 
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
