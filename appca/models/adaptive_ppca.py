@@ -34,7 +34,7 @@ from appca.models.data_checks import (
     warn_of_constant,
     warn_of_end,
 )
-from appca.models.draw_averages import AveragedPosterior
+from appca.models.draws import AveragedPosterior
 from appca.models.em import (
     PAPER,
     EMSettings,
@@ -391,15 +391,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit to data that are larger than memory: rows that come in blocks.
 
-        The result equals that of `fit` on all rows up to rounding, and memory does not grow with
-        their number. `fit` itself does this for a large `numpy.memmap`.
-
-        Parameters
-        ----------
-        blocks : iterable of arrays or sparse matrices (n_i, D), or a function that returns a new
-            iterator of them
-            Read once for each iteration, some dozen times; blocks of some thousand rows are
-            best. The first block decides between float32 and float64.
+        The result equals that of `fit` on all rows up to rounding. `blocks` is an iterable of
+        arrays or sparse matrices (n_i, D), or a function that returns a new iterator of them. It is
+        read once for each iteration, some dozen times, best in blocks of some thousand rows. The
+        first block decides between float32 and float64.
         """
         named = NamedBlocks(blocks)
         return self._fit_parts(partial(stream, named), lambda: named.names)

@@ -95,13 +95,6 @@ MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 Runs = list[EMResult[SubspaceState]]
 
 
-class ScreenedStart(NamedTuple):
-    """Where the fit proper starts."""
-
-    run: EMResult[SubspaceState]  # in the coordinates of the data
-    sampled: bool = False  # whether it has climbed on samples, so that little is left to climb
-
-
 class EMControl(NamedTuple):
     """What all stages of a fit share."""
 
@@ -130,8 +123,8 @@ class EMControl(NamedTuple):
 
 def screen(
     rng: np.random.Generator, em_map: EMMap, candidates: list[Candidate], control: EMControl
-) -> ScreenedStart:
-    """Screen the candidates, go on with the best, and return its end in coordinates of all rows.
+) -> tuple[EMResult[SubspaceState], bool]:
+    """Screen the candidates; return the end of the best in all coordinates, and if on samples.
 
     If its reason to stop is the callback's, then so should be the fit's.
     """
@@ -159,7 +152,7 @@ def screen(
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
-    return ScreenedStart(run, not whole)
+    return run, not whole
 
 
 def _go_on(
@@ -377,15 +370,15 @@ def fit_by_em(
     if isinstance(start, list):
         # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
         em_map.settings = settings._replace(update=polar)
-        screened = screen(rng, em_map, start, control._replace(settings=em_map.settings))
+        begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
         whole_start = start if isinstance(start, SubspaceState) else None
         W = np.asarray(start) if whole_start is None else whole_start.W
         W = polar(W if space is None else lower(W, space, rows))
         first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
-        screened = ScreenedStart(EMResult(first, np.nan, [], ""))
-    run = last_climb(screened.run, em_map, control, LAST_SHARE if screened.sampled else None)
+        begun, sampled = EMResult(first, np.nan, [], ""), False
+    run = last_climb(begun, em_map, control, LAST_SHARE if sampled else None)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))

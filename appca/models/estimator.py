@@ -2,7 +2,7 @@
 
 No name that scikit-learn keeps private is used. Who answers a query is decided here: a Dask array
 is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries are answered by
-`gaps`, after sampling an average over draws answers (`draw_averages`), else the posterior given the
+`gaps`, after sampling an average over draws answers (`draws`), else the posterior given the
 fitted parameters, which each model makes of them.
 """
 
@@ -39,8 +39,13 @@ from appca.models.data_checks import (
     row_weights,
     without_subnormal,
 )
-from appca.models.draw_averages import MOST_DRAWS, AveragedPosterior
-from appca.models.draws import QueryDraws, choose, component_bands
+from appca.models.draws import (
+    MOST_DRAWS,
+    AveragedPosterior,
+    QueryDraws,
+    choose,
+    component_bands,
+)
 from appca.models.gaps import PosteriorWithGaps
 from appca.models.numerics import Array
 from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support

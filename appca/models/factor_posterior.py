@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from appca.models import fixed_size_supports, free_supports, numerics, polynomials, supports
-from appca.models.draws import ParameterDraw
 from appca.models.factor_em import PRIOR, FactorState
 from appca.models.factor_gibbs import indicators
 from appca.models.free_supports import Question
@@ -21,6 +20,7 @@ from appca.models.numerics import Array
 from appca.models.posterior import (
     ALL,
     Description,
+    ParameterDraw,
     PosteriorOfDraw,
     RowSummary,
     sampled_rows,

@@ -13,11 +13,16 @@ import numpy as np
 from appca.models import numerics, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.draws import ParameterDraw
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
-from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, share_of
+from appca.models.posterior import (
+    Description,
+    ParameterDraw,
+    PosteriorOfDraw,
+    RowSummary,
+    share_of,
+)
 from appca.models.row_model import RowModel, Weighed, background, likeliest, support_density, weigh
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
