@@ -22,13 +22,7 @@ from appca.models.blocks import (
     stream,
 )
 from appca.models.chains import Chains
-from appca.models.climb import (
-    EMControl,
-    SubspaceFit,
-    fit_by_em,
-    fit_in_closed_form,
-    fit_variant,
-)
+from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
 from appca.models.data_checks import (
     counted_rows,
     given_directions,
@@ -40,7 +34,7 @@ from appca.models.data_checks import (
     warn_of_constant,
     warn_of_end,
 )
-from appca.models.draw_averages import AveragedPosterior
+from appca.models.draws import AveragedPosterior
 from appca.models.em import (
     PAPER,
     EMSettings,
@@ -181,8 +175,8 @@ def sample_extended(
     """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
     start = _start(model, rng, rows, control.settings)
     model._forget_fit()
-    fit, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
-    publish_variant(model, rows, fit.state, control.settings, same_order=False)
+    state, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
+    publish_variant(model, rows, state, control.settings, same_order=False)
     return chains
 
 
@@ -282,7 +276,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
-        what it has; it has; any other exception propagates and leaves the estimator as it was.
+        what it has; any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.
 
@@ -375,7 +369,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
                 refuse_weights(sample_weight, "inference='gibbs' or missing entries")
-            return self._fit_incomplete(X) if incomplete else self._fit(X, weights)
+            if incomplete:
+                return self._fit_incomplete(X)
+            origin = None if self.mean == "zero" else centre_of(X, weights)
+            return self._fit_rows(about(X, origin, weights))
 
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_gaps()
@@ -394,15 +391,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit to data that are larger than memory: rows that come in blocks.
 
-        The result equals that of `fit` on all rows up to rounding, and memory does not grow with
-        their number. `fit` itself does this for a large `numpy.memmap`.
-
-        Parameters
-        ----------
-        blocks : iterable of arrays or sparse matrices (n_i, D), or a function that returns a new
-            iterator of them
-            Read once for each iteration, some dozen times; blocks of some thousand rows are
-            best. The first block decides between float32 and float64.
+        The result equals that of `fit` on all rows up to rounding. `blocks` is an iterable of
+        arrays or sparse matrices (n_i, D), or a function that returns a new iterator of them. It is
+        read once for each iteration, some dozen times, best in blocks of some thousand rows. The
+        first block decides between float32 and float64.
         """
         named = NamedBlocks(blocks)
         return self._fit_parts(partial(stream, named), lambda: named.names)
@@ -423,10 +415,6 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             refuse_conflicts(self, (rows.n, rows.d))
             self._named_features(rows.d, names())
             return self._fit_rows(rows)
-
-    def _fit(self, X: Array, weights: Array | None) -> Self:
-        origin = None if self.mean == "zero" else centre_of(X, weights)
-        return self._fit_rows(about(X, origin, weights))
 
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)

@@ -1,26 +1,17 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
-Observations that are read again in every pass, a block of rows at a time.
+EM needs sums over rows and a sample of them, so nothing here grows with the number of rows.
 
-EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
-cluster stands in for a `Stream` by offering what `Observations` asks for, see `blocks`.
-
-Observations that stay where a Dask array has them: in files, or with the workers of a cluster.
-
-Chunks are arrays of NumPy or sparse matrices of SciPy.
-
-Rows are independent given the parameters, so an iteration is a sum over chunks of rows. What goes
-out is the work, with its d x K numbers, once a worker; what comes back are its sums, added up
-in a tree whose shape depends on the chunks alone: the bits are the same on any number of workers,
-and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in
-memory.
+The chunks of a Dask array, of NumPy or sparse matrices of SciPy, stay in files or with the workers
+of a cluster. What goes out is the work, with its d x K numbers, once a worker; what comes back are
+its sums, added up in a tree whose shape depends on the chunks alone: the bits are the same on any
+number of workers, and if one dies and others do its part again.
 
 Chunks are computed again in every iteration, which for an array on disk is reading it; who has the
 memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
-two, and so is gone before the next one is made: as a task of its own it would lie in memory until
-the worker knows what to do with it. Besides sums, samples of the rows travel: 10,000 at most,
-four times as many where those are at most 256 MB, above 100 components K^2 rows, some thousand at a
-time; and of data with few rows their leading coordinates (at most 128 MB).
+two, and so is gone before the next one is made. Besides sums, samples of the rows travel: 10,000 at
+most, four times as many where those are at most 256 MB, above 100 components K^2 rows, some
+thousand at a time; and of data with few rows their leading coordinates (at most 128 MB).
 
 Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
 """
@@ -114,10 +105,7 @@ class Stream(NamedTuple):
 
 
 def cut(values: Array, itemsize: int) -> list[tuple[int, int]]:
-    """Where blocks of some rows begin and end, of a size that suits the kernels.
-
-    `itemsize` is that of the numbers they will be worked on as.
-    """
+    """Where blocks of some rows begin and end; they are worked on as numbers of `itemsize`."""
     count = block_count(len(values), stored_width(values), itemsize)
     return list(pairwise(len(values) * i // count for i in range(count + 1))) if count else []
 
@@ -160,8 +148,7 @@ def is_large_map(X: Any) -> bool:
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
     """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
 
-    `blocks` can be gone through again and again, or is a function that returns a new iterator each
-    time; with `once` any iterator will do. Raises ValueError for one that is then spent;
+    Blocks must be readable again, unless `once`. Raises ValueError for an iterator that is not;
     while reading, for blocks that are no matrices of numbers or of unlike widths.
     """
     if not once and not callable(blocks) and iter(blocks) is blocks:
@@ -204,7 +191,7 @@ def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
     """
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(checked(blocks, once=True)()):
-        _finite_sums(i, block)
+        _finite(_sums(block), f"block {i}")
         file.write(np.ascontiguousarray(dense(block)).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype
     file.flush()
@@ -214,13 +201,12 @@ def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     """Take a look at all blocks, twice: for the mean, and for squared distances from it.
 
-    Raises ValueError for blocks that are refused, see `checked`, and where there is not a single
-    row.
+    Raises ValueError for blocks that are refused, see `checked`, and without a single row.
     """
     read = checked(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
     for i, block in enumerate(read()):
-        sums = _finite_sums(i, block)
+        sums = _finite(_sums(block), f"block {i}")
         total = total + sums if n else sums
         n, dtype = n + len(block), block.dtype
     if n == 0:
@@ -232,13 +218,19 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     return observations._replace(total=square, careful=careful)
 
 
-def _finite_sums(number: int, block: Any) -> Array:
-    """Return the sums (d,) of the columns of a block, whose cells must be finite."""
-    sparse = isinstance(block, ShiftedSparse)
-    sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
+def _sums(block: Any) -> Array:
+    """Return the sums (d,) of the columns of a block."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sparse = isinstance(block, ShiftedSparse)
+        sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
+    return sums
+
+
+def _finite(sums: Array, part: str) -> Array:
+    """Return the sums (d,) of a part of X, or raise ValueError unless they are finite."""
     if not np.isfinite(sums).all():
         msg = (
-            f"X must be finite, but block {number} holds NaN or inf: "
+            f"X must be finite, but {part} holds NaN or inf: "
             "fill in or leave out those cells or rows."
         )
         raise ValueError(msg)
@@ -365,19 +357,13 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     seen = computed(by_chunks(_size_and_sum, X))
-    for i, (_, sums) in enumerate(seen):
-        if not np.isfinite(sums).all():
-            msg = (
-                f"X must be finite, but chunk {i} of its rows holds NaN or inf: "
-                "fill in or leave out those cells or rows."
-            )
-            raise ValueError(msg)
+    parts = [_finite(sums, f"chunk {i} of its rows") for i, (_, sums) in enumerate(seen)]
     sizes = np.array([size for size, _ in seen], dtype=np.intp)
     n = int(sizes.sum())
     if n == 0:
         msg = "X must hold rows; got a Dask array without any: check what makes it."
         raise ValueError(msg)
-    total = reduce(np.add, [sums for _, sums in seen])
+    total = reduce(np.add, parts)
     origin = None if zero_mean else (total / n).astype(dtype)
     observations = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
     square = observations.summed(square_sum, 0.0)
@@ -452,10 +438,7 @@ def plain(chunk: Any) -> Any:
 
 def _size_and_sum(chunk: Any) -> tuple[int, Array]:
     rows = plain(chunk)
-    if isinstance(rows, ShiftedSparse):
-        return len(rows), rows.sums()
-    with np.errstate(over="ignore", invalid="ignore"):
-        return len(rows), rows.sum(axis=0, dtype=np.float64)
+    return len(rows), _sums(rows)
 
 
 def _taken(

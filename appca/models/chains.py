@@ -1,21 +1,16 @@
 """The sampling loop of all Gibbs samplers, and label-free summaries of Z.
 
-The one loop of sampling: several chains, burn-in, thinning, traces and running means.
-
 All chains advance together, one sweep at a time, so that a run stopped early has draws from every
 chain and nothing but shorter traces.
 
-Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
-
 Components swap names and signs between draws and chains, so an average over a column's entries
-means nothing before the draws are aligned; these numbers need no alignment.
+means nothing before the draws are aligned; numbers about Z that do not depend on names need none.
 """
 
 import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,6 +24,7 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 S = TypeVar("S")
+Indicators = NDArray[np.bool_]
 Draws = dict[str, NDArray[Any]]
 Place = tuple[int, int]  # number of a chain, and `Measures.number` of some of its draws
 
@@ -100,11 +96,10 @@ class ChainLevels(NamedTuple):
 def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
     """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
 
-    Chains that do not leave their peaks do not visit them as often as the posterior would, so a
-    chain on a lower peak counts for nothing in averages. Its mean log-posterior is further below
-    that of the highest chain than the errors of both means explain, by Student's t over batches of
-    about the root of the number of draws, and more than 3 nats. Of fewer than 4 draws the error is
-    not known, and 3 nats decide.
+    A chain that stays on a lower peak counts for nothing in averages: its mean log-posterior is
+    further below that of the highest chain than the errors of both means explain, by Student's t
+    over batches of about the root of the number of draws, and more than 3 nats. Of fewer than 4
+    draws the error is not known, and 3 nats decide.
     """
     n_chains, n = log_posterior.shape
     mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
@@ -166,8 +161,8 @@ class DrawStore(Generic[S]):
     def best(self) -> S:
         """The draw of largest posterior density among those of the most frequent number.
 
-        Which of two densities in different dimensions is larger depends on the unit of the data. Of
-        two numbers as frequent the smaller one counts. Chains on a lower peak have no say.
+        Densities in different dimensions depend on the unit of the data. Of two numbers as frequent
+        the smaller one counts. Chains on a lower peak have no say.
         """
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
@@ -207,19 +202,20 @@ def initial_states(
 ) -> tuple[list[S], bool]:
     """Make the states that chains start from; and whether the callback has stopped that.
 
-    After a stop nothing more is made: a callback that counts must find its place again. Chains
-    without a start of their own share those there are. `begin` gives a state, and why the fit that
-    led to it ended; `others` where each chain but the first starts instead, if anywhere. With
-    `apart` every chain begins on its own; the callback then hears of stages such as "chain 2 of 4:
-    fit".
+    `begin` gives a state, and why the fit that led to it ended; `others` where each chain but the
+    first starts instead, if anywhere. With `apart` every chain begins on its own, and the callback
+    hears of stages such as "chain 2 of 4: fit". After a stop nothing more is made; chains without a
+    start of their own share those there are.
     """
     starts: list[S] = []
     n, stopped = len(rngs) if apart and others is None else 1, False
-    for number, rng in enumerate(rngs[:n], start=1):
-        heard = callback
-        if callback is not None and n > 1:
-            heard = partial(_named, callback, f"chain {number} of {n}")
-        state, reason = begin(rng, heard)
+
+    def hear(progress: Progress) -> None:
+        if callback is not None:
+            callback(progress._replace(stage=f"chain {len(starts) + 1} of {n}: {progress.stage}"))
+
+    for rng in rngs[:n]:
+        state, reason = begin(rng, hear if n > 1 and callback is not None else callback)
         starts.append(state)
         stopped = reason == STOPPED
         if stopped:
@@ -227,10 +223,6 @@ def initial_states(
     if others is not None and not stopped:
         starts += [others(rng) for rng in rngs[1:]]
     return [starts[i % len(starts)] for i in range(len(rngs))], stopped
-
-
-def _named(callback: Callback, chain: str, progress: Progress) -> None:
-    callback(progress._replace(stage=f"{chain}: {progress.stage}"))
 
 
 def sample(
@@ -301,7 +293,6 @@ def to_arviz(posterior: Draws) -> "InferenceData":
     return data
 
 
-Indicators = NDArray[np.bool_]
 N_PAIRS = 20
 IN_USE = 0.05  # share of the rows that use a component which is more than a whim of a few
 

@@ -1,10 +1,4 @@
-"""Multi-start EM for adaptive PPCA: starts on a sample, the best on all rows.
-
-Fit aPPCA by EM from data to parameters: coordinates, start, iteration.
-
-Other ways of inference take the same rows and settings and stand beside this module.
-
-Multi-start screening: EM climbs from several starts to their ends, the most likely one goes on.
+"""Multi-start EM for adaptive PPCA: climbs from several starts on a sample, the best on all rows.
 
 No single start wins on real data (PCA on COIL-20, quartimax on MNIST, a random rotation on digits),
 and the first twenty iterations hardly tell which will. So all of them climb to their end, on a
@@ -48,14 +42,7 @@ from appca.models.loop import (
     watcher,
 )
 from appca.models.numerics import Array
-from appca.models.rows import (
-    Block,
-    Observations,
-    Rows,
-    about,
-    centre_of,
-    project,
-)
+from appca.models.rows import Block, Observations, Rows, about, centre_of, project
 from appca.models.sparse_rows import ShiftedSparse, stored_width
 from appca.models.spectrum import Coordinates, lift, lower, principal, sketched, thin
 from appca.models.starts import (
@@ -80,8 +67,7 @@ FEW_SUMS, FEW_NUMBERS = 50_000, 2**18
 # Nats a row over ten iterations; below it EM fits the sample rather than the data.
 SCREENING_TOL = FIRST_TOL = 1e-2  # and of a fit that only gives a start
 # A climb on a sample ends where it would stay below another's end though it gained three times what
-# its last ten iterations gained. Measured on MNIST: 0.6 of the iterations, and in none of twelve
-# fits a lower start; on all rows of COIL-20 it would have lost the best in three of twelve.
+# its last ten iterations gained; on all rows of COIL-20 that would have lost the best of 3 in 12.
 PATIENCE = 3.0
 
 # Measured on MNIST at K = 10, L = 3: of samples of 2,500 rows the best end is worse, by 0.06 nats a
@@ -94,8 +80,6 @@ LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
 # all rows take two or three iterations more.
 LATER_AGE = 6
 # Times tol, of the gain of an iteration over all rows after climbs on samples; and of variants.
-# With 50 a fit of rendered solids takes up to three times the iterations for 0.2 nats of 1,200 a
-# row; starts are 1 apart.
 LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
 DIFFERENT = 1e-2  # nats a row between ends that are not the same
@@ -109,13 +93,6 @@ MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 
 
 Runs = list[EMResult[SubspaceState]]
-
-
-class ScreenedStart(NamedTuple):
-    """Where the fit proper starts."""
-
-    run: EMResult[SubspaceState]  # in the coordinates of the data
-    sampled: bool = False  # whether it has climbed on samples, so that little is left to climb
 
 
 class EMControl(NamedTuple):
@@ -146,8 +123,8 @@ class EMControl(NamedTuple):
 
 def screen(
     rng: np.random.Generator, em_map: EMMap, candidates: list[Candidate], control: EMControl
-) -> ScreenedStart:
-    """Screen the candidates, go on with the best, and return its end in coordinates of all rows.
+) -> tuple[EMResult[SubspaceState], bool]:
+    """Screen the candidates; return the end of the best in all coordinates, and if on samples.
 
     If its reason to stop is the callback's, then so should be the fit's.
     """
@@ -175,7 +152,7 @@ def screen(
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
-    return ScreenedStart(run, not whole)
+    return run, not whole
 
 
 def _go_on(
@@ -218,11 +195,7 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
 def draw_screening_sample(
     rng: np.random.Generator, rows: Observations, settings: EMSettings
 ) -> Coordinates:
-    """Draw the sample of rows and find its leading principal coordinates.
-
-    A learned mean has the form origin - W shift only about the mean of the rows at hand, so
-    samples are taken about their own.
-    """
+    """Draw rows, about their own mean where it is learned, and find their principal coordinates."""
     n, d, K = rows.n, rows.d, settings.n_components
     size = sample_size(rows, K)
     each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
@@ -397,15 +370,15 @@ def fit_by_em(
     if isinstance(start, list):
         # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
         em_map.settings = settings._replace(update=polar)
-        screened = screen(rng, em_map, start, control._replace(settings=em_map.settings))
+        begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
         whole_start = start if isinstance(start, SubspaceState) else None
         W = np.asarray(start) if whole_start is None else whole_start.W
         W = polar(W if space is None else lower(W, space, rows))
         first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
-        screened = ScreenedStart(EMResult(first, np.nan, [], ""))
-    run = last_climb(screened.run, em_map, control, LAST_SHARE if screened.sampled else None)
+        begun, sampled = EMResult(first, np.nan, [], ""), False
+    run = last_climb(begun, em_map, control, LAST_SHARE if sampled else None)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
@@ -448,8 +421,7 @@ def halt(state: Any, floor: float) -> str | None:
 
 # Nats a row over ten iterations on samples, which cost a fifteenth or a fifth of all rows.
 SAMPLE_TOL = 3e-2
-# On the larger sample, which all rows follow. With a tenth of it solids take up to 30 iterations
-# more there, and end where they end now.
+# On the larger sample, which all rows follow.
 LARGER_TOL = 0.3
 
 
@@ -510,10 +482,7 @@ def _highest_start(
     *,
     several: bool,
 ) -> EMResult[SubspaceState]:
-    """Return a start, or the highest end of climbs from it and from random rotations of it.
-
-    There are others where `several` may be, rows are few and the candidates have such rotations.
-    """
+    """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = sums_a_pass(rows.n, settings.n_components, settings.n_active)

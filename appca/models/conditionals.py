@@ -1,13 +1,8 @@
-"""Full conditionals of the Gibbs samplers, and log priors of Z.
-
-Full conditionals of the Gibbs samplers: parameters here, draws apart.
+"""Full conditionals of the Gibbs samplers, log priors of Z, and what a new row may expect.
 
 Every conditional is a function that returns the *parameters* of a distribution, so that a test
 can hold its density against the joint density without drawing anything (Grosse and Duvenaud
-2014). The draws are the few functions at the end, shared by all samplers. Equations: the paper's
-appendix B with the corrections of its errata; rows are observations throughout.
-
-Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
+2014). Equations: the paper's appendix B with the corrections of its errata.
 
 The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
 columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an
@@ -21,7 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, pdtr
 
 Array = NDArray[np.float64]
+Indicators = NDArray[np.bool_]
 
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
 # Degrees of freedom of the scale proposal: tails heavier than any the density can have.
 SCALE_TAIL = 5.0
 
@@ -65,12 +62,6 @@ class LogBeta(NamedTuple):
     b: Array  # (K,)
 
 
-class Dirichlet(NamedTuple):
-    """Shares (J,) that sum to 1, with density proportional to ``prod(x ** (a - 1))``."""
-
-    a: Array  # (J,)
-
-
 class LogScale(NamedTuple):
     """Density proportional to exp(p u - (a e^u + b e^-u) / 2) of u = log c^2, for every column."""
 
@@ -80,20 +71,12 @@ class LogScale(NamedTuple):
 
 
 def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> InverseGamma:
-    """Give p(sigma2 | Y, W, X, Z): the residual has `n_entries` entries, sum of squares `squares`.
-
-    Appendix B: shape ``gamma + N D / 2``, rate ``vartheta + SSE / 2``.
-    """
+    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals."""
     return InverseGamma(prior.shape + n_entries / 2, prior.rate + squares / 2)
 
 
-def latent_variance(
-    prior: InverseGamma, X: Array, Z: NDArray[np.bool_], each: bool
-) -> InverseGamma:
-    """Give p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked.
-
-    Shape ``g + sum(Z) / 2`` (``g + m_k / 2``), rate ``t + sum(z x^2) / 2``.
-    """
+def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) -> InverseGamma:
+    """Give p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked."""
     axis = 0 if each else None
     count = Z.sum(axis=axis)
     squares = np.square(X).sum(axis=axis, where=Z)
@@ -101,31 +84,29 @@ def latent_variance(
 
 
 def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
-    """Give p(sigma2_W | W): shape ``a + D K / 2``, rate ``b + sum(W^2) / 2``."""
+    """Give p(sigma2_W | W)."""
     return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
     """Give p(mu | rest) from the sum (D,) of the N rows of Y - (X*Z) W'.
 
-    A row of scale u counts 1 / u times, in `total` and in `n_rows`. The prior is
-    N(0, prior_variance I); an infinite one is flat.
+    A row of scale u counts 1 / u times in both; an infinite prior variance is flat.
     """
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
 
 
 def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give p(W | rest) for W of any shape with N(0, sigma2_W) entries, from sums over the rows.
+    """Give p(W | rest) of independent rows from S = X*Z: cross = (Y - mu)'S, second = S'S.
 
-    With S = X*Z they are cross = (Y - mu)'S, (D, K), and second = S'S, (K, K). The D rows of W
-    are independent with precision ``S'S / sigma2 + I / sigma2_W``.
+    W may be of any shape; its entries are N(0, sigma2_W).
     """
     precision = second / sigma2 + np.eye(len(second)) / sigma2_W
     return RowNormal(np.asarray(np.linalg.solve(precision, cross.T / sigma2).T), precision)
 
 
-def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: float) -> LogScale:
+def scales(W: Array, X: Array, Z: Indicators, sigma2_W: float, tau2: float) -> LogScale:
     """Give the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
 
     p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2; the
@@ -136,9 +117,9 @@ def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: floa
     return LogScale(p, np.asarray(a), np.asarray(b))
 
 
-def shares(counts: Array) -> Dirichlet:
-    """Give p(shares | counts) of the values of a categorical variable, whose prior is uniform."""
-    return Dirichlet(1.0 + counts)
+def shares(counts: Array) -> Array:
+    """Give the parameters of p(shares | counts), a Dirichlet; the prior is uniform."""
+    return 1.0 + counts
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
@@ -147,25 +128,20 @@ def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: i
 
 
 def alpha_finite(prior: Gamma, log_pi: Array) -> Gamma:
-    """Give p(alpha | pi) of the finite model, all K columns counted, used or not.
-
-    Beta(alpha/K, 1) has density ``(alpha/K) pi^(alpha/K - 1)``.
-    """
-    n_components = len(log_pi)
-    return Gamma(prior.shape + n_components, prior.rate - float(log_pi.sum()) / n_components)
+    """Give p(alpha | pi), all K columns counted; pi_k has density (alpha/K) pi^(alpha/K - 1)."""
+    K = len(log_pi)
+    return Gamma(prior.shape + K, prior.rate - float(log_pi.sum()) / K)
 
 
 def alpha_infinite(prior: Gamma, n_used: int, n_rows: int) -> Gamma:
-    """Give p(alpha | Z) of the untruncated buffet (appendix B): Gamma(lambda + K+, mu + H_N)."""
+    """Give p(alpha | Z) of the untruncated buffet (appendix B)."""
     return Gamma(prior.shape + n_used, prior.rate + harmonic(n_rows))
 
 
 def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -> float:
-    """Give the Metropolis-Hastings ratio Q(old) / Q(new) of the truncated buffet.
+    """Give the ratio Q(old) / Q(new) by which a draw from `alpha_infinite` is accepted.
 
-    Conditioning the buffet on at most `max_components` columns divides its density by
-    ``Q(alpha) = P(Poisson(alpha H_N) <= K_max)``; the proposal is `alpha_infinite`, which leaves
-    only this factor.
+    The bound on columns divides the density of Z by Q(alpha) = P(Poisson(alpha H_N) <= K_max).
     """
     H = harmonic(n_rows)
     return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
@@ -205,17 +181,13 @@ def draw_normal(rng: np.random.Generator, law: Normal) -> Array:
 
 
 def draw_rows(rng: np.random.Generator, law: RowNormal) -> Array:
-    """Draw independent rows with covariance inv(precision).
-
-    With precision = L L', a row of standard normals e gives e inv(L), whose covariance is
-    inv(L)' inv(L) = inv(L L').
-    """
+    """Draw independent rows e inv(L) with precision L L', e standard normal."""
     L = np.linalg.cholesky(law.precision)
     return np.asarray(law.mean + np.linalg.solve(L.T, rng.standard_normal(law.mean.shape).T).T)
 
 
 def draw_log_beta(rng: np.random.Generator, law: LogBeta) -> Array:
-    """Draw the logarithms of beta variables, also for first parameters near zero.
+    """Draw the logarithms of beta variables.
 
     A gamma variable of a tiny shape a underflows; ``log G(a) = log G(a + 1) + log(U) / a`` not.
     """
@@ -230,10 +202,9 @@ def draw_categories(rng: np.random.Generator, p: Array) -> NDArray[np.intp]:
 
 
 def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
-    """Move u from 0 by one Metropolis-Hastings step.
+    """Move u from 0 by one independent Metropolis-Hastings step.
 
-    The proposal is a Student distribution at the mode, as wide as the curvature there says; it
-    does not depend on where along the orbit the chain stands, hence a plain ratio.
+    The proposal is a Student distribution at the mode, as wide as the curvature there says.
     """
     p, a, b = law
     root = np.sqrt(p * p + a * b)
@@ -252,7 +223,7 @@ def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
 
 
 def draw_alpha_truncated(
-    rng: np.random.Generator, prior: Gamma, alpha: float, Z: NDArray[np.bool_]
+    rng: np.random.Generator, prior: Gamma, alpha: float, Z: Indicators
 ) -> float:
     """Move alpha of the buffet conditioned on at most Z.shape[1] columns."""
     n_rows, max_components = Z.shape
@@ -261,17 +232,11 @@ def draw_alpha_truncated(
     return new if accept else alpha
 
 
-def draw_alpha_finite(
-    rng: np.random.Generator, prior: Gamma, alpha: float, Z: NDArray[np.bool_]
-) -> float:
+def draw_alpha_finite(rng: np.random.Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
     """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
     n_rows, n_components = Z.shape
     law = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
     return draw_gamma(rng, alpha_finite(prior, draw_log_beta(rng, law)))
-
-
-Indicators = NDArray[np.bool_]
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
@@ -299,7 +264,7 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     return float(each.sum())
 
 
-def of_used(weights: NDArray[np.float64], Z: Indicators) -> NDArray[np.float64]:
+def of_used(weights: Array, Z: Indicators) -> Array:
     """Weights (K,) of the columns that a row uses, zero for others; the first stands for none."""
     used = Z.any(axis=0)
     kept = np.where(used, weights, 0.0)
@@ -308,13 +273,13 @@ def of_used(weights: NDArray[np.float64], Z: Indicators) -> NDArray[np.float64]:
     return kept
 
 
-def expected_buffet(Z: Indicators, alpha: float) -> NDArray[np.float64]:
+def expected_buffet(Z: Indicators, alpha: float) -> Array:
     """Give the probability m_k / (N + 1) that a new row uses column k."""
     del alpha  # it only matters for columns of the row's own
     return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
 
 
-def expected_beta_bernoulli(Z: Indicators, alpha: float) -> NDArray[np.float64]:
+def expected_beta_bernoulli(Z: Indicators, alpha: float) -> Array:
     """Give the probability (m_k + alpha/K) / (N + 1 + alpha/K) that a new row uses column k."""
     a = alpha / Z.shape[1]
     return np.asarray((Z.sum(axis=0) + a) / (len(Z) + 1 + a))

@@ -201,11 +201,7 @@ def feature_powers(rows: Observations) -> tuple[Array, Array]:
 
 
 def weight_of_one(rows: Observations) -> float:
-    """Return the weight of a row that counts once.
-
-    That is the smallest where all are multiples of it, as numbers of repetitions are, else the
-    mean.
-    """
+    """Return the least weight of a row where all are multiples of it, else the mean."""
     weights = rows.weights if isinstance(rows, Rows) else None
     if weights is None:
         return 1.0
@@ -239,10 +235,7 @@ def floor_shares(varying: Array, n: float) -> Array:
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to run the compiled E step: it saves more than the compiler takes, once a machine.
-
-    By size alone, so that neither the machine nor what ran before decides about the bits.
-    """
+    """Whether to run the compiled E step; by size alone, so that no machine decides about bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
@@ -279,7 +272,7 @@ def expect(
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
-        work = partial(_expect_lanes, state=state, settings=settings, beta=beta)
+        work = partial(expect_compiled, state=state, n_active=settings.n_active, beta=beta)
     else:
         work = partial(expect_block, state=state, settings=settings, beta=beta)
     none = np.zeros(K)
@@ -306,8 +299,7 @@ def responsibilities(
 ) -> tuple[Array, Array, Any]:
     """Log weight (N,) of a row's supports, inclusion r (N, K), and probabilities of sizes.
 
-    With hard assignment of the best support alone; tempered iterations are soft all the same, as
-    it has no temperature.
+    With hard assignment of the best support alone, but where iterations are tempered.
     """
     if sizes is not None:
         return polynomials.sized_inclusion(a, sizes)
@@ -344,13 +336,6 @@ def expect_block(
 def _moved(state: SubspaceState) -> Array:
     """Return what takes projections (N, K) of rows about their origin to those about the mean."""
     return state.shift - state.offset @ state.W if state.offset.ndim else state.shift
-
-
-def _expect_lanes(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float
-) -> SubspaceStatistics:
-    """Do the same by compiled code, while rows are in cache."""
-    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta))
 
 
 def _expect_tiles(
@@ -564,8 +549,8 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 def expect_compiled(
     block: Block, state: SubspaceState, n_active: int, beta: float
-) -> tuple[float, Array, Array, Array, Array]:
-    """Return the first five of `SubspaceStatistics`, by soft assignment."""
+) -> SubspaceStatistics:
+    """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
     from appca.models.product_kernels import suits
 
     sparse = isinstance(block.X, ShiftedSparse)
@@ -578,7 +563,7 @@ def expect_compiled(
     value, A, totals = by(X, state.W, constants(block, state, beta), n_active, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
-    return value, A, *totals
+    return SubspaceStatistics(value, A, *totals)
 
 
 def constants(block: Block, state: Any, beta: float) -> Array:
@@ -694,9 +679,8 @@ def _by_blas(
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
     lanes.begin(q, n, least)
     P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
-    by_columns = (
-        not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
-    )  # then what kernels read comes out of the product as it is
+    # where what kernels read comes out of the product as it is
+    by_columns = not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ Wt.T).T

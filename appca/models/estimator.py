@@ -1,14 +1,9 @@
-"""The base of all estimators: queries, criteria, order of components, saving.
+"""The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-What all models share as scikit-learn estimators: checks of X, fitted arrays, files.
-
-No name that scikit-learn keeps private is used.
-
-Every query of a fitted model, once: who answers is decided here, and nowhere else.
-
-A Dask array is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries
-are answered by `incomplete.posterior`, after sampling an average over draws answers
-(`draw_averages`), else the posterior given the fitted parameters, which each model makes of them.
+No name that scikit-learn keeps private is used. Who answers a query is decided here: a Dask array
+is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries are answered by
+`gaps`, after sampling an average over draws answers (`draws`), else the posterior given the
+fitted parameters, which each model makes of them.
 """
 
 import copy
@@ -44,8 +39,13 @@ from appca.models.data_checks import (
     row_weights,
     without_subnormal,
 )
-from appca.models.draw_averages import MOST_DRAWS, AveragedPosterior
-from appca.models.draws import QueryDraws, choose, component_bands
+from appca.models.draws import (
+    MOST_DRAWS,
+    AveragedPosterior,
+    QueryDraws,
+    choose,
+    component_bands,
+)
 from appca.models.gaps import PosteriorWithGaps
 from appca.models.numerics import Array
 from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support
@@ -251,10 +251,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a fit that fails or is interrupted leave its estimator as it was.
-
-    What was fitted before is replaced by a fit, never changed, so that it can be put back.
-    """
+    """Let a fit that fails or is interrupted leave its estimator as it was."""
 
     @functools.wraps(fit)
     def fit_or_put_back(self: Any, *args: Any, **settings: Any) -> Any:
@@ -360,10 +357,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _unnamed(self) -> Self:
-        """Return a copy to be asked about rows that were checked, and so have no more names."""
+    def _without(self, *names: str) -> Self:
+        """Return a copy that lacks some attributes."""
         alone = copy.copy(self)
-        alone.__dict__.pop("feature_names_in_", None)
+        for name in names:
+            alone.__dict__.pop(name, None)
         return alone
 
     def _forget_fit(self) -> None:
@@ -389,14 +387,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return arrays
 
     def restore(self, arrays: dict[str, Array]) -> Self:
-        """Restore a fitted estimator from its `fitted_arrays`.
+        """Restore a fitted estimator from its `fitted_arrays`; ValueError where one is missing.
 
         Queries return the same results as before. `posterior_`, all draws, is not restored.
-
-        Raises
-        ------
-        ValueError
-            When an array is missing.
         """
         missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
         if missing:
@@ -424,15 +417,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         order : sequence of int, length K
-            Component ``order[j]``, counted from 0, becomes row j of `components_`.
+            Component ``order[j]``, counted from 0, becomes row j of `components_`; each once, or
+            InputError.
         signs : sequence of int, length K, optional
-            -1 flips the sign of the component that becomes row j, and of its scores.
-
-        Raises
-        ------
-        InputError
-            When `order` is no permutation of 0 to K - 1, or `signs` has anything but K times 1
-            or -1.
+            -1 flips the sign of the component that becomes row j, and of its scores; else 1.
         """
         K = len(self.fitted_arrays()["components"])
         places = [int(row) for row in order]
@@ -508,21 +496,16 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return self.scale_ if self.whiten else None
 
     def transform(self, X: Any, support: str = "auto") -> Any:
-        """Posterior mean scores (N, K).
+        """Posterior mean scores (N, K); with `whiten` over their `scale_`.
 
         Parameters
         ----------
         X : (N, D) rows; NaN where missing, a sparse matrix, or a Dask array, for aPPCA and PPCA.
         support : {"auto", "all", "map"}
             "all": E[x * z | y], over all supports of a row and, after sampling, over draws
-            (`query_draws_`). "map": given each row's most probable support, zero elsewhere; after
-            sampling at the published draw. "auto" is "all" after sampling, else "map".
-
-        Notes
-        -----
-        With `whiten` every score is divided by its root mean square over the training rows that
-        use its component. Where supports are too many to sum over, "all" takes the MAP support of
-        each draw.
+            (`query_draws_`); where supports are too many to sum over, the MAP support of each draw.
+            "map": given each row's most probable support, zero elsewhere; after sampling at the
+            published draw. "auto" is "all" after sampling, else "map".
         """
         refuse_support(support)
         if self._is_lazy(X):
@@ -614,11 +597,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
         After sampling, log-likelihood and inclusion are averages over draws. Scores, support,
         membership and error are those of the published draw, as in `transform(X, "map")`.
-
-        Raises
-        ------
-        ValueError
-            For a Dask array: `describe_chunks` describes one part by part.
+        Raises ValueError for a Dask array, see `describe_chunks`.
         """
         if self._is_lazy(X):
             msg = (
@@ -655,12 +634,12 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
-        plain, named = self._unnamed(), self._named(blocks)
+        plain, named = self._without("feature_names_in_"), self._named(blocks)
         yield from (plain.transform(block) for block in checked(named, once=True)())
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood in nats of all rows, which come in blocks."""
-        total, n, plain = 0.0, 0, self._unnamed()
+        total, n, plain = 0.0, 0, self._without("feature_names_in_")
         for block in checked(self._named(blocks), once=True)():
             total += float(plain.score_samples(block).sum())
             n += len(block)
@@ -708,10 +687,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def published(self) -> Self:
         """Return a fitted copy that answers from the published draw alone, as after EM."""
         check_is_fitted(self)
-        alone = copy.copy(self)
-        for name in ("posterior_", "query_draws_"):
-            alone.__dict__.pop(name, None)
-        return alone
+        return self._without("posterior_", "query_draws_")
 
     @_samples  # type: ignore[untyped-decorator]
     def to_arviz(self) -> "InferenceData":
@@ -723,8 +699,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def component_bands(self, level: float = 0.9) -> Array:
         """Credible bands (2, K, D) of the entries of components: lower and upper ends.
 
-        The ends are quantiles over `query_draws_` after alignment, so each entry is between them
-        with posterior probability `level`. A draw that lacks a component is left out for it.
+        Each entry is between them with posterior probability `level`, over those of `query_draws_`
+        that have its component.
         """
         check_is_fitted(self, "query_draws_")
         return component_bands(self.query_draws_, self.components_, level)
@@ -733,9 +709,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
         """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
 
-        The ends are quantiles over supports and scores that are drawn for every row at each of
-        `query_draws_`; rows with many supports use some of them, at least 40. The band is zero
-        for a component that a row certainly does not use.
+        The ends are quantiles over supports and scores, at least 40, drawn at `query_draws_`, or at
+        some of them where a row has many supports. Zero for a component that is surely unused.
         """
         check_is_fitted(self, "query_draws_")
         X, _ = self._asked(X)

@@ -1,6 +1,4 @@
-"""EM for adaptive factor analysis: the steps and the whole fit.
-
-One EM step of adaptive factor analysis (docs/mathematics.md 3.3).
+"""EM for adaptive factor analysis: the steps and the whole fit (docs/mathematics.md 3.3).
 
 The paper's algorithm 1, corrected:
 
@@ -8,8 +6,6 @@ The paper's algorithm 1, corrected:
     z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
 
 The factor variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
-
-A whole fit of adaptive factor analysis by EM: start, annealing, iteration, report.
 
 With few supports the E step sums over all of them and EM maximises the likelihood itself. With
 many, every row is given to one (classification EM), which maximises log p(Y, Z), the paper's
@@ -227,9 +223,8 @@ class FactorEMControl(NamedTuple):
     tol: float  # nats per row
     least_change: float  # share of slots
     callback: Callback | None
-    screened_rows: int = (
-        0  # of the sample that starts are screened on; 0: each is fitted to its end
-    )
+    # of the sample that starts are screened on; 0: each is fitted to its end
+    screened_rows: int = 0
 
 
 class FactorFit(NamedTuple):
@@ -385,11 +380,7 @@ def fit_from(
 def _refined_on_samples(
     rng: np.random.Generator, state: FactorState, rows: Rows, control: FactorEMControl
 ) -> tuple[FactorState, bool]:
-    """Run EM on samples of the rows first, where there are many more; and whether it was stopped.
-
-    EM is slow where columns of W exchange factors, and which way a sample tells almost as well as
-    all rows do. EM on all rows alone decides where it ends.
-    """
+    """Run EM on samples first, where rows are many more; and whether it was stopped."""
     n = rows.n
     size, tol = sample_size(state.W.shape[1]), SAMPLE_TOL
     while MUCH_LESS * size <= n:

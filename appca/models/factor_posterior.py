@@ -12,14 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from appca.models import (
-    fixed_size_supports,
-    free_supports,
-    numerics,
-    polynomials,
-    supports,
-)
-from appca.models.draws import ParameterDraw
+from appca.models import fixed_size_supports, free_supports, numerics, polynomials, supports
 from appca.models.factor_em import PRIOR, FactorState
 from appca.models.factor_gibbs import indicators
 from appca.models.free_supports import Question
@@ -27,6 +20,7 @@ from appca.models.numerics import Array
 from appca.models.posterior import (
     ALL,
     Description,
+    ParameterDraw,
     PosteriorOfDraw,
     RowSummary,
     sampled_rows,
@@ -45,10 +39,11 @@ DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than thos
 
 @dataclass(frozen=True, eq=False)
 class SupportPosterior(PosteriorOfDraw):
-    """Answers from `seen`, rows as W sees them in float64.
+    """Answers from `seen`, rows as W sees them in float64, which subclasses make.
 
-    Subclasses say what that is (it has `background`, log p(y | no z)), choose `best` supports,
-    and sum over all of them.
+    It has `background` (n,), log p(y | no z); `best` supports and log p(y, z) - log p(y | no z) up
+    to `_log_supports`, with `means` (n, K) of x * z given these; the same logs of any supports
+    (`log_support`); and `summed` and `expected` over all supports, or estimated.
     """
 
     components: Array  # (K, D)
@@ -59,27 +54,7 @@ class SupportPosterior(PosteriorOfDraw):
     stream: int  # of random numbers for these: one a draw
 
     def seen(self, X: Array) -> Any:
-        """Project checked rows, in float64."""
-        raise NotImplementedError
-
-    def best(self, seen: Any) -> tuple[Array, Array]:
-        """Choose a support for each row; log p(y, z) - log p(y | no z) up to `_log_supports`."""
-        raise NotImplementedError
-
-    def summed(self, seen: Any) -> SupportEstimate:
-        """Sum over supports, or estimate the sum."""
-        raise NotImplementedError
-
-    def means(self, seen: Any, supports: Array) -> Array:
-        """Posterior means (n, K) of x * z given the supports that `best` chose."""
-        raise NotImplementedError
-
-    def _expected(self, seen: Any) -> Array:
-        """E[x * z | y], (n, K): over all supports, or of the best where they are too many."""
-        raise NotImplementedError
-
-    def _log_support(self, seen: Any, Z: Array) -> Array:
-        """Log p(y, z) - log p(y | no z), (n,), of supports (n, K) up to `_log_supports`."""
+        """Project checked rows, in float64: a `FactorQuery` or `FreeQuery`."""
         raise NotImplementedError
 
     def _indicators(self, supports: Array) -> Array:
@@ -107,38 +82,44 @@ class SupportPosterior(PosteriorOfDraw):
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         seen = self.seen(X)
-        H = self.means(seen, self.best(seen)[0])
+        H = seen.means(seen.best()[0])
         return (H if scale is None else H / scale).astype(X.dtype, copy=False)
 
     def expected(self, X: Array) -> Array:
-        return self._expected(self.seen(X))
+        expected: Array = self.seen(X).expected()
+        return expected
 
     def supports(self, X: Array, support: str) -> Array:
         if support == ALL:
             return self.likely(self.inclusion(X))
-        return self._indicators(self.best(self.seen(X))[0])
+        return self._indicators(self.seen(X).best()[0])
 
     def inclusion(self, X: Array) -> Array:
-        return self.summed(self.seen(X)).inclusion
+        inclusion: Array = self.seen(X).summed().inclusion
+        return inclusion
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        scores: Array = self.seen(X).drawn_scores(rng)
+        return scores
 
     def membership(self, X: Array) -> Array:
         seen = self.seen(X)
-        return share_of(self.best(seen)[1] - self.summed(seen).log_sum)
+        return share_of(seen.best()[1] - seen.summed().log_sum)
 
     def summary(self, X: Array) -> RowSummary:
         seen = self.seen(X)
-        sums = self.summed(seen)
+        sums = seen.summed()
         value = seen.background + sums.log_sum - self._log_supports()
         return RowSummary(value, sums.error, sums.inclusion, sums.method)
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
-        return share_of(self._log_support(seen, Z) - self.summed(seen).log_sum)
+        return share_of(seen.log_support(Z) - seen.summed().log_sum)
 
     def description(self, X: Array) -> Description:
         seen = self.seen(X)
-        (supports, value), sums = self.best(seen), self.summed(seen)
-        H = self.means(seen, supports)
+        (supports, value), sums = seen.best(), seen.summed()
+        H = seen.means(supports)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
         return Description(
             H.astype(X.dtype, copy=False),
@@ -163,6 +144,28 @@ class FactorQuery(NamedTuple):
     background: Array  # (N,) log density of a row that no factor explains
     model: CollapsedModel
     seeds: Seeds  # (N,) each a function of its row
+    n_active: int
+    n_paths: int
+
+    def best(self) -> tuple[Members, Array]:
+        return fixed_size_supports.best(self.c, self.model, self.n_active, self.seeds)
+
+    def summed(self) -> SupportEstimate:
+        L = self.n_active
+        return fixed_size_supports.summed(self.c, self.model, L, self.seeds, self.n_paths)
+
+    def means(self, supports: Members) -> Array:
+        return fixed_size_supports.means(self.c, supports, self.model)
+
+    def expected(self) -> Array:
+        return fixed_size_supports.expected(self.c, self.model, self.n_active, self.seeds)
+
+    def log_support(self, Z: Array) -> Array:
+        return supports.log_densities(self.c, Z, self.model)
+
+    def drawn_scores(self, rng: np.random.Generator) -> Array:
+        Z = fixed_size_supports.draw(rng, self.c, self.model, self.n_active, self.seeds)
+        return supports.draw_scores_given(rng, self.c, Z, self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,28 +184,8 @@ class FactorPosterior(SupportPosterior):
         background = numerics.background(rows.squares, noise, X.shape[1])
         model = CollapsedModel(times(C, C.T) / noise, PRIOR)
         seeds = fixed_size_supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        return FactorQuery(rows.products / noise, background, model, seeds)
-
-    def best(self, seen: FactorQuery) -> tuple[Members, Array]:
-        return fixed_size_supports.best(seen.c, seen.model, self.n_active, seen.seeds)
-
-    def summed(self, seen: FactorQuery) -> SupportEstimate:
-        L = self.n_active
-        return fixed_size_supports.summed(seen.c, seen.model, L, seen.seeds, self.n_paths)
-
-    def means(self, seen: FactorQuery, supports: Members) -> Array:
-        return fixed_size_supports.means(seen.c, supports, seen.model)
-
-    def _expected(self, seen: FactorQuery) -> Array:
-        return fixed_size_supports.expected(seen.c, seen.model, self.n_active, seen.seeds)
-
-    def _log_support(self, seen: FactorQuery, Z: Array) -> Array:
-        return supports.log_densities(seen.c, Z, seen.model)
-
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        seen = self.seen(X)
-        Z = fixed_size_supports.draw(rng, seen.c, seen.model, self.n_active, seen.seeds)
-        return supports.draw_scores_given(rng, seen.c, Z, seen.model)
+        c = rows.products / noise
+        return FactorQuery(c, background, model, seeds, self.n_active, self.n_paths)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -222,6 +205,26 @@ class FreeQuery(NamedTuple):
 
     question: Question
     background: Array  # (n,) log density of a row that no column explains
+    n_paths: int
+    stream: int
+
+    def best(self) -> Any:
+        return free_supports.best(self.question)
+
+    def summed(self) -> Any:
+        return free_supports.summed(self.question, self.n_paths, self.stream)
+
+    def means(self, supports: Array) -> Any:
+        return free_supports.scores(self.question, supports)
+
+    def expected(self) -> Any:
+        return free_supports.expected(self.question)
+
+    def log_support(self, Z: Array) -> Any:
+        return free_supports.log_shares(self.question, Z)
+
+    def drawn_scores(self, rng: np.random.Generator) -> Any:
+        return free_supports.draw_scores(rng, self.question, self.n_paths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,25 +250,8 @@ class FreePosterior(SupportPosterior):
         question = Question(
             rows.products / noise, times(C, C.T) / noise, tau2, self.weights, self.orthonormal
         )
-        return FreeQuery(question, numerics.background(rows.squares, noise, X.shape[1]))
-
-    def best(self, seen: FreeQuery) -> Any:
-        return free_supports.best(seen.question)
-
-    def summed(self, seen: FreeQuery) -> Any:
-        return free_supports.summed(seen.question, self.n_paths, self.stream)
-
-    def means(self, seen: FreeQuery, supports: Array) -> Any:
-        return free_supports.scores(seen.question, supports)
-
-    def _expected(self, seen: FreeQuery) -> Any:
-        return free_supports.expected(seen.question)
-
-    def _log_support(self, seen: FreeQuery, Z: Array) -> Any:
-        return free_supports.log_shares(seen.question, Z)
-
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Any:
-        return free_supports.draw_scores(rng, self.seen(X).question, self.n_paths)
+        background = numerics.background(rows.squares, noise, X.shape[1])
+        return FreeQuery(question, background, self.n_paths, self.stream)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > MORE_LIKELY)
@@ -289,10 +275,9 @@ def publish_factors(
     """
     model.n_active_ = model.n_active
     order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)
-    posterior = model._posterior()
-    seen = posterior.seen(rows.X)
-    sets = posterior.best(seen)[0] if members is None else np.argsort(order)[members]
-    H = posterior.means(seen, sets)
+    seen = model._posterior().seen(rows.X)
+    sets = seen.best()[0] if members is None else np.argsort(order)[members]
+    H = seen.means(sets)
     model.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
     return order
 

@@ -151,9 +151,8 @@ def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
 SETS_IN_PASSING = 256  # summed in every E step or sweep
 HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
-# From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
-# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
-# average, where sweeps from beta = 1 on miss it in 48%, by 1.1 nats.
+# From nearly flat to the posterior in eight sweeps, then to the best. On rows with many modes four
+# of these miss the best set in 29% of rows, sweeps from beta = 1 on in 48%.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
@@ -171,9 +170,7 @@ class Route(NamedTuple):
 
 # The base distribution of the paths is learned from a pilot run that starts from the uniform one.
 # A defensive mixture with that (Hesterberg 1995) excludes no support; with many factors more of it
-# would put a wrong one into each first support. Nats off by 16 paths, against enumeration at
-# K = 16, L = 8: 0.09 where a row has one likely set, 0.03 where it has a thousand, 0.4 to 0.6 where
-# it has dozens that no single change connects (D = 10).
+# would put a wrong one into each first support.
 LONG = Route(
     8,
     AnnealingSchedule((np.arange(8) / 7.0) ** 4, 4),
@@ -181,15 +178,11 @@ LONG = Route(
     0.1,
 )
 # Where pilot paths disagree, the posterior has modes that no single change connects. A base learned
-# from some of them keeps all paths out of the others, and the weights do not show what is missing:
-# at K = 18, L = 7, D = 10 and noise of standard deviation 0.1, where nine of ten rows are such, the
-# errors of 16 paths by LONG are 7 times the stated ones. Such rows start near the uniform base and
-# rise slowly: 2 times, and 1.0 with 64 paths (root mean square over rows, docs/measurements.md).
+# from some of them keeps all paths out of the others, and the weights do not show what is missing.
+# Such rows start near the uniform base and rise slowly (docs/measurements.md).
 SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
 # With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
-# that agree tell so: on digits at K = 100, L = 50 no two of 60 rows differ by more than 0.61 in the
-# inclusion of any factor, and where 16 short paths are more than 1.5 nats off, two do by 0.98 or
-# more. 0.29 nats off on digits after 62 sweeps; rows whose pilots disagree go the long way.
+# that agree tell so; rows whose pilots disagree go the long way.
 SHORT = Route(
     2,
     AnnealingSchedule(np.array([0.0, 1.0]), 6),

@@ -1,6 +1,4 @@
-"""Missing values in aPPCA and PPCA: exact EM, supports and posteriors of incomplete rows.
-
-Exact EM for aPPCA with incomplete data (and for PPCA, its case L = K).
+"""Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
     y_n = W (x_n * z_n) + mu + e_n as in `em`, of which the entries O_n are observed, M_n missing
 
@@ -15,15 +13,7 @@ and S_n = E[h h' | y_O] over all supports,
                         mu_d^2 + 2 mu_d w_d' h_n + w_d' S_n w_d + sigma2         for d in M_n.
 
 All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step is that of
-complete data (`em.maximise`), given the expected sufficient statistics: with bars for averages over
-the N rows and A = sum E[(y - ybar)(h - hbar)'],
-
-    W = polar(A),    mu <- mu + ybar - W hbar,    sigma2 = sum E|y - mu - W h|^2 / (N D).
-
-Every iteration raises the likelihood of the observed entries; see `fit` for what it raises where
-there are too many supports to sum over.
-
-The posterior over supports of incomplete rows, where W_O'W_O is not the identity.
+complete data (`em.maximise`).
 
 W_O are the rows of W at the observed entries of a row, whose missing ones differ from row to row.
 With x = sqrt(tau2) u and
@@ -38,8 +28,6 @@ the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with 
 
 Up to `MOST_SETS` supports all are summed (`set_tree`). Beyond, a row has its best support and
 all its exchanges (`gaps`), a lower bound, and whatever is built on that says so.
-
-Sums over the best support of incomplete rows and its exchanges of one component for another.
 
 Let S be the best support that exchanges find, Lam = I + A of `gaps`, P = inv(Lam_SS),
 D_j = P Lam_Sj for j outside, s_j = Lam_jj - Lam_jS D_j and x_j = (c_j - Lam_jS v_S) / s_j. The
@@ -76,7 +64,6 @@ from appca.models.rows import (
     added,
     centre_of,
     imputed,
-    observed_mean,
     refuse_empty_columns,
     split_incomplete,
 )
@@ -155,8 +142,7 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
 def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
     """Sum over the best support and its exchanges, of rows c (n, K), pairs of Lam (n or 1, P).
 
-    The best one is searched for from `members` (n, L), or from the components that explain most
-    alone. With `members`, the sum is never less than about these.
+    The best one is searched for from `members` (n, L), or the components that explain most alone.
     """
     n, size = len(c), max(1, MOST_NUMBERS // c.shape[1] ** 2)
     pairs = np.broadcast_to(pairs, (n, pairs.shape[1]))
@@ -290,8 +276,7 @@ def project(
     W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
     |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
 
-    with y zero where it is missing, as `IncompleteBlock` holds it. The projections are in units of
-    the scores' standard deviation (see `missing_supports`); squares and numbers |O_n| are (n,).
+    Projections are in units of the scores' standard deviation; squares and |O_n| are (n,).
     """
     mean, snr = at.offset, np.sqrt(at.latent / at.noise)
     i, j = np.triu_indices(at.W.shape[1])
@@ -321,10 +306,7 @@ def log_densities(
 
 
 def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
-    """Copy of X (N, D) with the posterior mean of every missing entry in its place.
-
-    E[y_d | y_O] = mu_d + w_d' E[h | y_O], over all supports where they are summed.
-    """
+    """Copy of X (N, D) with E[y_d | y_O] = mu_d + w_d' E[h | y_O] in place of what is missing."""
     full, mean = X.copy(), data.origin + at.offset
     for block in data.blocks:
         H = support_posterior(project(block, at)[0], at.n_active).H * np.sqrt(at.latent)
@@ -346,8 +328,8 @@ def expect(
     for part, members_of_part in in_order(partial(_expect_block, at=at), work):
         statistics = added(statistics, part)
         members.append(members_of_part)
-    summed = is_exact(settings.n_components, settings.n_active)
-    return statistics, state if summed else state._replace(members=tuple(members))
+    exact = is_exact(settings.n_components, settings.n_active)
+    return statistics, state if exact else state._replace(members=tuple(members))
 
 
 def _expect_complete(
@@ -416,28 +398,22 @@ def step(
     return value, state._replace(parameters=moved)
 
 
-def extend(
-    before: IncompleteState, now: IncompleteState, beta: float, settings: EMSettings
-) -> IncompleteState:
-    """Take a momentum step as `em` does."""
-    ahead = em.extend(before.parameters, now.parameters, beta, settings)
-    return now._replace(parameters=ahead)
-
-
 def fit(
     start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
 ) -> EMResult[IncompleteState]:
     """EM from `start`; the log-likelihood is that of all observed entries and never falls.
 
     With too many supports to sum, it is a lower bound, of the observed entries together with the
-    supports around the best of each incomplete row. That never falls either, and the stop reason
-    says so.
+    supports around the best of each incomplete row, and the stop reason says so.
     """
     settings = control.settings
     advance = partial(step, data=data, settings=settings)
-    path = plain(advance, start)
-    if control.accelerate:
-        path = nesterov(advance, start, partial(extend, settings=settings))
+
+    def ahead(before: IncompleteState, now: IncompleteState, beta: float) -> IncompleteState:
+        parameters = em.extend(before.parameters, now.parameters, beta, settings)
+        return now._replace(parameters=parameters)
+
+    path = nesterov(advance, start, ahead) if control.accelerate else plain(advance, start)
     result = iterate(
         path,
         tol=control.tol * data.shape[0],
@@ -470,8 +446,7 @@ class IncompleteFit(NamedTuple):
 class PosteriorWithGaps(Posterior):
     """Answers of a model with orthonormal components about rows with NaN.
 
-    A row without any observed entry gets the prior, and so adds nothing to a likelihood. Rows
-    without NaN are answered as if there were no others. Sums over supports are exact up to 5,000;
+    A row without any observed entry gets the prior. Sums over supports are exact up to 5,000;
     beyond, those of incomplete rows are over the best support and its exchanges of one component:
     their log-likelihood is then a lower bound, which the method of `description` says.
     """
@@ -501,7 +476,6 @@ class PosteriorWithGaps(Posterior):
         return split_incomplete(X, self.whole.mean.astype(X.dtype))
 
     def imputed(self, X: Array) -> Array:
-        """Copy of X (N, D) with the posterior mean of each missing entry in its place."""
         return impute(X, self._split(X), self.parameters)
 
     def description(self, X: Array) -> Description:
@@ -561,12 +535,10 @@ IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Rows X (N, D) with NaN, imputed by the mean of each feature's observed entries, or by zero.
-
-    About the same values; what needs complete rows to judge sizes and scales may look at them.
-    """
+    """Rows X (N, D) with NaN, about the means of observed entries or zero, which fill the gaps."""
     refuse_empty_columns(X)
-    origin = np.zeros(X.shape[1], X.dtype) if zero_mean else observed_mean(X)
+    origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
+    origin = origin.astype(X.dtype)
     return about(imputed(X, origin), origin)
 
 
@@ -593,24 +565,19 @@ def fit_incomplete(
         if settings.learn_mean and mean is not None:
             offset = mean.astype(np.float64) - origin
         state = _about_mean(start.W, offset, start.latent, start.noise)
-    elif settings.n_active == settings.n_components:
-        state = _principal_state(rng, rows, control)
     else:
         state = _principal_state(rng, rows, control)
+    if not isinstance(start, SubspaceState) and settings.n_active < settings.n_components:
         K = settings.n_components  # PPCA is the case L = K with a factor variance each
-        first = control._replace(
-            settings=settings._replace(n_active=K, latent="component", update=polar),
-            max_iter=min(FIRST_ITERATIONS, control.max_iter),
-            tol=max(FIRST_TOL, control.tol),
-            accelerate=True,
+        short = control._replace(
+            max_iter=min(FIRST_ITERATIONS, control.max_iter), tol=max(FIRST_TOL, control.tol)
         )
+        alike = settings._replace(n_active=K, latent="component", update=polar)
+        first = short._replace(settings=alike, accelerate=True)
         ppca = fit(IncompleteState(state), data, first, IMPUTATION)
         stopped = ppca.stop_reason == STOPPED
-        short = control._replace(
-            max_iter=1 if stopped else min(FIRST_ITERATIONS, control.max_iter),
-            tol=max(FIRST_TOL, control.tol),
-            callback=None if stopped else control.callback,
-        )
+        if stopped:
+            short = short._replace(max_iter=1, callback=None)
         state, again = _fit_imputed(rng, (X, data), ppca.state.parameters, start, short)
         stopped = stopped or again
     if stopped:  # a single step, so that the fit is complete

@@ -18,10 +18,9 @@ columns.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from appca.models import conditionals, numerics, polynomials, starts, stiefel
 from appca.models.chains import (
@@ -40,6 +39,7 @@ from appca.models.chains import (
 from appca.models.climb import EMControl, SubspaceFit
 from appca.models.conditionals import (
     Gamma,
+    Indicators,
     InverseGamma,
     draw_alpha_finite,
     draw_alpha_truncated,
@@ -51,13 +51,12 @@ from appca.models.conditionals import (
 )
 from appca.models.em import EMSettings, SubspaceState
 from appca.models.loop import Callback
+from appca.models.numerics import Array
 from appca.models.products import ChainData, data_of, products, projections
 from appca.models.rows import Rows, about, project
 from appca.models.settings import OVERDISPERSED
 from appca.models.spectrum import principal
 from appca.models.starts import closed_form
-
-Array = NDArray[np.float64]
 
 
 class SubspaceGibbsState(NamedTuple):
@@ -65,7 +64,7 @@ class SubspaceGibbsState(NamedTuple):
 
     W: Array  # (D, K), orthonormal columns
     X: Array  # (N, K), zero where inactive
-    Z: NDArray[np.bool_]  # (N, K)
+    Z: Indicators  # (N, K)
     mu: Array  # (D,)
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
@@ -98,8 +97,7 @@ class CachedSubspaceState(NamedTuple):
 
 
 # (rng, state, logits (N, K)) -> Z (N, K)
-DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], NDArray[np.bool_]]
-Indicators = NDArray[np.bool_]
+DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], Indicators]
 
 
 class IndicatorPrior(NamedTuple):
@@ -142,7 +140,7 @@ def sweep(
     """Redraw Z with x integrated out, then X, W, mu, sigma2, tau2 and alpha.
 
     (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
-    with the data are all that a sweep costs. Unused columns of W have F = 0, so they wander freely.
+    with the data are all that a sweep costs.
     """
     state, P = seen.state, seen.P
     Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
@@ -178,7 +176,7 @@ def redraw_parameters(
 
 
 def draw_scores(
-    rng: np.random.Generator, P: Array, Z: NDArray[np.bool_], sigma2: float, tau2: Array
+    rng: np.random.Generator, P: Array, Z: Indicators, sigma2: float, tau2: Array
 ) -> Array:
     """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
     shrink, variance = numerics.posterior(sigma2, tau2)
@@ -204,13 +202,12 @@ def residual_squares(
     data: ChainData, cross: SubspaceCrossProducts, W: Array, X: Array, mu: Array
 ) -> float:
     """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
-    about_mu = data.squares - 2 * (mu @ data.total) + data.mass * (mu @ mu)
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
-    return float(about_mu - 2 * fit + np.square(X).sum())
+    return float(data.squares_about(mu) - 2 * fit + np.square(X).sum())
 
 
 def draw_latent(
-    rng: np.random.Generator, prior: SubspacePrior, X: Array, Z: NDArray[np.bool_], tau2: Array
+    rng: np.random.Generator, prior: SubspacePrior, X: Array, Z: Indicators, tau2: Array
 ) -> Array:
     """Draw tau2 (K,) from the active entries only."""
     if prior.latent is None:
@@ -230,9 +227,8 @@ def complete_density(data: ChainData, seen: CachedSubspaceState) -> float:
 
 def row_background(data: ChainData, state: SubspaceGibbsState) -> float:
     """Give the log density of all rows if no component explained any of them."""
-    about_mu = data.squares - 2 * (state.mu @ data.total) + data.rows.n * (state.mu @ state.mu)
     constant = -0.5 * data.size * np.log(2 * np.pi * state.sigma2)
-    return float(constant - about_mu / (2 * state.sigma2))
+    return float(constant - data.squares_about(state.mu) / (2 * state.sigma2))
 
 
 def logits_of(seen: CachedSubspaceState) -> Array:
@@ -251,13 +247,13 @@ def hyper_density(state: SubspaceGibbsState, prior: SubspacePrior) -> float:
     return total
 
 
-def describe(rows: Rows, state: SubspaceGibbsState) -> Draws:
+def describe(rows: Rows, state: Any, **more: Array) -> Draws:
     """Give what a draw keeps, whatever the prior of Z; W and mu as precise as the data."""
     return {
         "components": state.W.T.astype(rows.dtype),
         "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
-        "latent_variance": state.tau2,
+        **more,
         "occupancy": occupancy(state.Z),
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
     }
@@ -268,20 +264,10 @@ def average(seen: Any) -> Draws:
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": seen.state.X}
 
 
-def draw_block(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
-) -> NDArray[np.bool_]:
-    """Draw every row's L-subset as a whole, independent of where it was."""
-    return np.asarray(polynomials.draw(rng, logits, int(state.Z[0].sum())))
+def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Array) -> Indicators:
+    """Visit the L members of each row in a fresh random order and redraw each: the paper's move.
 
-
-def draw_swaps(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
-) -> NDArray[np.bool_]:
-    """Visit the L members of each row in a fresh random order and redraw each one.
-
-    The paper's move. Its order, members re-sorted and l = 1..L, depends on the state and does not
-    leave the posterior alone.
+    The paper's order, l = 1..L of re-sorted members, does not leave the posterior alone.
     """
     from appca.models.gibbs_kernels import scan_swaps
 
@@ -328,22 +314,14 @@ def plan_of(model: Any) -> Plan:
     )
 
 
-class Sampled(NamedTuple):
-    """The published draw as a fit about its own mean, and all chains."""
-
-    fit: SubspaceFit
-    rows: Rows  # about the mean of that draw
-    chains: Chains[CachedSubspaceState]
-
-
 def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
     begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
     control: EMControl,
     plan: Plan,
-) -> Sampled:
-    """Sample; publish the draw of largest density.
+) -> tuple[SubspaceFit, Rows, Chains[CachedSubspaceState]]:
+    """Sample; return the draw of largest density as a fit, the rows about its mean, and the chains.
 
     The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
     single sweep.
@@ -355,40 +333,35 @@ def fit_by_gibbs(
         return look_at_subspace(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
     def afar(rng: np.random.Generator) -> CachedSubspaceState:
-        return look_at_subspace(data, rotated_state(rng, rows, settings))
+        V = principal(rng, rows, settings.n_components).V
+        V = V @ starts.random_rotation(rng, V)  # as far from any mode as another
+        fit = SubspaceFit(starts.first_state(rows, V, settings), np.empty(0), [], "")
+        return look_at_subspace(data, first_state(fit, rows, settings.n_active))
 
     prior = prior_of(plan, settings, data.squares / data.size)
     steps = sampler(data, prior, PRIORS[plan.indicators], DIRECTIONS[plan.directions])
-    chains = run_chains(rng, rows, plan, Beginnings(start, afar), steps, control.callback)
+    chains = run_chains(rng, rows, plan, start, afar, steps, control.callback)
     best = chains.best.state
     about_mean = about(rows.X, (origin_of(rows) + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
     state = SubspaceState(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
     fit = SubspaceFit(state, second_moments(chains.best, settings.n_active), [], chains.stop_reason)
-    return Sampled(fit, about_mean, chains)
-
-
-class Beginnings(NamedTuple, Generic[S]):
-    """Where chains start."""
-
-    fitted: Callable[[np.random.Generator, Callback | None], tuple[S, str]]  # see `initial_states`
-    afar: Callable[[np.random.Generator], S]  # without EM
+    return fit, about_mean, chains
 
 
 def run_chains(
     rng: np.random.Generator,
     rows: Rows,
     plan: Plan,
-    beginnings: Beginnings[S],
+    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    afar: Callable[[np.random.Generator], S],
     sampler: Sampler[S],
     callback: Callback | None,
 ) -> Chains[S]:
-    """Start the chains as the plan says, and run them."""
+    """Start the chains as the plan says, see `initial_states`, and run them."""
     rngs = generators(rng, plan.schedule.n_chains)
-    others = beginnings.afar if plan.overdispersed else None
-    first, stopped = initial_states(
-        rngs, beginnings.fitted, callback, others, apart=plan.own_starts
-    )
+    others = afar if plan.overdispersed else None
+    first, stopped = initial_states(rngs, begin, callback, others, apart=plan.own_starts)
     origin = origin_of(rows)
     return sample(rngs, first, sampler, plan.schedule, callback, origin=origin, stopped=stopped)
 
@@ -407,13 +380,6 @@ def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior
         each=settings.latent == "component",
         mean_variance=np.inf if settings.learn_mean else 0.0,
     )
-
-
-def rotated_state(rng: np.random.Generator, rows: Rows, settings: EMSettings) -> SubspaceGibbsState:
-    """Start from a random rotation of the principal directions, as far from any mode as another."""
-    V = principal(rng, rows, settings.n_components).V
-    begun = starts.first_state(rows, V @ starts.random_rotation(rng, V), settings)
-    return first_state(SubspaceFit(begun, np.empty(0), [], ""), rows, settings.n_active)
 
 
 def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:
@@ -461,7 +427,8 @@ def draw_beta_bernoulli(
 
 
 PRIORS = {
-    "block": IndicatorPrior(draw_block),
+    # every row's L-subset as a whole, independent of where it was
+    "block": IndicatorPrior(lambda rng, at, a: polynomials.draw(rng, a, int(at.Z[0].sum()))),
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
         draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)
@@ -475,10 +442,7 @@ PRIORS = {
 def first_nonparametric_state(
     rng: np.random.Generator, rows: Rows, max_components: int, tau2: float | None, *, rotated: bool
 ) -> SubspaceGibbsState:
-    """Start from PPCA, every column used where it pays, or from a random rotation of it.
-
-    Columns die more easily than they are born, so all of them start.
-    """
+    """Start from PPCA, every column used where it pays, or from a random rotation of it."""
     lead = principal(rng, rows, max_components)
     variance = float(rows.squares.mean()) / rows.n_features
     start = closed_form(rows, lead, LEAST_NOISE * variance)
@@ -531,7 +495,8 @@ def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceStat
     mean square of the data: in the data's own unit it would depend on that unit.
     """
     state, (N, K) = seen.state, seen.P.shape
-    kept, joint = describe(data.rows, state), complete_density(data, seen)
+    kept = describe(data.rows, state, latent_variance=state.tau2)
+    joint = complete_density(data, seen)
     if indicators.log_density is None:
         joint -= N * numerics.log_binomial(K, int(state.Z[0].sum()))
     else:

@@ -50,9 +50,6 @@ def fast_ica(
     that are made white on the way, p = C^-1/2 (row of P) with C the mean of their squares:
 
         R <- polar(E[p g(R'p)'] - R diag(E[g'(R'p)]))
-
-    White to the last digit, correlations by chance included: at q = 500 those alone outweigh what
-    there is to find in the first steps.
     """
     q = P.shape[1]
     rows = Rows(P, None, np.empty(0), q, weights=weights)
@@ -126,9 +123,7 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
     """Rows of the data as loadings, for the annealed iterations to learn from.
 
     Each row is drawn by its squared distance from the nearest line through the rows before it
-    (as k-means++ does with points). With K = 20 to 40, D = 10 to 20, L = 2 and 3, fits from here
-    found 80 to 100% of the columns, as often as from scikit-learn's dictionary learning and
-    seconds sooner.
+    (as k-means++ does with points).
     """
     some = _sample(rng, rows, n_components)
     Y = some.X.astype(np.float64)

@@ -295,7 +295,7 @@ class InBatches(Estimator):
         if missing <= 0:
             return W, None
         X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
-        plain: Any = self._unnamed()
+        plain: Any = self._without("feature_names_in_")
         left = dense(X) - plain.inverse_transform(plain.transform(X, MAP), MAP)
         return W, principal(rng, about(left, centre_of(left)), missing)
 

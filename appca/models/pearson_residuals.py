@@ -68,10 +68,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shares of features from counts X (N, D), an array or a sparse matrix.
 
-        Raises
-        ------
-        ValueError
-            For negative counts, or when all are zero, or theta or clip are not positive.
+        Raises ValueError for negative counts, all zero, or theta or clip that are not positive.
         """
         del y
         if not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0:

@@ -64,7 +64,7 @@ LEAST_WEIGHT = 1e-50
 def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
     """Log (N,) of the elementary symmetric polynomial e_L(exp a) of each row of logits (N, K)."""
     a = _checked(logits, n_active)
-    if _only_one_subset(a, n_active):
+    if n_active in (0, a.shape[1]):
         return _sum_of_all(a, n_active)
     if not _has_table(a, n_active):
         room, log_e = Room(a), np.empty(len(a))
@@ -85,7 +85,7 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     of any size. Raises ValueError when they are not a matrix or L is not in 0..K.
     """
     a = _checked(logits, n_active)
-    if _only_one_subset(a, n_active):
+    if n_active in (0, a.shape[1]):
         return _sum_of_all(a, n_active), np.full(a.shape, float(n_active > 0))
     if not _has_table(a, n_active):
         return by_points(a, n_active)
@@ -101,7 +101,7 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
     Exact: from the last member on by walking back through the table, or by rejection.
     """
     a = _checked(logits, n_active)
-    if _only_one_subset(a, n_active):
+    if n_active in (0, a.shape[1]):
         return np.full(a.shape, n_active > 0)
     if a.shape[1] > LARGEST_FOR_COLUMNS:
         return _rejected(rng, a, n_active)
@@ -115,7 +115,7 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
 def top(logits: ArrayLike, n_active: int) -> Mask:
     """Most probable support (N, K) of each row: its L largest logits, ties to the lower column."""
     a = _checked(logits, n_active)
-    if _only_one_subset(a, n_active):
+    if n_active in (0, a.shape[1]):
         return np.full(a.shape, n_active > 0)
     n_rest = a.shape[1] - n_active
     threshold = np.partition(a, n_rest, axis=1)[:, n_rest, None]
@@ -138,10 +138,6 @@ def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
         msg = f"n_active must be between 0 and {a.shape[1]}, the number of columns; got {n_active}."
         raise ValueError(msg)
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
-
-
-def _only_one_subset(a: NDArray[Any], n_active: int) -> bool:
-    return n_active in (0, a.shape[1])
 
 
 def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:

@@ -4,10 +4,22 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from appca.models.draws import ParameterDraw
 from appca.models.numerics import Array
 
 MAP, ALL = "map", "all"
+
+
+class ParameterDraw(NamedTuple):
+    """Parameters of one draw; the columns it uses only."""
+
+    components: Array  # (K', D)
+    mean: Array  # (D,)
+    noise: float
+    latent: Array  # (K',)
+    weights: Array | None  # (K',) probability that a new row uses a component, where it has one
+    places: Array  # (K',) of its components among the published ones; K or more: none
+    row_scale_probabilities: Array | None  # (J,), where learned
+    size_probabilities: Array | None  # (K + 1,), where learned
 
 
 class Description(NamedTuple):

@@ -113,7 +113,7 @@ class PPCA(Criteria, Queries):
         second = np.maximum(leading.values - state.noise, 0.0) * rows.mass
         publish_subspace(self, rows, state, self.n_components, second)
         weights = getattr(rows, "weights", None)
-        each = np.average(self._unnamed().score_samples(X), weights=weights)
+        each = np.average(self._without("feature_names_in_").score_samples(X), weights=weights)
         return self._ended([each * rows.mass], "closed form")
 
     def _n_variances(self) -> int:

@@ -1,11 +1,7 @@
 """Products of rows with a few columns in float64, and sums that give each row the same bits.
 
-Products of all rows with a few columns in float64, without a copy of the rows in float64.
-
 EM takes the products with float32 rows in float32. A chain takes its residual as a difference of
 sums, so it takes all of them in float64: tile by tile, each centred in a core's own cache.
-
-What is added up of a row when it is described: the same bits whatever other rows are described.
 
 A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
 among the others. Importance sampling follows every bit, so that such a rounding moved what was said
@@ -40,6 +36,10 @@ class ChainData(NamedTuple):
     def size(self) -> int:
         """Number N D of entries."""
         return self.rows.n * self.rows.d
+
+    def squares_about(self, mu: Array) -> float:
+        """Sum of |y_n - mu|^2 over the rows."""
+        return float(self.squares - 2.0 * (mu @ self.total) + self.mass * (mu @ mu))
 
 
 def data_of(rows: Rows) -> ChainData:

@@ -1,10 +1,8 @@
 """Rows about an origin, in memory, visited in blocks; with and without missing entries.
 
-Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
-
 A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
 products with them run over what was observed; what missing entries take out of W'W is a product
-with their sparse mask.
+with their sparse mask. Complete rows stand together.
 """
 
 from collections.abc import Callable, Iterator
@@ -209,8 +207,8 @@ def added(a: R, b: R) -> R:
 def centre_of(X: Array, weights: Array | None = None) -> Array:
     """Mean row (d,) in the dtype of X, so that X minus it stays exact.
 
-    Rows are summed about the first of them, a few in the dtype of X and these sums in float64: a
-    conversion of each number would take twice as long, and columns that are constant stay so.
+    Rows are summed about the first of them, a few in the dtype of X and these sums in float64:
+    columns that are constant stay so.
     """
     mean: Array
     if isinstance(X, ShiftedSparse):
@@ -230,10 +228,9 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
-    """Yield a few rows about an origin at a time, small enough to stay in a core's own cache.
+    """Yield a few rows about an origin at a time, dense and small enough to stay in a core's cache.
 
     Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
-    Tiles of sparse rows are dense.
     """
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
@@ -253,8 +250,7 @@ def tile_rows(X: Array) -> int:
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
     """Rows of X (N, d) that differ, in an order of their own, and how often each counts.
 
-    What is computed from them does not depend, to the bit, on the order of the rows, nor on
-    whether a row is repeated or weighs more.
+    So nothing depends, to the bit, on the order of rows, nor on whether a row is repeated.
     """
     plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
@@ -371,12 +367,6 @@ def refuse_empty_columns(X: Array) -> None:
             "missing in all of them: leave those features out."
         )
         raise ValueError(msg)
-
-
-def observed_mean(X: Array) -> Array:
-    """Mean (D,) of what was observed of each feature, in the dtype of X."""
-    mean = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-    return mean.astype(X.dtype)
 
 
 def imputed(X: Array, values: Array) -> Array:

@@ -50,20 +50,20 @@ SHARED = {
     "sparse": """init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
         Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
         factors; the error falls with its root.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
     chain_starts : {"overdispersed", "init"}
         Where chains after the first start: each from its own random rotation of the principal
         components, so that chains that agree have found the same posterior from different places;
         or as `init` says, like the first (each with its own run of "ica").
     loading_shape, loading_scale : float
         The prior of sigma2_W, as that of sigma2.""",
-    "common": """noise_shape, noise_scale : float
+    "common": """mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+    noise_shape, noise_scale : float
         The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
         features and density proportional to s^(-shape - 1) exp(-scale v / s).
     alpha_shape, alpha_rate : float
@@ -78,13 +78,17 @@ SHARED = {
         keeps what it has; any other exception propagates and leaves the estimator unfitted.
     whiten : bool
         Divide scores by their root mean square when active.""",
-    "attributes": """mean_ : (D,).
+    "attributes": """n_components_in_use_ : int, components that at least 5% of rows use, in most
+        draws.
+    weights_ : (K,) probability that a new row uses a component.
+    mean_ : (D,).
     noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) ones: W carries the scale.
+    latent_variance_ : (K,) tau2, all equal; ones in sparse factor analysis: W carries the scale.
     alpha_ : float.
     explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
     scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    posterior_ : dict of arrays (chain, draw, ...), components in the dtype of the data; running
+        means of Z and X are (chain, N, max_components).
     log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
     n_iter_ : int, sweeps.
     stop_reason_ : str.""",
@@ -169,16 +173,13 @@ class FreeModel(Queries):
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
 
-    def _mean_variance(self) -> float:
-        """Prior variance of the mean: flat when it is learned."""
-        return math.inf if self.mean == "learned" else 0.0
-
-    def _noise_prior(self, variance: float) -> InverseGamma:
-        return InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance)
-
-    def _alpha_prior(self) -> Gamma | None:
-        """Prior of the mass parameter; None keeps it where it starts."""
-        return Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None
+    def _priors(self, variance: float) -> dict[str, Any]:
+        """Priors that all models have: of sigma2, the mean (flat or fixed) and alpha."""
+        return {
+            "noise": InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance),
+            "mean_variance": math.inf if self.mean == "learned" else 0.0,
+            "alpha": Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None,
+        }
 
     def _first_alpha(self) -> float:
         return 1.0 if self.alpha == "infer" else float(self.alpha)
@@ -196,10 +197,9 @@ class FreeModel(Queries):
         self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
         self.explained_variance_ = draw.power[order] / len(X)
         self.alpha_ = draw.alpha
-        posterior = self._posterior()
-        seen = posterior.seen(X)
-        Z = posterior.best(seen).Z
-        power = np.square(posterior.means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        seen = self._posterior().seen(X)
+        Z = seen.best().Z
+        power = np.square(seen.means(Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
     def _posterior(self) -> FreePosterior:
@@ -255,11 +255,9 @@ class SparseFA(FreeModel):
         data = data_of(rows)
         variance = data.squares / data.size
         prior = FactorPrior(
-            noise=self._noise_prior(variance),
             loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
-            alpha=self._alpha_prior(),
-            mean_variance=self._mean_variance(),
             unit=math.sqrt(variance),
+            **self._priors(variance),
         )
         alpha = self._first_alpha()
         others = "random" if self.chain_starts == OVERDISPERSED else self.init
@@ -302,8 +300,6 @@ class FiniteSparseFA(SparseFA):
     components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
         variance, largest entry positive; they have lengths, and angles between them.
     n_components_ : int.
-    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
-    weights_ : (K,) probability that a new row uses a factor.
     [attributes]
 
     References
@@ -352,8 +348,6 @@ class InfiniteSparseFA(SparseFA):
         largest posterior density among the draws with the most frequent number of factors:
         densities of draws that differ in it depend on the unit of the data.
     n_components_ : int, the most frequent number of factors.
-    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
-    weights_ : (K,) probability that a new row uses a factor.
     [attributes]
 
     References
@@ -385,7 +379,8 @@ class NonparametricPPCA(FreeModel):
 
     y_n = W (x_n * z_n) + mu + e_n with orthonormal columns, x_nk ~ N(0, tau2), e_n ~ N(0, sigma2 I)
     and Z from the Indian buffet process conditioned on at most `max_components` columns. X is
-    integrated out of every draw of Z, and the whole row is drawn at once.
+    integrated out of every draw of Z, and the whole row is drawn at once. The first chain starts
+    from the principal directions, each other one from its own random rotation of them.
 
     Parameters
     ----------
@@ -397,12 +392,6 @@ class NonparametricPPCA(FreeModel):
         The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float
         tau2 of all components: learned, or fixed in the data's unit squared.
-    mean : {"learned", "sample", "zero"}
-        The mean drawn with the rest, fixed at the sample mean, or at zero.
-    n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps discarded, draws kept per chain, sweeps per draw. Chains start far from one
-        another: the first from the principal directions, each other one from its own random
-        rotation of them.
     latent_shape, latent_scale : float
         The prior of tau2, as that of sigma2, where it is not fixed by `latent_variance`.
     [common]
@@ -412,19 +401,7 @@ class NonparametricPPCA(FreeModel):
     components_ : (K, D) orthonormal rows used in the draw of largest posterior density, by
         explained variance, largest entry positive.
     n_components_ : int, K.
-    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
-    weights_ : (K,) probability that a new row uses a component.
-    mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) tau2, all equal.
-    alpha_ : float.
-    explained_variance_ : (K,) mean over rows of (x z)^2.
-    scale_ : (K,) root mean square of the training scores when active.
-    posterior_ : dict of arrays (chain, draw, ...), components in the dtype of the data; running
-        means of Z and X are (chain, N, K_max).
-    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
-    n_iter_ : int, sweeps.
-    stop_reason_ : str.
+    [attributes]
 
     References
     ----------
@@ -460,11 +437,9 @@ class NonparametricPPCA(FreeModel):
         variance = data.squares / data.size
         latent = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
         prior = SubspacePrior(
-            noise=self._noise_prior(variance),
             latent=latent if isinstance(self.latent_variance, str) else None,
             each=False,
-            mean_variance=self._mean_variance(),
-            alpha=self._alpha_prior(),
+            **self._priors(variance),
         )
         tau2 = None if prior.latent else float(self.latent_variance)
         alpha = self._first_alpha()

@@ -142,12 +142,8 @@ def times(c: Floats, M: Floats) -> Floats:
 def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
     """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
     (n, K), system = c.shape, problem(pairs, c, n_active)
-    F, used, h, second = (
-        np.zeros(n),
-        np.zeros((n, K)),
-        np.zeros((n, K)),
-        np.zeros((n, len(pairs.T))),
-    )
+    F, used, h = np.zeros(n), np.zeros((n, K)), np.zeros((n, K))
+    second = np.zeros((n, len(pairs.T)))
     best, probability, tree = np.zeros(n, np.int64), np.ones(n), SetTree(system)
     for part in tree.parts():
         F[part], best[part], total = tree.weigh()

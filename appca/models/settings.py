@@ -1,6 +1,4 @@
-"""Models, their settings, the values that settings may have, and their defaults.
-
-What each model is, what its settings may be, and what they are where nobody says.
+"""What each model is, what its settings may be, and what they are where nobody says.
 
 Estimators, runs, pages and the command line read it here.
 """

@@ -1,6 +1,4 @@
-"""Posterior of rows under orthonormal components, for adaptive PPCA and its variants.
-
-From a state of inference to the fitted attributes of an estimator.
+"""Posterior of rows under orthonormal components, and the fitted attributes made of a state.
 
 Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here.
 """
@@ -8,18 +6,23 @@ Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from appca.models import numerics, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.draws import ParameterDraw
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
-from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, share_of
+from appca.models.posterior import (
+    Description,
+    ParameterDraw,
+    PosteriorOfDraw,
+    RowSummary,
+    share_of,
+)
 from appca.models.row_model import RowModel, Weighed, background, likeliest, support_density, weigh
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
@@ -104,10 +107,10 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def row_model(self) -> RowModel:
         """What decides about a row."""
-        s, grid, weights = self.feature_scale, np.ones(1), np.ones(1)
+        grid, weights = np.ones(1), np.ones(1)
         if self.row_scales is not None and self.row_scale_probabilities is not None:
             grid, weights = self.row_scales, self.row_scale_probabilities
-        s = np.broadcast_to(s, self.components.shape[1])
+        s = np.broadcast_to(self.feature_scale, self.components.shape[1])
         counted = s[s > 0.0]
         return RowModel(
             self.unit_noise,
@@ -291,31 +294,6 @@ def posterior_of(model: Any) -> SubspacePosterior:
     )
 
 
-class Gate(NamedTuple):
-    """What decides which components a row uses."""
-
-    W: Array  # (D, K)
-    shift: Array  # (K,) to add to projections
-    noise: float
-    latent: Array  # (K,)
-    n_active: int
-
-
-def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
-    """Sum (K,) the squared projections of the rows that use a component, and count those."""
-    P = block.times(gate.W) + gate.shift
-    active = polynomials.top(numerics.logits(P, gate.noise, gate.latent), gate.n_active)
-    squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
-    P = P.astype(np.float64, copy=False)
-    weighted, active = block.weighted(P), block.weighted(active)
-    return (
-        block.weighted(squares).sum(axis=0),
-        active.sum(axis=0),
-        weighted.sum(axis=0),
-        weighted.T @ P,
-    )
-
-
 def publish_subspace(
     model: Any,
     rows: Observations,
@@ -331,23 +309,26 @@ def publish_subspace(
     """
     model.n_active_ = n_active
     order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)
-    model.scale_ = _active_scale(model, rows)
-    return order
-
-
-def _active_scale(model: Any, rows: Observations) -> Array:
-    """Root mean square of every component's score over the training rows that use it."""
-    K = len(model.components_)
+    K, W = len(model.components_), model.components_.T
     origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
-    W: Array = model.components_.T
     shift = (origin - model.mean_) @ W.astype(np.float64)
     noise, latent = model.noise_variance_, model.latent_variance_
-    gate = Gate(W, shift, noise, latent, model.n_active_)
+
+    def active_power(block: Block) -> tuple[Array, Array, Array, Array]:
+        """Sum (K,) the squared projections of the rows that use a component, and count those."""
+        P = block.times(W) + shift
+        active = polynomials.top(numerics.logits(P, noise, latent), n_active)
+        squares = block.weighted(np.square(np.where(active, P, 0.0), dtype=np.float64))
+        P = P.astype(np.float64, copy=False)
+        weighted, active = block.weighted(P), block.weighted(active)
+        return squares.sum(axis=0), active.sum(axis=0), weighted.sum(axis=0), weighted.T @ P
+
     zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
-    power, used, total, products = rows.summed(partial(_active_power, gate=gate), zeros)
+    power, used, total, products = rows.summed(active_power, zeros)
     warn_of_rank(total, products, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
     scale = numerics.posterior(noise, latent)[0] * np.sqrt(power / np.where(used > 0, used, 1.0))
-    return np.where(scale > 0.0, scale, 1.0)
+    model.scale_ = np.where(scale > 0.0, scale, 1.0)
+    return order
 
 
 def state_of(

@@ -14,11 +14,10 @@ import numpy as np
 
 from appca.models import conditionals, gibbs, numerics, polynomials, starts
 from appca.models.chains import Chains, Draws, Measures, Sampler
-from appca.models.climb import EMControl, SubspaceFit, fit_variant
+from appca.models.climb import EMControl, fit_variant
 from appca.models.em import EMSettings, SubspaceState, evenly
 from appca.models.gibbs import (
     DIRECTIONS,
-    Beginnings,
     Plan,
     SubspaceCrossProducts,
     SubspaceGibbsState,
@@ -67,11 +66,6 @@ class CachedVariantState(NamedTuple):
     log_joint: float  # of scaled rows, their scores and supports; 0 before the first sweep
 
 
-def data_of(rows: Rows, grid: Array) -> VariantData:
-    """Return the rows with their squared distances from the origin."""
-    return VariantData(rows, row_squares(rows), grid)
-
-
 def look_at_variant(
     data: VariantData, state: VariantGibbsState, log_joint: float = 0.0
 ) -> CachedVariantState:
@@ -103,9 +97,10 @@ def sweep(
     paper = gibbs.redraw_parameters(rng, scaled, cross, paper, prior, update_directions)
     weights, sizes = state.weights, state.sizes
     if J > 1:
-        weights = draw_shares(rng, np.bincount(at, minlength=J))
+        weights = rng.dirichlet(conditionals.shares(np.bincount(at, minlength=J)))
     if not isinstance(sizes, int):
-        sizes = draw_shares(rng, np.bincount(Z.sum(axis=1), minlength=len(sizes)))
+        counts = np.bincount(Z.sum(axis=1), minlength=len(sizes))
+        sizes = rng.dirichlet(conditionals.shares(counts))
     moved = VariantGibbsState(paper, u, weights, sizes)
     return look_at_variant(data, moved, complete_density(data, moved, scaled, cross))
 
@@ -115,11 +110,6 @@ def draw_supports(rng: np.random.Generator, logits: Array, sizes: int | Array) -
     if isinstance(sizes, int):
         return np.asarray(polynomials.draw(rng, logits, sizes))
     return np.asarray(polynomials.draw_sized(rng, logits, sizes))
-
-
-def draw_shares(rng: np.random.Generator, counts: Array) -> Array:
-    """Draw the probabilities of values that occurred so often."""
-    return np.asarray(rng.dirichlet(conditionals.shares(counts).a))
 
 
 def weighted_sums(data: VariantData, X: Array, u: Array) -> tuple[ChainData, SubspaceCrossProducts]:
@@ -147,18 +137,6 @@ def complete_density(
     return total + float((np.log(sizes) - polynomials.log_counts(K))[used].sum())
 
 
-def variant_sampler(
-    data: VariantData, prior: SubspacePrior, update_directions: UpdateDirections
-) -> Sampler[CachedVariantState]:
-    """Bundle sweep, traces and records for `chains.sample`."""
-    return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, update_directions),
-        partial(measure, prior),
-        partial(record, data),
-        average,
-    )
-
-
 def measure(prior: SubspacePrior, seen: CachedVariantState) -> Measures:
     """Give the exact log-likelihood, all of a row integrated out; omega and rho are uniform."""
     total = float(seen.row.log_density.sum())
@@ -167,7 +145,8 @@ def measure(prior: SubspacePrior, seen: CachedVariantState) -> Measures:
 
 def record(data: VariantData, seen: CachedVariantState) -> Draws:
     """Keep what a draw keeps."""
-    kept = gibbs.describe(data.rows, seen.state.scaled)
+    paper = seen.state.scaled
+    kept = gibbs.describe(data.rows, paper, latent_variance=paper.tau2)
     kept["log_joint"] = np.asarray(seen.log_joint)
     if len(data.grid) > 1:
         kept["row_scale_probabilities"] = seen.state.weights
@@ -183,23 +162,16 @@ def average(seen: CachedVariantState) -> Draws:
     return {"Z_mean": paper.Z.astype(np.float64), "X_mean": scores}
 
 
-class SampledVariant(NamedTuple):
-    """The published draw as a state of EM, and all chains."""
-
-    fit: SubspaceFit
-    chains: Chains[CachedVariantState]
-
-
 def fit_variant_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
     start: Array | list[Candidate] | SubspaceState,
     control: EMControl,
     plan: Plan,
-) -> SampledVariant:
+) -> tuple[SubspaceState, Chains[CachedVariantState]]:
     """Sample; publish the draw of largest density. The first chain starts from a fit by EM."""
     settings = control.settings
-    data = data_of(rows, settings.grid)
+    data = VariantData(rows, row_squares(rows), settings.grid)
 
     def fitted(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedVariantState, str]:
         fit = fit_variant(rng, rows, start, control._replace(callback=heard))
@@ -212,12 +184,18 @@ def fit_variant_by_gibbs(
         return look_at_variant(data, _first(begun, rows.n, settings))
 
     prior = prior_of(plan, settings, float(data.squares.mean()) / rows.d)
-    sampler = variant_sampler(data, prior, DIRECTIONS[plan.directions])
-    chains = run_chains(rng, rows, plan, Beginnings(fitted, afar), sampler, control.callback)
+    update = DIRECTIONS[plan.directions]
+    sampler = Sampler(
+        lambda rng, seen: sweep(rng, data, seen, prior, update),
+        partial(measure, prior),
+        partial(record, data),
+        average,
+    )
+    chains = run_chains(rng, rows, plan, fitted, afar, sampler, control.callback)
     paper, _, weights, sizes = chains.best.state
     at = SubspaceState(paper.W, np.zeros(paper.W.shape[1]), paper.tau2, paper.sigma2, paper.mu)
     state = at._replace(weights=weights, sizes=None if isinstance(sizes, int) else sizes)
-    return SampledVariant(SubspaceFit(state, np.empty(0), [], chains.stop_reason), chains)
+    return state, chains
 
 
 def _first(state: SubspaceState, n: int, settings: EMSettings) -> VariantGibbsState:

@@ -11,6 +11,7 @@ from appca import AdaptivePPCA, load_model
 from appca.models import conditionals, gibbs, numerics, polynomials, stiefel, variant_gibbs
 from appca.models.conditionals import InverseGamma
 from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
+from appca.models.products import row_squares
 from appca.models.rows import Rows
 from appca.models.variant_gibbs import VariantGibbsState
 from tests.geweke import DRAWS, geweke_z, is_caught, named, worst
@@ -49,7 +50,8 @@ class Case:
 
     def seen(self, state, Y):
         """Rows and state as the package has them."""
-        data = variant_gibbs.data_of(Rows(Y, None, np.empty(0), Y.shape[1]), self.grid)
+        rows = Rows(Y, None, np.empty(0), Y.shape[1])
+        data = variant_gibbs.VariantData(rows, row_squares(rows), self.grid)
         scaled = SubspaceGibbsState(
             state.W,
             state.X / np.sqrt(state.u)[:, None],
@@ -157,7 +159,7 @@ def with_scores_of_other_units(monkeypatch):
 
 
 def with_shares_without_their_prior(monkeypatch):
-    monkeypatch.setattr(conditionals, "shares", lambda counts: conditionals.Dirichlet(3.0 + counts))
+    monkeypatch.setattr(conditionals, "shares", lambda counts: 3.0 + counts)
 
 
 BROKEN = {

@@ -14,7 +14,6 @@ from appca import (
     InfiniteSparseFA,
     NonparametricPPCA,
 )
-from appca.models import draw_averages
 from appca.models import draws as query_draws
 from appca.models.draws import choose, number_band
 from tests.models.synthetic import matched_cosines, planted
@@ -210,7 +209,7 @@ def test_a_dask_array_gets_the_same_averages():
 def test_draws_that_queries_use_are_bounded(monkeypatch):
     Y = planted(60, D, K, L, seed=3).X
     model = AdaptivePPCA(**FIXED, **(SHORT | {"n_draws": 80})).fit(Y)
-    assert len(model.query_draws_.chain) == draw_averages.MOST_DRAWS == 100
+    assert len(model.query_draws_.chain) == query_draws.MOST_DRAWS == 100
     monkeypatch.setattr(query_draws, "MOST_BYTES", 7 * K * D * 8)
     few = choose(model.posterior_, model.components_, 100)
     assert few.components.shape == (7, K, D)
