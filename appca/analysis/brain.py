@@ -57,8 +57,7 @@ def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
 
     That is by the best of the courses (K, T) of length 1, in |r|. `raw` has its drift.
     """
-    T = len(raw)
-    turned = unit(np.stack([np.roll(raw, shift) for shift in range(T)]))
+    turned = unit(np.stack([np.roll(raw, shift) for shift in range(len(raw))]))
     best = np.abs(turned @ courses.T).max(axis=1)
     return float(np.mean(best >= best[0] * (1 - 1e-12)))
 

@@ -59,10 +59,10 @@ class DescribedRows(_ReadOnly):
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
         errors = description.standard_error
-        given = {"log_likelihood_errors": errors if errors.any() else None}
+        stored = {"log_likelihood_errors": errors if errors.any() else None}
         rounded = ("scores", "inclusion", "membership", "error", "row_scales")
-        given |= {name: getattr(description, name) for name in rounded}
-        arrays = {name: x.astype(np.float32) for name, x in given.items() if x is not None}
+        stored |= {name: getattr(description, name) for name in rounded}
+        arrays = {name: x.astype(np.float32) for name, x in stored.items() if x is not None}
         exact = {"active": description.active, "log_likelihood_rows": description.log_likelihood}
         return DescribedRows(**arrays, **exact)
 

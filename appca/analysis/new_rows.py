@@ -172,7 +172,8 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
     of_data = None if run is None else limits_of(distances, level, run)
     share = distances.over(of_model if of_data is None else of_data)
     order = np.argsort(-share.max(axis=1), kind="stable")
-    return NewRowsVerdict(distances, of_model, of_data, share, (share <= 1).all(axis=1), order)
+    fits = np.asarray((share <= 1).all(axis=1))
+    return NewRowsVerdict(distances, of_model, of_data, share, fits, order)
 
 
 def new_rows_table(

@@ -106,12 +106,9 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
 
 def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
     """Return the n rows of X (N, D) nearest to a row after preprocessing, the nearest first."""
-    y, squares = fitted.transform(X[row : row + 1]), np.empty(len(X))
-    step = max(1, _BLOCK_VALUES // X.shape[1])
-    for start in range(0, len(X), step):
-        block = fitted.transform(X[start : start + step])
-        block -= y
-        squares[start : start + step] = np.einsum("nd,nd->n", block, block, dtype=np.float64)
+    y, step = fitted.transform(X[row : row + 1]), max(1, _BLOCK_VALUES // X.shape[1])
+    blocks = (fitted.transform(X[at : at + step]) - y for at in range(0, len(X), step))
+    squares = np.concatenate([np.einsum("nd,nd->n", B, B, dtype=np.float64) for B in blocks])
     squares[row] = np.inf
     return np.argsort(squares, kind="stable")[: min(n, len(X) - 1)]
 
@@ -145,7 +142,7 @@ class Distances(NamedTuple):
 
     def over(self, limits: np.ndarray) -> np.ndarray:
         """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
-        return np.column_stack([self.t2, self.q]) / limits
+        return np.asarray(np.column_stack([self.t2, self.q]) / limits)
 
 
 def distances(fitted: FittedRun) -> Distances:
@@ -178,7 +175,8 @@ def distances(fitted: FittedRun) -> Distances:
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
     v, rank = np.zeros_like(u), np.zeros(len(u), dtype=int)
-    for columns, rows in ranked(active):
+    for used, rows in ranked(active):
+        columns = np.array(used, dtype=int)
         values, vectors = np.linalg.eigh(gram[np.ix_(columns, columns)])
         real = values > _SINGULAR * values.sum()
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=real)

@@ -148,7 +148,7 @@ def _judged(
         followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
         followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
     values = (sign * described.scores[:, k]).astype(np.float32)
-    overlap: dict[str, float | None] = dict.fromkeys(brain.OVERLAP)
+    overlap: dict[str, Any] = dict.fromkeys(brain.OVERLAP)
     if stimulus is not None and with_map:
         overlap = brain.place(values, stimulus.map.active)
     name, sizes = type(model).__name__.replace("Adaptive", "a"), (len(courses), model.n_active_)
