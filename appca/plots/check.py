@@ -1,6 +1,6 @@
 """Figures of the page Check: choice of K and L, diagnostics, map quality."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,7 +141,9 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
         look = {"mode": "lines", "line": line, "opacity": 0.85, "name": f"chain {c}"}
         look |= {"hovertemplate": f"chain {c}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>"}
         chains.append(go.Scatter(x=sweeps, y=chain, **look))
-    return _of_diagnostics(chains, {"title": "sweep"}, name)
+    look = {"legend": legend_above(1.0, traceorder="normal"), "showlegend": len(chains) > 1}
+    across, down = {"title": "sweep", "showgrid": False}, {"title": name, "nticks": 5}
+    return chart(chains, HEIGHT, across, down, top=26, **look)
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
@@ -154,17 +156,15 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     burned, per_row = min(burn_in, len(values)), np.asarray(values, dtype=np.float64) / n_rows
     # all draws after the burn-in, and of a long climb a part that leaves the rest readable
     kept = per_row[burned:] if burned < len(per_row) else per_row
-    span = CLIMB_SHOWN * float(np.ptp(kept))
-    low = max(float(per_row.min()), float(kept.min()) - span)
-    high = min(float(per_row.max()), float(kept.max()) + span)
+    span = CLIMB_SHOWN * np.ptp(kept)
+    low, high = max(per_row.min(), kept.min() - span), min(per_row.max(), kept.max() + span)
     margin = max(0.05 * (high - low), LEAST_SPAN / 2)
     figure.update_layout(height=HEIGHT, yaxis={"range": [low - margin, high + margin]})
     figure.update_traces(mode="lines", line={"width": 1.3})
     if burned:
-        note = {"text": "burn-in", "font": {"size": 12}}
         look = {"fillcolor": "rgba(128, 140, 155, 0.18)", "line_width": 0, "layer": "below"}
-        place = {"annotation": note, "annotation_position": "bottom left"}
-        figure.add_vrect(0.5, burned + 0.5, **look, **place)
+        look |= {"annotation": {"text": "burn-in", "font": {"size": 12}}}
+        figure.add_vrect(0.5, burned + 0.5, annotation_position="bottom left", **look)
     return figure
 
 
@@ -178,48 +178,40 @@ def membership(values: np.ndarray) -> go.Figure:
     bars |= {"y": np.histogram(np.clip(values, 0.0, 1.0), edges)[0], "hovertemplate": hover}
     bars["customdata"] = np.stack([edges[:-1], edges[1:]], axis=1)
     across = {"title": "probability of the row's set of components", "range": [0, 1]}
-    figure = _of_diagnostics([bars], across | {"tickformat": ".1f"}, "rows")
+    across |= {"tickformat": ".1f", "showgrid": False}
+    down = {"title": "rows", "nticks": 5}
+    figure = chart([bars], HEIGHT, across, down, top=26, showlegend=False, bargap=0.15)
     line = {"color": MISSING, "dash": "dash", "width": 1.5}
     note = {"text": "doubtful", "font": {"size": 12}, "xanchor": "right"}
     return figure.add_vline(DOUBT, line=line, annotation=note, annotation_position="top")
 
 
-def _of_diagnostics(every: Sequence[Any], x: dict[str, Any], y: str) -> go.Figure:
-    legend = legend_above(1.0, traceorder="normal")
-    look = {"legend": legend, "showlegend": len(every) > 1, "bargap": 0.15}
-    return chart(every, HEIGHT, x | {"showgrid": False}, {"title": y, "nticks": 5}, top=26, **look)
-
-
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
     """Draw the share of near rows that each picture keeps near; the first is one's own."""
-    values = list(shares.values())
-    look = {"marker_color": [CURVE, *[MISSING] * (len(values) - 1)]}
+    colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
-    return _bars([*shares], values, across, text=[percent(value) for value in values], **look)
+    return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)
 
 
 def unmeasured(names: Iterable[str], title: str) -> go.Figure:
     """Draw a pale bar for each method, where there will be its number."""
-    methods = list(names)
     across = {"title": title, "range": [0, 1], "showticklabels": False, "showgrid": False}
-    figure = _bars(methods, [1.0] * len(methods), across, marker_color=PALE)
-    return figure.update_traces(hoverinfo="skip", hovertemplate=None)
+    look = {"marker_color": PALE, "hoverinfo": "skip", "hovertemplate": None}
+    return _bars(dict.fromkeys(names, 1.0), across, **look)
 
 
 def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
     """Draw the mean error of each method, the best on top, with its spread over the repeats."""
-    means = [float(error.mean()) for error in errors.values()]
+    means = {name: float(error.mean()) for name, error in errors.items()}
     spread = [float(error.std(ddof=1)) if len(error) > 1 else 0.0 for error in errors.values()]
-    look: dict[str, Any] = {"text": [number(mean) for mean in means], "insidetextanchor": "start"}
+    look: dict[str, Any] = {"text": [*map(number, means.values())], "insidetextanchor": "start"}
     look["error_x"] = {"array": spread, "thickness": 1.2, "width": 3}
     across = {"title": "error on hidden cells", "rangemode": "tozero"}
-    return _bars([*errors], means, across, **look, marker_color=CURVE)
+    return _bars(means, across, marker_color=CURVE, **look)
 
 
-def _bars(
-    names: Sequence[str], values: Sequence[float], across: dict[str, Any], **look: Any
-) -> go.Figure:
-    hover = "%{y}: %{text}<extra></extra>"
-    bars = go.Bar(x=values, y=names, orientation="h", hovertemplate=hover, **look)
+def _bars(values: Mapping[str, float], across: dict[str, Any], **look: Any) -> go.Figure:
+    bars = go.Bar(x=[*values.values()], y=[*values], orientation="h")
+    bars.update({"hovertemplate": "%{y}: %{text}<extra></extra>"} | look)
     down = {"autorange": "reversed", "automargin": True}
-    return chart(bars, 60 + 46 * len(names), across, down, dragmode=False)
+    return chart([bars], 60 + 46 * len(values), across, down, dragmode=False)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
 from appca.data.dataset import Dataset
@@ -111,14 +111,10 @@ def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray
 
 
 def component_image(
-    component: np.ndarray,
-    image_shape: tuple[int, ...],
-    limit: float | None = None,
-    *,
-    dark: bool = False,
+    weights: np.ndarray, shape: tuple[int, ...], limit: float | None = None, *, dark: bool = False
 ) -> np.ndarray:
     """One component (D,) as a diverging image (h, w, 3); see `diverging`."""
-    return diverging(pixels_of(component, image_shape), limit, dark=dark)
+    return diverging(pixels_of(weights, shape), limit, dark=dark)
 
 
 def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
@@ -187,11 +183,10 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
     """Lay images (n, h, w[, c]), uint8, out line by line, `gap` pixels apart on a `ground`."""
     n, h, w, *colour = images.shape
     lines = -(-n // columns)
-    sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), ground, np.uint8)
-    for i, image in enumerate(images):
-        top, left = (i // columns) * (h + gap), (i % columns) * (w + gap)
-        sheet[top : top + h, left : left + w] = image
-    return sheet
+    tiles = np.full((lines * columns, h + gap, w + gap, *colour), ground, np.uint8)
+    tiles[:n, :h, :w] = images
+    sheet = tiles.reshape(lines, columns, h + gap, w + gap, *colour).swapaxes(1, 2)
+    return sheet.reshape(lines * (h + gap), -1, *colour)[: -gap or None, : -gap or None]
 
 
 def enlarged(images: np.ndarray, side: int) -> np.ndarray:
@@ -207,9 +202,10 @@ def png(image: np.ndarray, compress_level: int = 6) -> bytes:
     return buffer.getvalue()
 
 
-def data_uri(image: np.ndarray) -> str:
-    """Return a picture as text that an <img> shows without another request."""
-    return "data:image/png;base64," + base64.b64encode(png(image)).decode()
+def data_uri(image: np.ndarray | bytes) -> str:
+    """Return a picture, or a PNG of it, as text that an <img> shows without another request."""
+    content = image if isinstance(image, bytes) else png(image)
+    return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
 COLUMNS, BARS = 6, 10  # images on a line; most features of a component
@@ -288,28 +284,25 @@ def circles(
     values = shared[rows, columns]
     largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
     size = 0.9 * cell / np.sqrt(max(largest, expected))
-    sized = [
-        f"{plain(shortened(name))} ({counted(int(count), 'row')})"
-        for name, count in zip(names, counts, strict=True)
-    ]
+    sized = [f"{plain(shortened(names[c]))} ({counted(int(counts[c]), 'row')})" for c in range(n)]
     texts = [
         f"{sized[a]} and {sized[b]}:<br>"
-        f"{value:.2f} components shared, {percent(value / largest)} of the most"
-        for a, b, value in zip(rows, columns, values, strict=True)
+        f"{shared[a, b]:.2f} components shared, {percent(shared[a, b] / largest)} of the most"
+        for a, b in zip(rows, columns, strict=True)
     ]
     bar = {"thickness": 10, "title": {"text": "shared"}, "nticks": 6}
     filled = {"color": values, "colorscale": [[0, FAINT], [1, STRONG]], "opacity": 1}
     filled |= {"size": size * np.sqrt(values), "line": {"width": 0}, "colorbar": bar}
     even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
+    ring = {"symbol": "circle-open", "size": even, "color": EVEN}
     place = {"type": "scatter", "x": columns, "y": rows, "mode": "markers"}
     dots = place | {"marker": filled, "text": texts, "hovertemplate": "%{text}<extra></extra>"}
-    marker = {"symbol": "circle-open", "size": even, "color": EVEN}
-    down = category_axis(names, MOST_SHARING_LETTERS)
-    across, high = down | {"range": [-0.5, n - 0.5]}, cell * n + beside
+    rings = place | {"marker": ring, "hoverinfo": "skip"}
+    down, high = category_axis(names, MOST_SHARING_LETTERS), cell * n + beside
     margin = {"l": beside, "r": scale, "t": 0, "b": beside, "autoexpand": False}
     look = {"width": high + scale, "showlegend": False, "plot_bgcolor": CLEAR}
-    figure = chart([dots, place | {"marker": marker, "hoverinfo": "skip"}], high, across, down)
-    return figure.update_layout(margin=margin, **look)
+    figure = chart([dots, rings], high, down | {"range": [-0.5, n - 0.5]}, down, **look)
+    return figure.update_layout(margin=margin)
 
 
 def popularity_bars(
@@ -419,19 +412,15 @@ def slices_of(
     volume = partial(volume_of, places=places, grid=facts["grid"], affine=affine)
     inside, grey = volume(np.ones(dataset.n_rows)) > 0, volume(signal)
     box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(inside.any(axis=2)))
-    ground = (DARK if dark else LIGHT)[1]
+    ground, size = (*(DARK if dark else LIGHT)[1], 255), shape[::-1]
     pictures = []
     for column in scores.T:
         values = volume(column)
         height = int(np.square(values).sum(axis=(0, 1)).argmax())
         cut = painted(grey[..., height], values[..., height], inside[..., height], strong(column))
-        cut = cut[box][:, ::-1].transpose(1, 0, 2)
-        scale = min(shape[0] / cut.shape[0], shape[1] / cut.shape[1])
-        height, width = (max(1, round(side * scale)) for side in cut.shape[:2])
-        drawn = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.NEAREST))
-        picture = np.tile(np.array(ground, np.uint8), (*shape, 1))
-        top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
-        part = picture[top : top + height, left : left + width]
-        part[:] = np.where(drawn[..., 3:] > 0, drawn[..., :3], part)
-        pictures.append(picture)
+        cut = np.ascontiguousarray(cut[box][:, ::-1].transpose(1, 0, 2))
+        picture = Image.new("RGBA", size, ground)
+        nearest = Image.Resampling.NEAREST
+        picture.alpha_composite(ImageOps.pad(Image.fromarray(cut), size, nearest, (0, 0, 0, 0)))
+        pictures.append(np.asarray(picture.convert("RGB")))
     return pictures

@@ -1,6 +1,5 @@
 """Reports as Markdown tables and HTML pages without a network; texts are shown literally."""
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -74,9 +73,7 @@ def drawn(figure: "StillFigure", caption: str) -> str:
     """Return a figure as a picture."""
     from appca.plots.still import file_of
 
-    content = base64.b64encode(file_of(figure, "png")).decode()
-    width = round(96 * figure.get_figwidth())
-    source = f"data:image/png;base64,{content}"
+    width, source = round(96 * figure.get_figwidth()), data_uri(file_of(figure, "png"))
     return f'<img src="{source}" alt="{escape(caption)}" width="{width}">'
 
 
@@ -102,12 +99,8 @@ def _cell(value: object) -> str:
 
 
 # Plotly's own buttons: nothing is sent to a server, no advertisement.
-CONFIG = {
-    "showSendToCloud": False,
-    "displaylogo": False,
-    "responsive": True,
-    "toImageButtonOptions": {"format": "svg"},
-}
+CONFIG: dict[str, object] = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
+CONFIG |= {"toImageButtonOptions": {"format": "svg"}}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1300px;margin:2rem auto;padding:0 1rem;"
     "color:#1c2530;background:#fff}h2{margin-top:3rem;border-top:1px solid #c3c8cf;"

@@ -92,9 +92,7 @@ def styled(*, dark: bool = False) -> AbstractContextManager[None]:
     """Draw in the app's type and colours."""
     install()
     installed, theme = set(font_manager.get_font_names()), THEMES[dark]
-    look: dict[Any, Any] = dict.fromkeys(
-        ("text.color", "xtick.color", "ytick.color"), theme["text"]
-    )
+    look: dict[Any, Any] = {f"{part}.color": theme["text"] for part in ("text", "xtick", "ytick")}
     look |= {"axes.edgecolor": theme["line"], "axes.facecolor": theme["panel"], "font.size": 9}
     look |= {"axes.labelcolor": theme["soft"], "figure.facecolor": theme["ground"]}
     return rc_context(look | {"font.family": [font for font in FONTS if font in installed]})

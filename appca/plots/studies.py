@@ -1,6 +1,6 @@
 """Figures of the paper's experiments, and their thumbnails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,16 +11,7 @@ from plotly.subplots import make_subplots
 
 from appca.data.brain import upright
 from appca.plots.components import data_uri, montage, painted, strong, volume_of
-from appca.plots.style import (
-    CATEGORICAL,
-    CLEAR,
-    chart,
-    class_colour,
-    framed,
-    legend_above,
-    plain,
-    to_hex,
-)
+from appca.plots.style import CATEGORICAL, CLEAR, chart, class_colour, framed, legend_above, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,14 +27,8 @@ MOST_INDICATORS = 400  # rows; more than there are pixels for
 POPULARITY_COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
 TRUTH = "#d7191c"
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
-ACCURACY_COLOURS = {
-    "pca": "#94a4a2",
-    "appca": "#3f90da",
-    "within": "#832db6",
-    "each": "#e76300",
-    "half": "#bd1f01",
-    "pattern": "#ffa90e",
-}
+ACCURACY_COLOURS = {"pca": "#94a4a2", "appca": "#3f90da", "within": "#832db6"}
+ACCURACY_COLOURS |= {"each": "#e76300", "half": "#bd1f01", "pattern": "#ffa90e"}
 APART = 1.015  # factor between two methods at the same place, so that error bars can be told apart
 CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
 BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
@@ -79,12 +64,9 @@ def scatters(
     side, cells = (360, CELLS) if len(panels) > 1 else (560, LONE_CELLS)
     gap = 100  # pixels between two lines of panels
     height = lines * side + (lines - 1) * gap + 70
-    figure = make_subplots(
-        rows=lines,
-        cols=columns,
-        subplot_titles=[plain(panel.title) for panel in panels],
+    figure = _panels(
+        *([plain(panel.title) for panel in panels], columns, gap / height if lines > 1 else 0.0),
         horizontal_spacing=0.12 if columns == 2 else 0.07,
-        vertical_spacing=gap / height if lines > 1 else 0.0,
     )
     kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
     listed: set[int] = set()
@@ -98,62 +80,55 @@ def scatters(
         if panel.images is not None:
             axis = str(place + 1) if place else ""
             pictures += _images(panel, panel.images, cells, len(names), axis)
-    legend = legend_above(-60 / height) | {"itemsizing": "constant"}
+    legend = legend_above(-60 / height, itemsizing="constant")
     return framed(figure, height, legend=legend, images=pictures)
 
 
 def _traces(
     panel: Scatter, names: Sequence[str], size: float, listed: set[int]
-) -> list[dict[str, Any]]:
-    """Return one trace with colours of its own, or one for each class; `listed` have a legend."""
-    symbols = np.zeros(len(panel.x), int) if panel.symbols is None else panel.symbols % len(SYMBOLS)
-    shapes = np.array(SYMBOLS)[symbols]
-    traces = []
-    for code in [None] if panel.rgb is not None else np.unique(panel.codes):
-        rows = slice(None) if code is None else np.flatnonzero(panel.codes == code)
-        marker = {"size": size, "symbol": SYMBOLS[0]}
-        if panel.symbols is not None:
-            marker["symbol"] = shapes[rows].tolist()
-        trace: dict[str, Any] = {"x": panel.x[rows], "y": panel.y[rows], "marker": marker}
+) -> Iterator[dict[str, Any]]:
+    """Yield one trace with colours of its own, or one for each class; `listed` have a legend."""
+    shapes = None if panel.symbols is None else np.array(SYMBOLS)[panel.symbols % len(SYMBOLS)]
+    for code in [None] if panel.rgb is not None else np.unique(panel.codes).tolist():
+        rows = np.flatnonzero((panel.codes == code) | (code is None))
+        symbol = SYMBOLS[0] if shapes is None else shapes[rows].tolist()
+        marker: dict[str, Any] = {"size": size, "symbol": symbol}
         if code is None:
-            marker["color"] = [to_hex(colour) for colour in np.asarray(panel.rgb)]
-            trace |= {"text": [plain(str(names[code])) for code in panel.codes]}
-            trace |= {"hovertemplate": "%{text}<extra></extra>", "showlegend": False}
+            marker["color"] = [f"#{bytes(rgb).hex()}" for rgb in np.asarray(panel.rgb)]
+            look = {"text": [plain(str(names[code])) for code in panel.codes], "showlegend": False}
+            look |= {"hovertemplate": "%{text}<extra></extra>"}
         else:
-            name, number = plain(str(names[code])), int(code)
-            marker |= {"color": class_colour(number, len(names)), "opacity": 0.75}
-            trace |= {"name": name, "legendgroup": name, "legendrank": number}
-            trace |= {"hovertemplate": f"{name}<extra></extra>", "showlegend": number not in listed}
-            listed.add(number)
-        traces.append(trace)
-    return traces
+            name = plain(str(names[code]))
+            marker |= {"color": class_colour(code, len(names)), "opacity": 0.75}
+            look = {"name": name, "legendgroup": name, "legendrank": code}
+            look |= {"hovertemplate": f"{name}<extra></extra>", "showlegend": code not in listed}
+            listed.add(code)
+        yield look | {"x": panel.x[rows], "y": panel.y[rows], "marker": marker}
 
 
 def _images(
     panel: Scatter, images: np.ndarray, cells: int, n_classes: int, axis: str
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Images of the points nearest to the middles of the cells of a grid, framed by class."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     look = {"sizex": 0.86 * wide, "sizey": 0.86 * tall, "sizing": "contain"}
     look |= {"xanchor": "center", "yanchor": "middle", "xref": f"x{axis}", "yref": f"y{axis}"}
-    drawn = []
     for row in spaced(x, y, cells):
-        picture = np.pad(images[row][..., None].repeat(3, axis=2), ((1, 1), (1, 1), (0, 0)))
-        border = np.pad(np.zeros(images[row].shape, bool), 1, constant_values=True)
-        picture[border] = hex_to_rgb(class_colour(panel.codes[row], n_classes))
-        drawn.append(look | {"source": data_uri(picture), "x": float(x[row]), "y": float(y[row])})
-    return drawn
+        height, width = images[row].shape
+        picture = np.empty((height + 2, width + 2, 3), np.uint8)
+        picture[:] = hex_to_rgb(class_colour(panel.codes[row], n_classes))
+        picture[1:-1, 1:-1] = images[row][..., None]
+        yield look | {"source": data_uri(picture), "x": float(x[row]), "y": float(y[row])}
 
 
 def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
     """Row numbers of points that are apart: at most one per cell of a grid, nearest its middle."""
-    places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
-    cell = [np.minimum(place.astype(int), cells - 1) for place in places]
-    away = sum((place - inside - 0.5) ** 2 for place, inside in zip(places, cell, strict=True))
-    order = np.lexsort((away, cell[0] * cells + cell[1]))
-    _, first = np.unique((cell[0] * cells + cell[1])[order], return_index=True)
-    return np.sort(order[first])
+    places = np.stack([(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)])
+    cell = np.minimum(places.astype(int), cells - 1)
+    number = cell[0] * cells + cell[1]
+    order = np.lexsort((np.square(places - cell - 0.5).sum(axis=0), number))
+    return np.sort(order[np.unique(number[order], return_index=True)[1]])
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
@@ -171,38 +146,39 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
     top = height = sum(zoom * sheet.shape[0] + head for sheet in drawn) + 10
     figure = go.Figure()
     for name, sheet in zip(named, drawn, strict=True):
-        figure.add_annotation(
-            x=0, y=top - head / 2, text=plain(name), showarrow=False, xanchor="left", font_size=14
-        )
-        tall, wide = zoom * sheet.shape[0], zoom * sheet.shape[1]
+        look = {"showarrow": False, "xanchor": "left", "font_size": 14}
+        figure.add_annotation(x=0, y=top - head / 2, text=plain(name), **look)
+        tall, wide = (zoom * side for side in sheet.shape)
         place = {"x": 0, "y": top - head, "sizex": wide, "sizey": tall, "xref": "x", "yref": "y"}
         figure.add_layout_image(source=data_uri(sheet), sizing="stretch", layer="above", **place)
         top -= head + tall
     figure.update_xaxes(range=[0, width], visible=False)
     figure.update_yaxes(range=[0, height], visible=False)
-    size = {"width": int(width + 20), "height": int(height + 20)}
-    return figure.update_layout(**size, margin=dict.fromkeys("lrtb", 10), plot_bgcolor=CLEAR)
+    return framed(figure, int(height + 20), 10, width=int(width + 20), plot_bgcolor=CLEAR)
 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
     """Draw values (m,) of measures by group: one panel per measure, one box per group."""
     figure = make_subplots(rows=1, cols=len(measures), subplot_titles=[*map(plain, measures)])
+    ends = ("lowerfence", "q1", "median", "q3", "upperfence")
     for column, groups in enumerate(measures.values(), start=1):
         for place, (group, values) in enumerate(groups.items()):
-            low, first, middle, third, high = np.percentile(values, (5, 25, 50, 75, 95))
-            quartiles = {"q1": [first], "median": [middle], "q3": [third]}
-            ends = {"lowerfence": [low], "upperfence": [high], "mean": [float(np.mean(values))]}
+            box = dict(
+                zip(ends, np.percentile(values, (5, 25, 50, 75, 95))[:, None].tolist(), strict=True)
+            )
             look = {"marker_color": class_colour(place), "showlegend": False}
-            figure.add_trace(go.Box(x=[plain(group)], **quartiles, **ends, **look), 1, column)
+            figure.add_box(
+                x=[plain(group)], mean=[np.mean(values)], **box, **look, row=1, col=column
+            )
     return framed(figure, 340)
 
 
-def mixed_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
+def mixed_bars(rows: Sequence[Row]) -> go.Figure:
     """Draw how many groups mix how many objects; rows have `objects`."""
-    counts = np.bincount([row["objects"] for row in rows])
-    at = np.flatnonzero(counts)
-    bars, across = go.Bar(x=at, y=counts[at], marker_color=class_colour(0)), "objects in a group"
-    return chart(bars, 340, {"title": across, "dtick": 1}, "groups", top=34, bottom=10)
+    at, counts = np.unique([row["objects"] for row in rows], return_counts=True)
+    across = {"title": "objects in a group", "dtick": 1}
+    bars = go.Bar(x=at, y=counts, marker_color=class_colour(0))
+    return chart(bars, 340, across, "groups", top=34, bottom=10)
 
 
 def space(
@@ -224,14 +200,13 @@ def space(
     reach = np.quantile(np.abs((X - centre) @ components.T), 0.98, axis=0)
     corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
     look = {"color": "#8a94a3", "opacity": 0.18, "hoverinfo": "skip", "showlegend": False}
+    look |= {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
     for pair in ([0, 1], [0, 2], [1, 2]):  # the rectangle that holds nearly all points
         places = (centre + corners @ (reach[pair, None] * components[pair])).T
-        triangles = {"i": [0, 0], "j": [1, 2], "k": [2, 3]}
-        figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **triangles, **look)
+        figure.add_mesh3d(**dict(zip("xyz", places, strict=True)), **look)
     scene = {"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}}
-    legend = legend_above(0) | {"itemsizing": "constant"}
-    framed(figure, 520, 10, 0, scene=scene, legend=legend)
-    return figure.update_layout(margin={"l": 0, "r": 0})
+    legend = legend_above(0, itemsizing="constant")
+    return framed(figure, 520, 10, 0, side=0, scene=scene, legend=legend)
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
@@ -240,26 +215,24 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     Of a long one the first `MOST_INDICATORS` rows are drawn.
     """
     n = len(matrices)
-    gaps, edges = (n - 1) * 40, 76  # pixels between them, and above and below all
-    height = edges + n * (92 if n > 1 else 190) + gaps
-    space_between = {"vertical_spacing": 40 / (height - edges) if n > 1 else 0.0}
-    figure = make_subplots(rows=n, cols=1, subplot_titles=list(matrices), **space_between)
+    edges = 76  # pixels above and below all; 40 are between them
+    height = edges + n * (92 if n > 1 else 190) + (n - 1) * 40
+    figure = _panels(list(matrices), 1, 40 / (height - edges) if n > 1 else 0.0)
     look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}
     look |= {"showscale": False, "hovertemplate": "row %{x}, factor %{y}: %{z}<extra></extra>"}
     for place, Z in enumerate(matrices.values(), start=1):
         z = np.asarray(Z[:MOST_INDICATORS], dtype=np.uint8).T
-        x, y = (np.arange(1, size + 1) for size in z.T.shape)
-        figure.add_trace(go.Heatmap(z=z, x=x, y=y, **look), place, 1)
-        figure.update_xaxes(range=[0.5, len(x) + 0.5], autorange=False, row=place, col=1)
-        figure.update_yaxes(range=[len(y) + 0.5, 0.5], autorange=False, row=place, col=1)
+        y, x = (np.arange(1, size + 1) for size in z.shape)
+        figure.add_heatmap(z=z, x=x, y=y, **look, row=place, col=1)
+        figure.update_xaxes(range=[0.5, len(x) + 0.5], row=place, autorange=False)
+        figure.update_yaxes(range=[len(y) + 0.5, 0.5], row=place, autorange=False)
     box = {"showline": True, "mirror": True, "linecolor": "#8a94a0", "linewidth": 1}
     box |= {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
-    figure.update_xaxes(**box)
+    figure.update_xaxes(**box).update_xaxes(title="row", row=n)
     figure.update_yaxes(title="factor", title_font_size=12, **box)
-    figure.update_xaxes(title="row", row=n, col=1)
     figure.update_annotations(x=0, xanchor="left", yshift=7, font_size=14)
-    margin = {"l": 30, "r": 10, "t": 40, "b": 34, "pad": 0}
-    return figure.update_layout(height=height, margin=margin, showlegend=False)
+    framed(figure, height, 40, 34, showlegend=False)
+    return figure.update_layout(margin={"l": 30, "pad": 0})
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -274,27 +247,28 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     spread = f"{measure}_sd"
     table = pd.DataFrame(rows, columns=["design", "K", "title", measure, spread])
     table = table.dropna(subset=[measure]).fillna({spread: 0.0})
-    figure = px.scatter(
-        table.astype({measure: float, spread: float}),
-        *(measure, "title"),
-        error_x=spread,
-        color="design",
-        symbol="design",
-        facet_col="K",
-        facet_col_spacing=0.04,
-        category_orders={"K": sorted(table["K"].unique()), "title": list(table["title"].unique())},
-        color_discrete_sequence=CATEGORICAL,
-        log_x=log,
-    )
+    orders = {"K": sorted(table["K"].unique()), "title": list(table["title"].unique())}
+    look = {"error_x": spread, "color": "design", "symbol": "design", "facet_col": "K"}
+    look |= {"color_discrete_sequence": CATEGORICAL, "category_orders": orders, "log_x": log}
+    table = table.astype({measure: float, spread: float})
+    figure = px.scatter(table, measure, "title", facet_col_spacing=0.04, **look)
     figure.for_each_annotation(lambda note: note.update(text=note.text.replace("=", " = ")))
     hover = "%{y}: %{x:.4g}, sd %{error_x.array:.2g}<extra>%{fullData.name}</extra>"
     figure.update_traces(hovertemplate=hover, marker_size=8, error_x={"thickness": 1, "width": 0})
     figure.update_xaxes(title=title, matches=None, dtick="D2" if log else None)
     figure.update_yaxes(title=None, showgrid=False, zeroline=False)
-    height = 130 + 36 * table["title"].nunique()
-    return framed(
-        figure, height, 66, scattermode="group", legend=legend_above(1.09) | {"title": None}
-    )
+    look = {"scattermode": "group", "legend": legend_above(1.09)}
+    return framed(figure, 130 + 36 * table["title"].nunique(), 66, **look)
+
+
+def _panels(titles: Sequence[str], columns: int, gap: float, **more: Any) -> go.Figure:
+    """Return an empty figure of panels line by line, under their titles, `gap` between lines."""
+    look = {"cols": columns, "subplot_titles": titles, "vertical_spacing": gap}
+    return make_subplots(rows=-(-len(titles) // columns), **look, **more)
+
+
+def _of_brain(traces: list[go.Scatter], x: Any, y: Any) -> go.Figure:
+    return chart(traces, BRAIN_HEIGHT, x, y, top=40, bottom=10, legend=legend_above())
 
 
 def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go.Figure:
@@ -316,15 +290,10 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     table = pd.DataFrame(rows)
     table = table.sort_values("method", key=lambda names: names == "truth", kind="stable")  # on top
     *others, truth = table["title"].unique()
-    figure = _lines(
-        table,
-        *("share", "rank", "%{y}. factor: %{x:.1%} of the rows"),
-        color="title",
-        symbol="title",
-        facet_col="design",
-        facet_col_spacing=0.09,
-        color_discrete_map=dict(zip(others, POPULARITY_COLOURS, strict=False)) | {truth: TRUTH},
-    )
+    colours = dict(zip(others, POPULARITY_COLOURS, strict=False)) | {truth: TRUTH}
+    look = {"color": "title", "symbol": "title", "facet_col": "design", "facet_col_spacing": 0.09}
+    hover = "%{y}. factor: %{x:.1%} of the rows"
+    figure = _lines(table, "share", "rank", hover, color_discrete_map=colours, **look)
     figure.for_each_annotation(lambda note: note.update(text=f"{note.text[7:].capitalize()} data"))
     figure.update_traces(line_width=1.8).update_traces(line_width=3, selector={"name": truth})
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
@@ -341,20 +310,12 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     import pandas as pd
 
     table = pd.DataFrame(rows)
-    methods = [name for name in table.columns if name not in MEASURES]
-    figure = _lines(
-        table.melt(methods, list(MEASURES), "measure"),
-        *("seconds", "value", "%{x:.3g} s, %{customdata[0]} iterations: %{y:.5g}"),
-        color="title",
-        line_group="data_set",
-        facet_row="measure",
-        facet_row_spacing=0.05,
-        facet_col="model",
-        facet_col_spacing=0.1,
-        color_discrete_sequence=CATEGORICAL,
-        custom_data=["passes"],
-        log_x=True,
-    )
+    long = table.melt([*table.columns.drop([*MEASURES])], [*MEASURES], "measure")
+    look = {"color": "title", "line_group": "data_set", "custom_data": ["passes"], "log_x": True}
+    look |= {"facet_row": "measure", "facet_row_spacing": 0.05, "facet_col": "model"}
+    look |= {"facet_col_spacing": 0.1, "color_discrete_sequence": CATEGORICAL}
+    hover = "%{x:.3g} s, %{customdata[0]} iterations: %{y:.5g}"
+    figure = _lines(long, "seconds", "value", hover, **look)
     figure.layout.annotations = figure.layout.annotations[: table["model"].nunique()]
     figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("model=")))
     figure.update_traces(line_width=1.6, marker_size=5)
@@ -380,20 +341,14 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     axes = {"K": "components, K", "L": "non-zero scores, L"}
     table = pd.concat([there.assign(panel=axis, place=there[axis]) for axis in axes])
     shift = {method: APART ** (i - len(titles) / 2) for i, method in enumerate(titles)}
-    figure = _lines(
-        table.assign(x=table["place"] * table["method"].map(shift)).sort_values("x"),
-        *("x", "accuracy"),
-        "K = %{customdata[0]}, L = %{customdata[1]}: %{y:.1%}, sd %{customdata[2]:.1%}",
-        error_y="accuracy_sd",
-        color="title",
-        symbol="title",
-        facet_col="panel",
-        facet_col_spacing=0.04,
-        color_discrete_map={title: ACCURACY_COLOURS[method] for method, title in titles.items()},
-        category_orders={"title": [*titles.values()], "panel": [*axes]},
-        custom_data=["K", "L", "accuracy_sd"],
-        log_x=True,
-    )
+    table = table.assign(x=table["place"] * table["method"].map(shift)).sort_values("x")
+    colours = {title: ACCURACY_COLOURS[method] for method, title in titles.items()}
+    look = {"color": "title", "symbol": "title", "facet_col": "panel", "facet_col_spacing": 0.04}
+    look |= {"color_discrete_map": colours, "error_y": "accuracy_sd", "log_x": True}
+    look |= {"category_orders": {"title": [*titles.values()], "panel": [*axes]}}
+    look |= {"custom_data": ["K", "L", "accuracy_sd"]}
+    hover = "K = %{customdata[0]}, L = %{customdata[1]}: %{y:.1%}, sd %{customdata[2]:.1%}"
+    figure = _lines(table, "x", "accuracy", hover, **look)
     figure.layout.annotations = ()
     figure.update_traces(line_width=1.8, marker_size=7, error_y={"thickness": 1.2, "width": 3})
     for column, (axis, title) in enumerate(axes.items(), start=1):
@@ -424,8 +379,7 @@ def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     mask, affine = brain["mask"], brain["affine"]
     signal = brain.get("signal", np.ones(int(mask.sum()), np.float32))  # it may not ship
     n, slices = len(shown), 8
-    names = list(shown)
-    figure = make_subplots(rows=n, cols=1, subplot_titles=names, vertical_spacing=0.16 / n)
+    figure = _panels(list(shown), 1, 0.16 / n)
     inside = upright(mask, affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
     volume = partial(volume_of, places=mask, grid=mask.shape, affine=affine)
@@ -437,8 +391,7 @@ def brain_maps(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
         figure.add_trace(go.Image(source=picture, hoverinfo="skip"), place, 1)
     figure.update_xaxes(visible=False).update_yaxes(visible=False)
     figure.update_annotations(font_size=13)
-    framed(figure, n * 162 + 20, 26, 0, plot_bgcolor=CLEAR)
-    return figure.update_layout(margin={"l": 0, "r": 0})
+    return framed(figure, n * 162 + 20, 26, 0, side=0, plot_bgcolor=CLEAR)
 
 
 def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
@@ -456,8 +409,7 @@ def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
         go.Scatter(x=brain["times"], y=np.round(y / (y.std() or 1.0), 3), mode="lines", **look)
         for y, look in courses
     ]
-    titled = {"x": "seconds", "y": "standard deviations"}
-    return chart(traces, BRAIN_HEIGHT, **titled, top=40, bottom=10, legend=legend_above())
+    return _of_brain(traces, "seconds", "standard deviations")
 
 
 def brain_errors(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
@@ -465,12 +417,11 @@ def brain_errors(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     middles = (brain["edges"][:-1] + brain["edges"][1:]) / 2
     traces, hover = [], "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
     for key, title in titles.items():
-        line = {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}
-        traces.append(go.Scatter(x=middles, y=brain[f"errors_{key}"], line=line, name=title))
+        look = {"line": {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}, "name": title}
+        look |= {"mode": "lines", "hovertemplate": hover}
+        traces.append(go.Scatter(x=middles, y=brain[f"errors_{key}"], **look))
     across = {"title": "root mean square error of a voxel", "rangemode": "tozero"}
-    down = {"title": "voxels", "rangemode": "tozero"}
-    figure = chart(traces, BRAIN_HEIGHT, across, down, top=40, bottom=10, legend=legend_above())
-    return figure.update_traces(mode="lines", hovertemplate=hover)
+    return _of_brain(traces, across, {"title": "voxels", "rangemode": "tozero"})
 
 
 def thumbnail(figure: go.Figure) -> go.Figure:
@@ -484,16 +435,16 @@ def thumbnail(figure: go.Figure) -> go.Figure:
             marker["size"] = 0.35 * np.asarray(marker["size"])
             continue
         trace["type"], marker["size"] = "scatter", POINT
-        if "lines" not in trace.get("mode", ""):  # lines have few points
-            n, arrays = len(trace["x"]), ("x", "y", "text", "customdata", "color", "symbol")
-            for part in (trace, marker):
-                for name in set(arrays) & set(part):
-                    if np.ndim(part[name]) and len(part[name]) == n:
-                        part[name] = np.asarray(part[name])[::step]
+        if "lines" in trace.get("mode", ""):  # lines have few points
+            continue
+        n = len(trace["x"])
+        for part in (trace, marker):
+            for name, values in [*part.items()]:
+                if np.ndim(values) and len(values) == n:
+                    part[name] = np.asarray(values)[::step]
     layout = figure.layout.to_plotly_json()
     layout.pop("annotations", None)
-    small = go.Figure(every, layout)
-    small.update_traces(hoverinfo="skip", hovertemplate=None)
+    small = go.Figure(every, layout).update_traces(hoverinfo="skip", hovertemplate=None)
     small.update_traces(showscale=False, selector={"type": "heatmap"})
     bare = {"title": None, "showticklabels": False, "ticks": "", "showgrid": False}
     small.update_xaxes(**bare).update_yaxes(**bare)
@@ -502,5 +453,4 @@ def thumbnail(figure: go.Figure) -> go.Figure:
         top = layout["yaxis"]["range"][1]
         small.update_yaxes(range=[top - layout["width"] * CARD_HEIGHT / CARD_WIDTH, top])
     look = {"width": None, "autosize": True, "showlegend": False, "dragmode": False, "title": None}
-    framed(small, CARD_HEIGHT, 8, 8, paper_bgcolor=CLEAR, **look)
-    return small.update_layout(margin={"l": 8, "r": 8})
+    return framed(small, CARD_HEIGHT, 8, 8, side=8, paper_bgcolor=CLEAR, **look)

@@ -105,14 +105,6 @@ class Levels(NamedTuple):
     limits: tuple[float, float] | None  # of a number: the values of the first and the last level
 
 
-def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return names and codes (N,) of a column's classes; the code is -1 where there is none."""
-    names, codes = dataset.categories(column, order)
-    if names and names[-1] == dataset.MISSING:
-        return tuple(names[:-1]), np.where(codes == len(names) - 1, -1, codes)
-    return tuple(names), codes
-
-
 def label_colour(data: dataset.Dataset, name: str) -> Colour:
     """Colour by a label column; classes that were renamed keep their colours."""
     return colour_by(name, data.labels[name], data.class_order(name))
@@ -121,13 +113,13 @@ def label_colour(data: dataset.Dataset, name: str) -> Colour:
 def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colour:
     """Colour by a column (N,): text and few different integers as classes, all else as a number."""
     values = np.asarray(column)
-    is_class = values.dtype.kind in "UOSb" or (
-        values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
-    )
-    if not is_class:
+    few = values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
+    if not few and values.dtype.kind not in "UOSb":
         return Colour("number", name, values.astype(np.float64))
-    names, codes = categories(values, order)
-    return Colour("category", name, codes, names)
+    names, codes = dataset.categories(values, order)
+    if names and names[-1] == dataset.MISSING:
+        names, codes = names[:-1], np.where(codes == len(names) - 1, -1, codes)
+    return Colour("category", name, codes, tuple(names))
 
 
 def levels(colour: Colour) -> Levels:
@@ -163,12 +155,8 @@ def viridis(n: int) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
     stops = np.array([list(bytes.fromhex(colour[1:])) for colour in VIRIDIS])
     place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
-    return tuple(map(to_hex, np.stack([np.interp(place, ends, rgb) for rgb in stops.T], axis=1)))
-
-
-def to_hex(rgb: np.ndarray) -> str:
-    """Write (3,) values 0..255 as #rrggbb."""
-    return "#" + bytes(np.rint(rgb).astype(int).tolist()).hex()
+    channels = np.rint([np.interp(place, ends, channel) for channel in stops.T])
+    return tuple(f"#{bytes(rgb).hex()}" for rgb in channels.T.astype(np.uint8))
 
 
 MOST_TRACES = 6  # named in a text

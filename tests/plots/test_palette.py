@@ -6,9 +6,9 @@ from appca.plots import style
 
 def test_classes_are_sorted_as_people_count():
     column = np.array(["obj10", "obj2", "", "obj1", "obj2"])
-    names, codes = style.categories(column)
-    assert names == ("obj1", "obj2", "obj10")
-    np.testing.assert_array_equal(codes, [2, 1, -1, 0, 1])
+    colour = style.colour_by("x", column)
+    assert colour.names == ("obj1", "obj2", "obj10")
+    np.testing.assert_array_equal(colour.values, [2, 1, -1, 0, 1])
 
 
 @pytest.mark.parametrize(
