@@ -424,9 +424,14 @@ def shapes(opened: Opened, reading: Reading) -> None:
         for side, place in enumerate(st.columns(2)):
             label, key = ("Height", "Width")[side], f"side_{side}-{opened.key}"
             st.session_state[key] = base[side] or None
-            typed = guarded(partial(_typed, key, side, base, data.n_features, use))
-            limits = {"min_value": 1, "max_value": MOST_SIDE}
-            place.number_input(label, **limits, key=key, placeholder="no", on_change=typed)
+            place.number_input(
+                label,
+                1,
+                MOST_SIDE,
+                key=key,
+                placeholder="no",
+                on_change=guarded(partial(_typed, key, side, base, data.n_features, use)),
+            )
         if now is not None:
             _order_and_channels(now, data.n_features, offered, use)
 
@@ -492,8 +497,8 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     low, high = float(some.min()), float(some.max())
     levels = np.clip((values - low) / ((high - low) or 1.0), 0, 1) * 255
     images = resized(levels.astype(np.uint8).reshape(-1, *shape.sides), tile_of(shape.sides))
-    turned: np.ndarray = 255 - images if style_of(images) == "ink" and not is_dark() else images
-    return turned[0]
+    image: np.ndarray = images[0]
+    return 255 - image if style_of(images) == "ink" and not is_dark() else image
 
 
 COLUMNS, LINES = 20, 6  # of the picture of images
