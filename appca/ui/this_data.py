@@ -428,6 +428,7 @@ def shapes(opened: Opened, reading: Reading) -> None:
                 label,
                 1,
                 MOST_SIDE,
+                None,
                 key=key,
                 placeholder="no",
                 on_change=guarded(partial(_typed, key, side, base, data.n_features, use)),
@@ -442,9 +443,13 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
     if not one:
         return
     other, rest = divmod(n_values, one * channels)
-    if rest:
-        values = f"{n_values:,} values of a row" + " in three colours" * (channels == 3)
-        state.notify("error", f"{values} make no image with a side of {one:,}; give a divisor.")
+    if rest or other > MOST_SIDE:
+        colours = ", three a pixel," if channels == 3 else ""
+        text = (
+            f"A row of {n_values:,} values{colours} makes no image with a side of {one:,}: both "
+            f"sides are whole numbers up to {MOST_SIDE:,}; give another side."
+        )
+        state.notify("error", text)
     else:
         height, width = (other, one) if side else (one, other)
         use(base._replace(height=height, width=width))
