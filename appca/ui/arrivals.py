@@ -131,7 +131,9 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
     """
     found: Options = {name: report[name] for name in _FOUND if name in report}
     line = report.get("header_line")
-    now = _USUAL | found | {"header": line or False, "transpose": bool(report.get("turned"))}
+    now: Options = (
+        _USUAL | found | {"header": line or False, "transpose": bool(report.get("turned"))}
+    )
     now |= options
     now["header"] = line if now["header"] is True else now["header"]
     now["size"] = now["size"] if now["size"] == AUTO else tuple(now["size"])
@@ -267,6 +269,7 @@ class Drops:
         if not is_id(drop) or not 0 < len(name) <= LONGEST_NAME:
             return Response(status_code=400, headers=_ALWAYS)
         length, status = announced(request.headers), 413
+        refusal: str | None
         try:
             if length is None:
                 status, refusal = 411, "its length was not announced; send a Content-Length"

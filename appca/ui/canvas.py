@@ -205,8 +205,15 @@ class Delivery:
         what = request.path_params["what"]
         if asked is None or what not in asked.answers:
             return _refusal(404)
-        rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
-        if rows is None:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > 4 * MOST_ROWS:
+                return _refusal(400)
+        if not body or len(body) % 4:
+            return _refusal(400)
+        rows = np.frombuffer(bytes(body), "<u4").astype(np.int64)
+        if rows.max() >= asked.n_rows:
             return _refusal(400)
         content, kind = await run_in_threadpool(asked.answer, what, rows)
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
@@ -238,24 +245,6 @@ def _hostname(host: str) -> str | None:
         return None
     plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
     return parts.hostname.rstrip(".") if plain and parts.hostname else None
-
-
-async def _body(request: Request, most: int) -> bytes | None:
-    """Read at most so many bytes; None where there are more."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            return None
-    return bytes(body)
-
-
-def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:
-    """Read row numbers (uint32, little-endian); None where they are none of this data set."""
-    if not body or len(body) % 4:
-        return None
-    rows = np.frombuffer(body, "<u4").astype(np.int64)
-    return rows if int(rows.max()) < n_rows else None
 
 
 def _refusal(status: int) -> Response:
@@ -346,34 +335,54 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
             on_layout(name)
 
+    @guarded
+    def on_selected() -> None:
+        message = _message(key, "selection", SelectionMessage)
+        stamp = message and (message.mount, message.number)
+        if message is None or stamp == st.session_state.get(f"{key}-seen"):
+            return
+        st.session_state[f"{key}-seen"] = stamp
+        try:
+            mask = read_selection(message.bits, dataset.n_rows)
+        except ValueError as error:
+            log.warning("The browser sent a selection that is ignored: %s", error)
+        else:
+            take(mask)
+
+    @guarded
+    def on_pointed() -> None:
+        message = _message(key, "point", PointMessage)
+        if on_point is not None and message is not None and message.row < dataset.n_rows:
+            on_point(None if message.row < 0 else message.row)
+
+    @guarded
+    def on_acted() -> None:
+        message = _message(key, "act", ActMessage)
+        if on_act is not None and message is not None:
+            on_act(message.kind, message.name)
+
     chosen = state.get(dataset) if selected is None else selected
+    bits = np.packbits(chosen, bitorder="little").tobytes()
     _canvas(
         key=key,
         data={
             "scene": address(scene, dataset, key),
             "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
-            "selected": _packed(chosen),
+            "selected": base64.b64encode(bits).decode() if chosen.any() else None,
             "seen": st.session_state.get(f"{key}-seen"),
             "follows": on_layout is not None,
             "holds": on_point is not None,
         },
-        on_selection_change=guarded(partial(_selected, key, dataset.n_rows, take)),
+        on_selection_change=on_selected,
         on_layout_change=on_other_layout,
-        on_point_change=guarded(partial(_pointed, key, dataset.n_rows, on_point)),
-        on_act_change=guarded(partial(_acted, key, on_act)),
+        on_point_change=on_pointed,
+        on_act_change=on_acted,
         on_lost_change=lambda: None,  # a state is there only with a reaction to it
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
         time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
-
-
-def _packed(mask: np.ndarray) -> str | None:
-    """Write a selection as the browser reads it; None where nothing is selected."""
-    if not mask.any():
-        return None
-    return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
 
 
 # What comes back from the browser, checked before it is believed
@@ -421,34 +430,6 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
         message = f"It has {len(bits):,} bytes for {n_rows:,} rows, or rows beyond the last."
         raise ValueError(message)
     return flags[:n_rows]
-
-
-def _selected(key: str, n_rows: int, take: Callable[[np.ndarray], None]) -> None:
-    """Take over what was selected since the last look, none of the rows if cleared."""
-    memory, message = f"{key}-seen", _message(key, "selection", SelectionMessage)
-    if message is None or (message.mount, message.number) == st.session_state.get(memory):
-        return
-    st.session_state[memory] = message.mount, message.number
-    try:
-        mask = read_selection(message.bits, n_rows)
-    except ValueError as error:
-        log.warning("The browser sent a selection that is ignored: %s", error)
-    else:
-        take(mask)
-
-
-def _pointed(key: str, n_rows: int, on_point: Callable[[int | None], None] | None) -> None:
-    """Tell which row a click holds, None where it lets go."""
-    message = _message(key, "point", PointMessage)
-    if on_point is not None and message is not None and message.row < n_rows:
-        on_point(None if message.row < 0 else message.row)
-
-
-def _acted(key: str, on_act: Callable[[str, str], None] | None) -> None:
-    """Tell which of the offers was chosen."""
-    message = _message(key, "act", ActMessage)
-    if on_act is not None and message is not None:
-        on_act(message.kind, message.name)
 
 
 def _message(key: str, name: str, kind: type[M]) -> M | None:

@@ -1,5 +1,7 @@
 """Controls of a scene and of a selection, and a selection as a rule."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -154,8 +156,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
             "Invert",
             key="tray_invert",
             type="tertiary",
-            on_click=guarded(state.invert),
-            args=[dataset],
+            on_click=guarded(partial(_combine, dataset, nothing, lambda now, _: ~now)),
         )
         with st.popover("By a rule", type="tertiary", key="tray_rule"):
             _by_rule(dataset, shown)
@@ -200,7 +201,7 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
     key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
     column = column_of(dataset, shown.fitted, key)
     try:
-        matches = _number_rule(column, key) if column.names is None else _class_rule(column, key)
+        matches = _matching(column, key)
     except InputError as error:
         st.error(markdown(str(error)))
         return
@@ -208,43 +209,30 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
     ways(dataset, matches, RULE)
 
 
-def _class_rule(column: RowValues, key: str) -> np.ndarray:
-    relation = _relation(OF_CLASSES, key)
-    chosen = st.multiselect(
-        "Classes", column.names or (), key=f"{RULE}-classes-{key}", label_visibility="collapsed"
-    )
-    return matching(column, relation, chosen)
-
-
-def _number_rule(column: RowValues, key: str) -> np.ndarray:
+def _matching(column: RowValues, key: str) -> np.ndarray:
+    """Draw the relation and the value of a rule; return the rows (N,) bool that meet it."""
+    relations = OF_NUMBERS if column.names is None else OF_CLASSES
     first = "below" if key == "membership" else "highest"
-    relation = _relation(OF_NUMBERS, key, first)
-    if relation in ("highest", "lowest"):
-        usual = HIGHEST
-    elif key == "membership":
-        usual = MEMBERSHIP
-    else:
-        there = column.values[np.isfinite(column.values)]
-        usual = float(np.median(there)) if len(there) else 0.0
-    value = st.number_input(
-        "Value",
-        value=usual,
-        format="%.4g",
-        key=f"{RULE}-value-{key}-{relation}",
-        label_visibility="collapsed",
-    )
-    return matching(column, relation, value)
-
-
-def _relation(relations: dict[str, str], key: str, first: str | None = None) -> str:
-    return st.selectbox(
+    hidden: dict[str, Any] = {"label_visibility": "collapsed"}
+    relation = st.selectbox(
         "Relation",
         relations,
-        index=list(relations).index(first) if first else 0,
+        index=list(relations).index(first) if first in relations else 0,
         format_func=relations.__getitem__,
         key=f"{RULE}-relation-{key}",
-        label_visibility="collapsed",
+        **hidden,
     )
+    if column.names is not None:
+        box = f"{RULE}-classes-{key}"
+        chosen = st.multiselect("Classes", column.names, key=box, **hidden)
+        return matching(column, relation, chosen)
+    there = column.values[np.isfinite(column.values)]
+    usual = float(np.median(there)) if len(there) else 0.0
+    usual = MEMBERSHIP if key == "membership" else usual
+    usual = HIGHEST if relation in ("highest", "lowest") else usual
+    box = f"{RULE}-value-{key}-{relation}"
+    value = st.number_input("Value", value=usual, format="%.4g", key=box, **hidden)
+    return matching(column, relation, value)
 
 
 def naming(dataset: Dataset) -> None:
@@ -267,12 +255,12 @@ def naming(dataset: Dataset) -> None:
 def _keep(dataset: Dataset) -> None:
     """Keep the selection; where that is refused, what was typed stays."""
     older = {old.name: old.mask for old in state.named(dataset)}
-    kept = state.save(dataset, st.session_state[f"{NAMED}-new"])
+    wanted, mask = st.session_state[f"{NAMED}-new"], state.get(dataset)
+    kept = state.store().save(dataset.digest, wanted, mask)
     st.session_state[f"{NAMED}-new"] = ""
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept
     if kept in older:
-        masks = (state.get(dataset), older[kept])
-        now, before = (counted(int(mask.sum()), "row") for mask in masks)
+        now, before = (counted(int(rows.sum()), "row") for rows in (mask, older[kept]))
         text = (
             f"“{kept}” is kept with {now}; it replaced the older one of that name, with {before}."
         )
@@ -295,34 +283,32 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
     )
     ways(dataset, masks[name], NAMED)
     renamed = f"{NAMED}-rename-{name}"
+
+    def rename() -> None:
+        new = st.session_state[renamed]
+        state.store().rename(dataset.digest, name, new, dataset.n_rows)
+
     st.text_input(
         "Rename",
         name,
         key=renamed,
         max_chars=NAME_LENGTH,
-        on_change=_rename,
-        args=[dataset, name, renamed],
+        on_change=guarded(rename),
     )
     act = guarded(state.delete_named)
     st.button("Delete", key=f"{NAMED}-delete", type="tertiary", on_click=act, args=[dataset, name])
 
 
-@guarded
-def _rename(dataset: Dataset, old: str, key: str) -> None:
-    state.store().rename(dataset.digest, old, st.session_state[key], dataset.n_rows)
-
-
 def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     """Draw the four ways to bring rows into the selection."""
     with st.container(horizontal=True, gap="small"):
-        for how, (title, hint, _) in COMBINATIONS.items():
-            st.button(
-                title,
-                key=f"{prefix}-{how}",
-                help=hint,
-                on_click=guarded(state.combine),
-                args=[dataset, rows, how],
-            )
+        for how, (title, hint, combined) in COMBINATIONS.items():
+            act = guarded(partial(_combine, dataset, rows, combined))
+            st.button(title, key=f"{prefix}-{how}", help=hint, on_click=act)
+
+
+def _combine(dataset: Dataset, rows: np.ndarray, combined: Callable[..., np.ndarray]) -> None:
+    state.put(dataset, combined(state.get(dataset), rows))
 
 
 def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
@@ -339,6 +325,11 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         others = {name: values for name, values in table.items() if name not in chosen}
         rule = described(others, mask)
         return rule, rule.mask(table)
+
+    def keep() -> None:
+        conditions = rule.conditions(shown.fitted.names)
+        name = state.store().save(dataset.digest, conditions, rows, rule.to_json())
+        state.notify("info", f"“{name}” is kept among the named selections.")
 
     st.caption("As a rule")
     try:
@@ -360,8 +351,7 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
             "Keep",
             key="rule_keep",
             help="Keep the rule and its rows among the named selections",
-            on_click=guarded(state.save_rule),
-            args=[dataset, rows, rule, shown.fitted.names],
+            on_click=guarded(keep),
             disabled=not rows.any(),
         )
         with st.popover("Code", key="rule_code"):
@@ -372,11 +362,16 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
 
 def _kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
     """Offer the rules that were kept with other data and whose columns are here, too."""
-    rules = state.rules_elsewhere(dataset)
-    if not rules:
+    texts = state.store().rules(dataset.digest)
+    if not texts:
         return
     table = dataset_table(dataset, shown.fitted)
-    usable = [rule for rule in rules if all(c.column in table for c in rule.clauses)]
+    usable = []
+    for text in texts:
+        with suppress(ValueError):  # files are changed by others, too
+            rule = RowRule.from_json(text)
+            if all(clause.column in table for clause in rule.clauses):
+                usable.append(rule)
     if usable:
         st.caption("Rules kept with other data. Components are those of this fit.")
     for place, rule in enumerate(usable):

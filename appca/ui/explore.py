@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from math import comb
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -102,7 +103,19 @@ def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) 
         with st.container(gap=None):
             with st.container(horizontal=True, vertical_alignment="center", gap=None):
                 st.html(tag("b", str(number)), width="content")
-                _name(shown, number, k)
+                key, name = f"name-{shown.config.id}-{number}", own_name(shown.fitted, k)
+                if st.session_state.get(key) != name:
+                    st.session_state[key] = name
+                st.text_input(
+                    f"Name of component {number}",
+                    key=key,
+                    max_chars=NAME_LENGTH,
+                    placeholder="Name it",
+                    label_visibility="collapsed",
+                    disabled=shown.run is None,
+                    on_change=_rename,
+                    args=[shown.run, k, key],
+                )
                 st.button(
                     apart("", f"Flip the sign of component {number}"),
                     key=f"flip-{k}",
@@ -117,23 +130,6 @@ def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) 
             label = f"used by {percent(float(users.mean()))} of rows"
             look = {"type": "tertiary", "help": "Select these rows"}
             select_button(label, dataset, users, f"users-{k}", **look)
-
-
-def _name(shown: Shown, number: int, k: int) -> None:
-    name = own_name(shown.fitted, k)
-    key = f"name-{shown.config.id}-{number}"
-    if st.session_state.get(key) != name:
-        st.session_state[key] = name
-    st.text_input(
-        f"Name of component {number}",
-        key=key,
-        max_chars=NAME_LENGTH,
-        placeholder="Name it",
-        label_visibility="collapsed",
-        disabled=shown.run is None,
-        on_change=_rename,
-        args=[shown.run, k, key],
-    )
 
 
 @guarded
@@ -157,7 +153,11 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         return
     of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"
     st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
-    _pictures(dataset, rows)
+    if dataset.image_shape is not None:
+        chosen_images = rows[sample(len(rows), IMAGES)]
+        with st.container(key="pictures"):
+            alt = f"{len(chosen_images)} of the selected images"
+            st.image(sheet_of(dataset, chosen_images, A_LINE), width="stretch", alt=alt)
     chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     labels = (label_colour(dataset, name) for name in dataset.labels)
     categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
@@ -194,15 +194,6 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     more = len(there) - MOST_BARS
     tail = tag("p", f"and {more} more", "ca-quiet") if more > 0 else ""
     return tag("div", lines, "ca-mix", title="count · share of the class") + tail
-
-
-def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
-    if dataset.image_shape is None:
-        return
-    chosen = rows[sample(len(rows), IMAGES)]
-    with st.container(key="pictures"):
-        alt = f"{len(chosen)} of the selected images"
-        st.image(sheet_of(dataset, chosen, A_LINE), width="stretch", alt=alt)
 
 
 def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
@@ -436,11 +427,6 @@ def _answer_offer(split: bool) -> None:
         st.session_state["split"] = ["Split"]
 
 
-def show_view(active: int | None, name: str) -> None:
-    """Press the button of the view that the picture has opened itself."""
-    st.session_state[controls.view_key(active)] = name
-
-
 def _undo_and_redo() -> None:
     steps = {
         "undo": (state.undo, state.can_undo(), "Undo (Ctrl+Z)"),
@@ -473,20 +459,15 @@ def _data(dataset: Dataset) -> None:
             st.caption(markdown(f"Without {gone['why']}"))
             act = guarded(state.put_back)
             st.button("Put all rows back", key="put_back", on_click=act, args=[dataset])
-        _recent()
+        here = state.config().id
+        others = [run for run in services.runs().list() if run.kept and run.id != here]
+        for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
+            with suppress(InputError):  # its data are no longer here
+                data = services.datasets().summary(run.config.dataset).name
+                title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
+                look: dict[str, Any] = {"key": f"work-{run.id}", "type": "tertiary"}
+                st.button(title, on_click=guarded(state.open_config), args=[run.config], **look)
         st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-
-
-def _recent() -> None:
-    """Draw a button for each of the last works beside the present one, which opens it."""
-    here = state.config().id
-    others = [run for run in services.runs().list() if run.kept and run.id != here]
-    for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
-        with suppress(InputError):  # its data are no longer here
-            data = services.datasets().summary(run.config.dataset).name
-            title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
-            act = guarded(state.open_config)
-            st.button(title, key=f"work-{run.id}", type="tertiary", on_click=act, args=[run.config])
 
 
 MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture is about that row alone
@@ -518,16 +499,24 @@ def draw() -> None:
     with views:
         layout, beside = view_switch(dataset, scene, shown.config.n_active)
     there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
-    came = fits.came(shown)
+    came, held = fits.came(shown), rows.held(dataset)
+    saved = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
+    options = {
+        "beside": beside,
+        "held": -1 if held is None else held,  # and the rows nearest to it in the data
+        "near": [] if held is None else rows.near_rows(dataset, shown, held).tolist(),
+        "offers": {"selections": saved, "columns": controls.offers(dataset)},  # of the palette
+    }
+
+    def show_view(name: str) -> None:
+        st.session_state[controls.view_key(shown.config.n_active)] = name
+
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
-            options=({"came": came} if came else {})
-            | {"beside": beside}
-            | _held(dataset, shown)
-            | _offers(dataset),
-            on_layout=partial(show_view, shown.config.n_active),
+            options=options | ({"came": came} if came else {}),
+            on_layout=show_view,
             on_point=partial(rows.hold, dataset),
             on_act=partial(_act, dataset),
         )
@@ -563,20 +552,6 @@ def _farthest(fitted: FittedRun) -> tuple[int, float]:
     power = np.square(fitted.scores * norms).sum(axis=1)
     row, total = int(power.argmax()), float(power.sum())
     return row, float(power[row]) / total if total else 0.0
-
-
-def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
-    """Return the row that is held, and those nearest to it in the data."""
-    row = rows.held(dataset)
-    if row is None:
-        return {"held": -1, "near": []}
-    return {"held": row, "near": rows.near_rows(dataset, shown, row).tolist()}
-
-
-def _offers(dataset: Dataset) -> dict[str, object]:
-    """Return what the palette finds beside what is in the picture."""
-    saved = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
-    return {"offers": {"selections": saved, "columns": controls.offers(dataset)}}
 
 
 def _act(dataset: Dataset, kind: str, name: str) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -70,7 +69,8 @@ def adopt(run_id: str | None) -> None:
                 if is_id(job):
                     state.notify("info", RESTARTED)
                 continue
-            key, seen = status.spec.get("key"), state.config().id
+            key: str | None = status.spec.get("key")
+            seen: str | None = state.config().id
             if status.kind == "fit":
                 wanted = RunConfig.from_record(status.spec["config"])
                 key, seen = wanted.id, None
@@ -233,14 +233,14 @@ class Screen(NamedTuple):
 
 
 @st.cache_resource(show_spinner=False)
-def _recent() -> OrderedDict[str, FitResult]:
+def recent() -> dict[str, FitResult]:
     """Return the last fits that no disk has yet: of a moving slider, and of a full disk."""
-    return OrderedDict()
+    return {}
 
 
 def _keep(run_id: str, result: FitResult) -> None:
     """Hold a fit in memory; the oldest goes where there are too many."""
-    held = _recent()
+    held = recent()
     held[run_id] = result
     for old in list(held)[:-MOST_RECENT]:
         held.pop(old, None)
@@ -336,7 +336,7 @@ def stop() -> None:
 
 def _live() -> Shown | None:
     now = config()
-    result = _recent().get(now.id)
+    result = recent().get(now.id)
     if result is None and (seconds(now) > LIVE_SECONDS or declined(now.id)):
         return None
     result = result or _fitted_here(now)
@@ -369,7 +369,7 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     run = services.runs().get(wanted.id)
     if run is not None:
         return _put_on_screen(of_run(run, _before()))
-    if _recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
+    if recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
         result = _fitted_here(wanted)
         if result is not None:
             _keep(wanted.id, result)
@@ -378,7 +378,7 @@ def while_moving(wanted: RunConfig) -> Shown | None:
 
 def _held(wanted: RunConfig) -> Shown | None:
     """Return a fit that is in memory alone, with the numbers that it will have when stored."""
-    result = _recent().get(wanted.id)
+    result = recent().get(wanted.id)
     if result is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted, _before())

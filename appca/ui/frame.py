@@ -70,15 +70,11 @@ def tidy() -> None:
     if st.session_state.get(_TIDIED):
         return
     st.session_state[_TIDIED] = True
-    with _where_glibc_is():
+    with suppress(AttributeError, OSError, TypeError):  # of another C library, or of none
         system = _c_library()
         system.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
         system.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         system.malloc_trim(0)
-
-
-def _where_glibc_is() -> suppress:
-    return suppress(AttributeError, OSError, TypeError)  # of another C library, or of none
 
 
 def _c_library() -> ctypes.CDLL:
@@ -101,7 +97,7 @@ def draw_status(place: st.delta_generator.DeltaGenerator) -> None:
             elif state.is_ready():
                 _outcome(shown or fits.stored())
             if state.is_ready():
-                st.html(_open())
+                st.html(_on_screen())
         ended = fits.any_ended()
     except TOLD:
         return  # the page has met it, too, and said so
@@ -129,21 +125,18 @@ def _further() -> None:
     state.set_parameters(max_iter=FURTHER * state.config().parameters["max_iter"])
 
 
-def _open() -> str:
+def _on_screen() -> str:
+    """Say what is open; the browser shows the K and L under the hand in their places."""
     now, dataset = state.config(), state.current_dataset()
+    sizes = (tag("span", words(size), f"ca-size-{size[0].lower()}") for size in now.sizes)
     parts = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
-        f"{words(MODELS[now.model].title)}, {_sizes(now)}",
+        f"{words(MODELS[now.model].title)}, {', '.join(sizes)}",
     ]
     if dataset.missing is not None:
         parts.insert(2, counted(dataset.n_missing, "missing cell"))
     return tag("div", " · ".join(parts), "ca-side")
-
-
-def _sizes(now: RunConfig) -> str:
-    """Return K and L as HTML in which the browser can show the numbers under the hand."""
-    return ", ".join(tag("span", words(size), f"ca-size-{size[0].lower()}") for size in now.sizes)
 
 
 @st.fragment(run_every=POLL_SECONDS)
@@ -217,7 +210,11 @@ def _prepare() -> None:
         _say_what_is_not_shown(address.get("run", ""))
     elif streamlit_internals.went():
         state.follow(address)
-    _leave_what_is_gone()
+    try:
+        state.current_dataset()
+    except InputError as error:  # it was deleted or damaged meanwhile
+        state.notify("error", str(error))
+        state.open_first()
     fits.settle()
     state.record()
     _write_address()  # also now: a reload may come before the page is finished
@@ -240,15 +237,6 @@ def _say_what_is_not_shown(run: str) -> None:
     elif run != state.config().id and len(run) == ID_DIGITS:
         text = f"The fit {run} of this link is not stored here; shown is what else the link says."
         state.notify("info", text)
-
-
-def _leave_what_is_gone() -> None:
-    """Go back to the digits when the data set on screen was deleted or damaged meanwhile."""
-    try:
-        state.current_dataset()
-    except InputError as error:
-        state.notify("error", str(error))
-        state.open_first()
 
 
 def _write_address(**more: str | None) -> None:

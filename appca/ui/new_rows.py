@@ -45,7 +45,9 @@ MISSING = {
     "drop": "Drop the rows",
 }
 MOST_NAMES = 6
-MOST_FILES = 100  # that are sent one by one; far below the first failure
+# Streamlit sends each file by a request of its own and leaves out those that failed: of 1,440
+# images, 29 did not arrive.
+MOST_FILES = 100
 
 
 class Arrival(NamedTuple):
@@ -73,13 +75,15 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         return None
     wanted = wanted_by(dataset)
     options = _options(files, wanted)
-    outcome = _read(files, shown, wanted, options)
+    ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
+    outcome = _outcome(ids, json.dumps(options), files, wanted, options)
     if outcome.report.get("missing"):
         # whether the run can describe rows of which some cells are missing
         takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
         chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
-        outcome = _read(files, shown, wanted, options | {"missing": chosen})
+        options |= {"missing": chosen}
+        outcome = _outcome(ids, json.dumps(options), files, wanted, options)
     if outcome.matched is None:
         st.error(markdown(outcome.sentence))
         return None
@@ -114,12 +118,6 @@ def _options(files: list[UploadedFile], wanted: Wanted) -> Options:
     return options
 
 
-def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: Options) -> Arrival:
-    ids = " ".join(file.file_id for file in files)
-    key = json.dumps([shown.config.dataset, options], sort_keys=True)
-    return _outcome(ids, key, files, wanted, options)
-
-
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
     ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
@@ -133,25 +131,16 @@ def _outcome(
         return read_apart(named, limits=limits, **chosen)
 
     try:
-        _check(_files)
+        if len(_files) > MOST_FILES:
+            msg = (
+                f"{len(_files):,} files came one by one, and a browser may lose some of more than "
+                f"{MOST_FILES}; take them out and give one zip of them."
+            )
+            raise InputError(msg)
         opened_as = read_as(opened, _wanted)
     except InputError as error:
         return Arrival(None, str(error), error.report or {})
     return Arrival(opened_as, "", opened_as.dataset.provenance.get("report", {}))
-
-
-def _check(files: list[UploadedFile]) -> None:
-    """Refuse so many files that some may be missing.
-
-    Streamlit sends each by a request of its own, all at once, and leaves out those that failed: of
-    1,440 images, 29 did not arrive.
-    """
-    if len(files) > MOST_FILES:
-        msg = (
-            f"{len(files):,} files came one by one, and a browser may lose some of more than "
-            f"{MOST_FILES}; take them out and give one zip of them."
-        )
-        raise InputError(msg)
 
 
 MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the data, and new ones
@@ -235,12 +224,16 @@ def together(
     order = np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)
     old = np.sort(order[:MOST_OLD])
     ids = np.concatenate([dataset.ids[old], [f"new: {text}" for text in new.ids[drawn]]])
+    if len(set(ids.tolist())) < len(ids):
+        places = enumerate(ids)
+        ids = np.array([f"{text} ({'data' if i < len(old) else i})" for i, text in places])
     names = dict.fromkeys([*dataset.labels, *new.labels])
+    sides = (partial(_label, dataset, old), partial(_label, new, drawn))
     both = Dataset(
         name=new.name,
         X=np.concatenate([dataset.X[old], new.X[drawn]]),
-        ids=_unique(ids, len(old)),
-        labels={name: _label(name, dataset, old, new, drawn) for name in names},
+        ids=ids,
+        labels={name: np.concatenate([each(name) for each in sides]) for name in names},
         image_shape=dataset.image_shape,
         provenance=new.provenance,
     )
@@ -251,20 +244,9 @@ def together(
 _together = by_key(4)(together)
 
 
-def _unique(ids: np.ndarray, n_old: int) -> np.ndarray:
-    if len(set(ids.tolist())) == len(ids):
-        return ids
-    return np.array([f"{text} ({'data' if i < n_old else i})" for i, text in enumerate(ids)])
-
-
-def _label(
-    name: str, dataset: Dataset, old: np.ndarray, new: Dataset, drawn: np.ndarray
-) -> np.ndarray:
-    columns = [
-        side.labels[name][rows].astype(str) if name in side.labels else np.full(len(rows), "")
-        for side, rows in ((dataset, old), (new, drawn))
-    ]
-    return np.concatenate(columns)
+def _label(side: Dataset, rows: np.ndarray, name: str) -> np.ndarray:
+    """Return a label of rows as text, empty where the data have none of that name."""
+    return side.labels[name][rows].astype(str) if name in side.labels else np.full(len(rows), "")
 
 
 def _caption(dataset: Dataset, both: OldAndNewRows, n_new: int, drawn: int) -> str:
@@ -376,7 +358,12 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
     else:
         rows = stored(home(), key)
     if rows is None:
-        _wait_or_offer(shown, new, key)
+        if fits.running(key) is None and not fits.declined(key):
+            _start(shown, new, key)
+        if not kit.follow(key, cancel="new_data_cancel"):
+            label = f"Describe the {counted(new.n_rows, 'new row')}"
+            look: dict[str, Any] = {"type": "primary", "key": "new_data_start"}
+            st.button(label, on_click=state.guarded(_start), args=[shown, new, key], **look)
         return None
     seen = numbered(run.fitted.with_rows(rows), shown.numbering)
     return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
@@ -395,8 +382,14 @@ def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
         _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level
     )
     st.markdown(summary(verdicts))
-    gaps = "" if seen.dataset.missing is None else f" {GAPS}"
-    st.caption(_explanation(shown) + gaps)
+    text = (
+        "New rows of the same kind pass the limits a little more often than the rows of the data, "
+        "and clearly more often where those are few. A row of another kind fits, too, if the "
+        "components happen to rebuild it."
+    )
+    if shown.config.preprocessing.get("pca"):
+        text += " What PCA before the fit leaves out of a row is not counted."
+    st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
     return verdicts
 
 
@@ -419,29 +412,6 @@ def summary(verdicts: NewRowsVerdict) -> str:
             "columns in the same order?"
         )
     return text
-
-
-def _explanation(shown: Shown) -> str:
-    reduced = shown.config.preprocessing.get("pca")
-    lost = " What PCA before the fit leaves out of a row is not counted." if reduced else ""
-    return (
-        "New rows of the same kind pass the limits a little more often than the rows of the data, "
-        "and clearly more often where those are few. A row of another kind fits, too, if the "
-        f"components happen to rebuild it.{lost}"
-    )
-
-
-def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
-    if fits.running(key) is None and not fits.declined(key):
-        _start(shown, new, key)
-    if not kit.follow(key, cancel="new_data_cancel"):
-        st.button(
-            f"Describe the {counted(new.n_rows, 'new row')}",
-            type="primary",
-            key="new_data_start",
-            on_click=state.guarded(_start),
-            args=[shown, new, key],
-        )
 
 
 def _start(shown: Shown, new: Dataset, key: str) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ def source_cards() -> None:
 
 
 def _source_card(source: Source) -> None:
-    picture = _shipped(source.key) if source.offline else _drawn(source.key)
+    picture = _picture_of(source.key, are_here(source.key))
     if picture is not None:
         turned = is_dark() and source.key not in PHOTOGRAPHS
         picture = in_the_dark(picture) if turned else picture
@@ -75,33 +75,29 @@ def _source_card(source: Source) -> None:
         st.switch_page(EXPLORE)
 
 
-@cache
-def _shipped(key: str) -> np.ndarray:
+@st.cache_resource(show_spinner=False)
+def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
+    """Return the picture that ships with a data set, or one of a published one that is here."""
     from PIL import Image
 
-    with Image.open(PICTURES / f"{key}.png") as file:
-        return np.asarray(file.convert("RGB"))
-
-
-def _drawn(key: str) -> np.ndarray | None:
-    """Draw images of a published data set whose files are here."""
-    return _of_files(key) if are_here(key) else None
-
-
-def ahead() -> Iterator[Callable[[], object]]:
-    """Draw ahead what the cards of published data sets show."""
-    return (partial(_drawn, source.key) for source in SOURCES.values() if not source.offline)
-
-
-@st.cache_resource(show_spinner=False)
-def _of_files(key: str) -> np.ndarray | None:
+    if SOURCES[key].offline:
+        with Image.open(PICTURES / f"{key}.png") as file:
+            return np.asarray(file.convert("RGB"))
     try:
-        dataset = load(key, n=SAMPLE)
+        dataset = load(key, n=SAMPLE) if is_here else None
     except InputError:  # another file by that name; said when it is opened
+        dataset = None
+    if dataset is None:
         return None
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
     sheet = montage(dataset.images(np.sort(rows)), ACROSS, gap=0)
     return sheet if key in PHOTOGRAPHS else 255 - sheet
+
+
+def ahead() -> Iterator[Callable[[], object]]:
+    """Draw ahead what the cards of published data sets show."""
+    published = (key for key, source in SOURCES.items() if not source.offline)
+    return (partial(_picture_of, key, are_here(key)) for key in published)
 
 
 def _own_files(key: str) -> None:
@@ -146,12 +142,6 @@ def _widget(source: Source, option: Option) -> None:
         one_of(label, names, default=option.default, key=key)
 
 
-def _chosen(source: Source) -> dict[str, object]:
-    """Return the options that differ from their defaults."""
-    values = {of: st.session_state.get(_key(source, of), of.default) for of in source.options}
-    return {of.name: value for of, value in values.items() if value not in (of.default, [], None)}
-
-
 def _key(source: Source, option: Option) -> str:
     return f"source-{source.key}-{option.name}"
 
@@ -160,7 +150,8 @@ def _open_source(source: Source) -> None:
     if source.offline:
         state.open_dataset(services.datasets().put(load(source.key)))
         return
-    options = _chosen(source)
+    values = {of: st.session_state.get(_key(source, of), of.default) for of in source.options}
+    options = {of.name: v for of, v in values.items() if v not in (of.default, [], None)}
     key = f"{source.key} {json.dumps(options, sort_keys=True)}"
     spec = {"key": source.key, "options": options}
     fits.start_job("download", spec, fits.Watched("download", source.key), key=key)
@@ -299,8 +290,13 @@ def _work_card(run: Run, several: bool) -> None:
         + tag("div", words(_when(run.created)), "ca-quiet")
     )
     opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
-    if opened and _open_work(run):
-        st.switch_page(EXPLORE)
+    if opened:
+        try:
+            state.open_config(run.config)
+        except InputError as error:
+            st.error(markdown(f"{run.name} cannot be shown: {error}"))
+        else:
+            st.switch_page(EXPLORE)
     if run.is_shared:
         return
     with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
@@ -374,23 +370,6 @@ def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     return thumbnail(fitted, classes[0].codes if classes else None, dark)
 
 
-def _open_work(run: Run) -> bool:
-    try:
-        state.open_config(run.config)
-    except InputError as error:
-        st.error(markdown(f"{run.name} cannot be shown: {error}"))
-        return False
-    return True
-
-
-def _all() -> None:
-    """Draw what deletes everything."""
-    if services.datasets().list() or services.runs().list():
-        with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
-            st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")
-            st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
-
-
 def _stays(deletion: Deletion) -> str:
     """Say which data stay, and why."""
     return " ".join(
@@ -427,7 +406,10 @@ def open_tab() -> None:
     _recent_work()
     st.subheader("Built in", anchor=False)
     source_cards()
-    _all()
+    if services.datasets().list() or services.runs().list():
+        with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
+            st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")
+            st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
 
 
 def _files() -> None:

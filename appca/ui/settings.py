@@ -349,7 +349,11 @@ def popover(dataset: Dataset) -> None:
         if run is not None:
             with st.expander("About this fit"):
                 st.html(fact_list(fit_facts(run)))
-        st.caption(_cost(dataset, now))
+        cost = f"A fit with these settings takes {about(seconds())}."
+        if dataset.missing is not None:
+            fate = "fills them" if fits_around_gaps(now) else "needs whole rows"
+            cost += f" {counted(dataset.n_missing, 'missing cell')}: the model {fate}."
+        st.caption(cost)
         if st.button(
             "Which model suits these data?",
             key="model_compare",
@@ -363,8 +367,11 @@ def popover(dataset: Dataset) -> None:
 
 def model_settings(dataset: Dataset) -> None:
     """Draw all settings of the present model but K and L."""
-    now = state.config()
-    _model(now)
+    now, key = state.config(), "set-model"
+    st.session_state[key] = now.model
+    titles = {name: model.title for name, model in MODELS.items()}
+    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=_set_model)
+    st.caption(MODELS[now.model].about)
     choices = MODELS[now.model].choices
     names = [
         name
@@ -379,51 +386,23 @@ def model_settings(dataset: Dataset) -> None:
                 _grid(rest, now)
 
 
-def _cost(dataset: Dataset, now: RunConfig) -> str:
-    """Say how long a fit takes, and what it does about missing cells."""
-    parts = [f"A fit with these settings takes {about(seconds())}."]
-    if dataset.missing is not None:
-        gaps = counted(dataset.n_missing, "missing cell")
-        fits = fits_around_gaps(now)
-        parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
-    return " ".join(parts)
-
-
-def _model(now: RunConfig) -> None:
-    key = "set-model"
-    st.session_state[key] = now.model
-    titles = {name: model.title for name, model in MODELS.items()}
-    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=_set_model)
-    st.caption(MODELS[now.model].about)
-
-
 def _grid(names: list[str], now: RunConfig) -> None:
     for first in range(0, len(names), 2):
         for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
             with column:
-                field = FIELDS[name]
-                if isinstance(field, Number):
-                    _number(name, field, now)
-                else:
-                    _choice(name, field, now)
+                _widget(name, FIELDS[name], now)
 
 
-def _number(name: str, field: Number, now: RunConfig) -> None:
-    kind, key = type(field.least), f"set-{name}"
-    value = st.session_state[key] = kind(now.parameters[name])
-    st.number_input(
-        field.label,
-        *around((field.least, field.most), value),
-        key=key,
-        format=None if kind is int else "%g",
-        help=field.help,
-        on_change=_apply_model,
-        args=[name],
-    )
-
-
-def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
+def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
+    look: dict[str, Any] = {"help": field.help, "on_change": _apply_model}
+    if isinstance(field, Number):
+        kind = type(field.least)
+        value = st.session_state[key] = kind(value)
+        limits = around((field.least, field.most), value)
+        form = None if kind is int else "%g"
+        st.number_input(field.label, *limits, key=key, format=form, args=[name], **look)
+        return
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = isinstance(value, int | float)
     if not is_number and str(value) not in options:
@@ -434,9 +413,8 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
         options,
         format_func=lambda option: field.names.get(option, option),
         key=key,
-        help=field.help,
-        on_change=_apply_model,
         args=[name],
+        **look,
     )
     if is_number and name != "n_active":  # L has its slider in the bar
         fixed = f"set-{name}-value"
@@ -446,8 +424,8 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
             *around((1e-9, 1e9), float(value)),
             key=fixed,
             format="%g",
-            on_change=_apply_model,
             args=[name, fixed],
+            on_change=_apply_model,
         )
 
 

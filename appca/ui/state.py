@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl, unquote
 import numpy as np
 import streamlit as st
 
-from appca.analysis.rule import RowRule
-from appca.analysis.selections import COMBINATIONS, SavedSelection, SelectionStore, token_of
+from appca.analysis.selections import SavedSelection, SelectionStore, token_of
 from appca.data.columns import tidy
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import Preprocessing, suggest
@@ -137,17 +136,12 @@ def is_ready() -> bool:
 def _apply_k_and_l(address: dict[str, str]) -> None:
     now = config()
     names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
-    sizes = {name: _size(address[key]) for key, name in names.items() if key in address}
-    set_parameters(**{name: size for name, size in sizes.items() if size is not None})
-
-
-def _size(text: str) -> int | None:
-    """Return a K or L from the address, as near as any run may have it; None if it is none."""
-    try:
-        size: int = fitted(Count, text, from_text=True)
-    except Misfit:
-        return None
-    return min(max(1, size), MOST_COMPONENTS)
+    sizes = {}
+    for key in names.keys() & address.keys():
+        with suppress(Misfit):  # it is no size; any other is as near as a run may have it
+            size: int = fitted(Count, address[key], from_text=True)
+            sizes[names[key]] = min(max(1, size), MOST_COMPONENTS)
+    set_parameters(**sizes)
 
 
 def open_dataset(digest: str) -> None:
@@ -313,26 +307,6 @@ def put(dataset: Dataset, rows: np.ndarray) -> None:
         _keep(dataset, mask.copy())
 
 
-def invert(dataset: Dataset) -> None:
-    """Select all other rows."""
-    put(dataset, ~get(dataset))
-
-
-def packed(dataset: Dataset) -> bytes:
-    """Return the selection as bits, for `show`."""
-    return np.packbits(get(dataset)).tobytes()
-
-
-def show(dataset: Dataset, bits: bytes) -> None:
-    """Select what `packed` returned."""
-    put(dataset, _unpacked(bits, dataset))
-
-
-def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
-    """Bring other rows into the selection; see `appca.analysis.selections.COMBINATIONS`."""
-    put(dataset, COMBINATIONS[how][2](get(dataset), other))
-
-
 def store() -> SelectionStore:
     """Return the selections on disk, of all data sets."""
     return SelectionStore(home())
@@ -343,32 +317,12 @@ def named(dataset: Dataset) -> list[SavedSelection]:
     return store().list(dataset.digest, dataset.n_rows)
 
 
-def save(dataset: Dataset, name: str) -> str:
-    """Keep the selection on disk under a name, and return it without what is around it."""
-    return store().save(dataset.digest, name, get(dataset))
-
-
 def delete_named(dataset: Dataset, name: str) -> None:
     """Forget a named selection; an undo brings it back."""
     (old,) = (kept for kept in named(dataset) if kept.name == name)
     act = partial(store().delete, dataset.digest, name)
     act()
     note(partial(store().save, dataset.digest, name, old.mask, old.rule), act)
-
-
-def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
-    """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
-    name = store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
-    notify("info", f"“{name}” is kept among the named selections.")
-
-
-def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
-    """Return the rules that were kept with other data sets."""
-    rules = []
-    for text in store().rules(dataset.digest):
-        with suppress(ValueError):  # files are changed by others, too
-            rules.append(RowRule.from_json(text))
-    return rules
 
 
 def token(dataset: Dataset) -> str | None:
@@ -460,11 +414,7 @@ def _turn() -> AbstractContextManager[bool]:
 MOST_STEPS = 100
 
 
-class Change(NamedTuple):
-    """What was changed in the stores, and how to take it back."""
-
-    undo: Callable[[], object]
-    redo: Callable[[], object]
+Change = tuple[Callable[[], object], Callable[[], object]]  # what takes back, and does again
 
 
 class Step(NamedTuple):
@@ -489,7 +439,7 @@ def record() -> bool:
     if not is_ready():
         return False
     kept = _kept()
-    looks = (config(), packed(current_dataset()))
+    looks = (config(), np.packbits(get(current_dataset())).tobytes())
     if kept.steps:
         if not kept.pending and looks == kept.steps[kept.at][1:3]:
             return False
@@ -502,7 +452,7 @@ def record() -> bool:
 
 def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
     """Let a change of a store belong to the next step."""
-    _kept().pending.append(Change(undo, redo))
+    _kept().pending.append((undo, redo))
 
 
 def number() -> str:
@@ -562,13 +512,12 @@ def _go(place: int) -> None:
     between = kept.steps[min(place, kept.at) + 1 : max(place, kept.at) + 1]
     wanted = kept.steps[place]
     open_config(wanted.config)  # refuses before anything has changed
-    show(current_dataset(), wanted.selected)
-    for step in between if place > kept.at else ():
-        for change in step.changes:
-            change.redo()
-    for step in reversed(between) if place < kept.at else ():
-        for change in reversed(step.changes):
-            change.undo()
+    put(current_dataset(), _unpacked(wanted.selected, current_dataset()))
+    changes = [change for step in between for change in step.changes]
+    for _, again in changes if place > kept.at else ():
+        again()
+    for back, _ in reversed(changes) if place < kept.at else ():
+        back()
     kept.at = place
 
 

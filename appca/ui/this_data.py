@@ -410,9 +410,15 @@ def shapes(opened: Opened, reading: Reading) -> None:
         for side, place in enumerate(st.columns(2)):
             label, key = ("Height", "Width")[side], f"side_{side}-{opened.key}"
             st.session_state[key] = base[side] or None
-            typed = guarded(partial(_typed, key, side, base, data.n_features, use))
-            limits = {"min_value": 1, "max_value": MOST_SIDE}
-            place.number_input(label, **limits, key=key, placeholder="no", on_change=typed)
+            place.number_input(
+                label,
+                1,
+                MOST_SIDE,
+                None,
+                key=key,
+                placeholder="no",
+                on_change=guarded(partial(_typed, key, side, base, data.n_features, use)),
+            )
         if now is not None:
             _order_and_channels(now, data.n_features, offered, use)
 
@@ -423,9 +429,13 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
     if not one:
         return
     other, rest = divmod(n_values, one * channels)
-    if rest:
-        values = f"{n_values:,} values of a row" + " in three colours" * (channels == 3)
-        state.notify("error", f"{values} make no image with a side of {one:,}; give a divisor.")
+    if rest or other > MOST_SIDE:
+        colours = ", three a pixel," if channels == 3 else ""
+        text = (
+            f"A row of {n_values:,} values{colours} makes no image with a side of {one:,}: both "
+            f"sides are whole numbers up to {MOST_SIDE:,}; give another side."
+        )
+        state.notify("error", text)
     else:
         height, width = (other, one) if side else (one, other)
         use(base._replace(height=height, width=width))
@@ -478,8 +488,8 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     low, high = float(some.min()), float(some.max())
     levels = np.clip((values - low) / ((high - low) or 1.0), 0, 1) * 255
     images = resized(levels.astype(np.uint8).reshape(-1, *shape.sides), tile_of(shape.sides))
-    turned: np.ndarray = 255 - images if style_of(images) == "ink" and not is_dark() else images
-    return turned[0]
+    image: np.ndarray = images[0]
+    return 255 - image if style_of(images) == "ink" and not is_dark() else image
 
 
 COLUMNS, LINES = 20, 6  # of the picture of images

@@ -87,13 +87,22 @@ class WarmUp(threading.Thread):
         """Warm up."""
         if OPENS in os.environ:
             threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
-        elif not self._is_wanted():
-            return
+        else:
+            while not page_was_asked.wait(0.5):  # a server that nobody uses stays small
+                if self._ended.is_set():
+                    return
         _load_first()
-        self._wait_for_the_first_page()
+        last = time.monotonic() + PATIENCE
+        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
+            pass
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
-        self._go_through(_steps())
+        for step in _steps():
+            if self._ended.is_set():
+                return
+            wait_for_quiet()
+            with suppress(Exception):  # the page that needs it says why
+                step()
         from appca.processes import start_compiler
 
         compiler = start_compiler(COMPILED)
@@ -107,26 +116,6 @@ class WarmUp(threading.Thread):
             if not self._ended.is_set():
                 import_module(name).compile_ahead()
 
-    def _is_wanted(self) -> bool:
-        """Wait until a page is asked for; False where the server has ended before."""
-        while not page_was_asked.wait(0.5):
-            if self._ended.is_set():
-                return False
-        return True
-
-    def _wait_for_the_first_page(self) -> None:
-        last = time.monotonic() + PATIENCE
-        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
-            pass
-
-    def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
-        for step in steps:
-            if self._ended.is_set():
-                return
-            wait_for_quiet()
-            with suppress(Exception):  # the page that needs it says why
-                step()
-
 
 def _load_first() -> None:
     gc.disable()  # nothing of what is loaded is garbage
@@ -138,23 +127,19 @@ def _load_first() -> None:
 
 
 def _look_ahead() -> None:
-    with suppress(Exception):  # the page says why
-        _look_at(sys.stdin.readline().strip())
-
-
-def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all windows share."""
-    from appca.ui import services
+    with suppress(Exception):  # the page says why
+        from appca.ui import services
 
-    dataset = services.dataset(digest)  # is read while all else is loaded
-    from appca.canvas import image_placement
-    from appca.ui import canvas, fits, state
+        dataset = services.dataset(sys.stdin.readline().strip())  # is read while all is loaded
+        from appca.canvas import image_placement
+        from appca.ui import canvas, fits, state
 
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(canvas.principal_of, dataset, state.first_config(dataset))
-        if dataset.image_shape is not None:
-            beside.submit(image_placement.compile_ahead)
-        fits.preview_ahead(digest)
+        with ThreadPoolExecutor(1) as beside:
+            beside.submit(canvas.principal_of, dataset, state.first_config(dataset))
+            if dataset.image_shape is not None:
+                beside.submit(image_placement.compile_ahead)
+            fits.preview_ahead(dataset.digest)
 
 
 def _steps() -> Iterator[Callable[[], object]]:

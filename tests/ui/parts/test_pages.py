@@ -320,7 +320,7 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
 
 
 def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
-    monkeypatch.setattr(frame, "_sizes", too_large)
+    monkeypatch.setattr(frame, "_on_screen", too_large)
     app = start()
     assert not app.exception
     assert html(app).count('class="ca-bar-share"') == 4

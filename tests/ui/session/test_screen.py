@@ -1,13 +1,12 @@
 """What components were in the fit before: two windows on one run, and chips in the picture."""
 
-import os
 
 import numpy as np
 
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.store import RunStore
-from appca.ui import canvas, fits
+from appca.ui import canvas
 from appca.ui.canvas import delivery
 from tests.ui.conftest import address, go, healthy, slider
 
@@ -51,11 +50,3 @@ def test_numbers_are_decided_when_a_fit_is_shown_and_not_before(start):
     assert not numbers.exists()
     slider(app, "k").set_value(6).run()
     assert numbers.exists()
-
-
-def test_the_load_of_the_machine_does_not_choose_between_a_fit_and_a_first_look(monkeypatch):
-    monkeypatch.setattr(os, "getloadavg", lambda: (640.0, 640.0, 640.0))
-    monkeypatch.setattr(fits, "seconds", lambda _wanted: 0.4)
-    assert fits._is_short(None)
-    monkeypatch.setattr(fits, "seconds", lambda _wanted: 1.1)
-    assert not fits._is_short(None)
