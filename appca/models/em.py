@@ -34,23 +34,18 @@ from appca.models.stiefel import polar
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
-# Rows times K times swaps from which a fit uses the compiled E step. A pass takes half to a
-# third of the time with it, and compiling it 2 s the first time (`expect_compiled`): below,
-# whole fits take half a second without. The app's first picture, of 1,797 digits at K = 4, L = 2,
-# is below, so that on a fresh machine it need not wait for the compiler.
+# Rows times K times swaps from which a fit uses the compiled E step: below, whole fits take half a
+# second without. The app's first picture, of 1,797 digits at K = 4, L = 2, is below, so that on a
+# fresh machine it need not wait for the compiler.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-# Swaps from which a Fourier transform costs less than a table of counts, see `poisson_binomial`.
-# Measured, microseconds a row: K = 30, L = 15: 0.6 by a table and 1.2 by points; 50, 25: 1.2 and
-# 2.7; 100, 35: 3.6 and 5.5; 100, 50: 5.7 and 5.3.
+# Swaps from which a Fourier transform costs less than a table of counts, see `polynomials`.
 MANY_SWAPS = 50
 MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs
-# Scales of rows. From 0.3 to 3.5 in six steps, COIL-20 lost 31 held-out nats a row and MNIST 7, and
-# EM stayed where the paper's variances put it, as no place was left to move all rows to.
+# Scales of rows. From 0.3 to 3.5 in six steps, COIL-20 lost 31 held-out nats a row and MNIST 7.
 GRID = np.geomspace(0.1, 10.0, 10)
 LEAST_PROBABILITY = 1e-10  # of a scale or a size
 PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
-# Times (kurtosis - 3) / N is the floor where few rows make up the variance: in held-out rows of
-# solids and digits it is 1 + 4 kurtosis / N times that of the training rows.
+# Times (kurtosis - 3) / N is the floor where few rows make up the variance.
 FLOOR_ROWS = 4.0
 LEAST_ROWS = 2.0  # that a variance rests on; below, nothing is known of what a new row brings
 ROUNDING = 1e-6  # of that number: three rows have exactly two
@@ -229,9 +224,8 @@ def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[
 
 def floor_shares(varying: Array, n: float) -> Array:
     """Least noise variance (d,) over the variance of a feature that so many of n rows make up."""
-    return np.asarray(
-        np.maximum(FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n), PSI_FLOOR)
-    )
+    shares = FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n)
+    return np.asarray(np.maximum(shares, PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
@@ -250,10 +244,7 @@ def many_swaps(settings: EMSettings) -> bool:
 
 
 def expect(
-    state: SubspaceState,
-    rows: Observations,
-    settings: EMSettings,
-    beta: float = 1.0,
+    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood.
 
@@ -282,11 +273,10 @@ def expect(
     # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
     m, n = state.displacement, rows.mass
     power = settings.power if variant.by_feature else rows.total
-    around = (
-        np.square(state.scale) @ (power + n * np.square(m))
-        if variant.by_feature
-        else power + n * (m @ m)
-    )
+    if variant.by_feature:
+        around = np.square(state.scale) @ (power + n * np.square(m))
+    else:
+        around = power + n * (m @ m)
     value = sums.log_likelihood - float(around) / (2.0 * state.noise)
     if not variant.by_feature:
         value += n * float(background(np.zeros(1), model)[0, 0])
@@ -313,10 +303,7 @@ def responsibilities(
 
 
 def expect_block(
-    block: Block,
-    state: SubspaceState,
-    settings: EMSettings,
-    beta: float = 1.0,
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = numerics.posterior(state.noise, state.latent)

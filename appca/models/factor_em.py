@@ -198,9 +198,8 @@ def extend(
 ) -> FactorState:
     """Take a momentum step, theta = now + beta (now - before), sigma2 in logs."""
     change = beta * math.log(now.noise / before.noise)
-    noise = now.noise * math.exp(
-        min(max(change, -MAX_MOMENTUM_LOG_CHANGE), MAX_MOMENTUM_LOG_CHANGE)
-    )
+    most = MAX_MOMENTUM_LOG_CHANGE
+    noise = now.noise * math.exp(min(max(change, -most), most))
     W = now.W + beta * (now.W - before.W)
     shift = now.shift + beta * (now.shift - before.shift)
     return FactorState(W, shift, max(noise, settings.floor))
@@ -276,9 +275,8 @@ def given_start(
     shift: Array | None = None,
 ) -> Start:
     """Start from loadings W (D, K) in the features of `rows`, and what else is known of a fit."""
-    start = independent_components.from_loadings(
-        work, W if space is None else lower(W, space, rows)
-    )
+    W = W if space is None else lower(W, space, rows)
+    start = independent_components.from_loadings(work, W)
     return start if noise is None else start._replace(noise=noise, shift=shift)
 
 
@@ -446,9 +444,8 @@ def _classification_em(
             np.put_along_axis(member, before.members, True, axis=1)
         kept = np.take_along_axis(member, members, axis=1).mean(axis=1)
         changed = float(1.0 - np.average(kept, weights=rows.weights))
-        return sums.log_likelihood, ClassificationState(
-            state, members, log_conditional, changed, before.iterations + 1
-        )
+        after = state, members, log_conditional, changed, before.iterations + 1
+        return sums.log_likelihood, ClassificationState(*after)
 
     def halt(before: ClassificationState) -> str | None:
         least = control.least_change

@@ -1,15 +1,9 @@
 """Supports of exactly L factors for rows in adaptive factor analysis, W given.
 
-Supports and likelihoods of rows in adaptive factor analysis with W given.
-
 Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
 from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
-annealed importance sampling; every estimate is a function of the row alone (see
-`fixed_size_supports.row_seeds`).
-
-The supports of all rows: compiled row kernels shared out over threads in blocks of rows.
-
-What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
+annealed importance sampling: compiled row kernels, shared out over threads in blocks of rows. What
+a row gets depends on its numbers and its seed only, not on the blocks or the threads.
 """
 
 import math
@@ -51,14 +45,11 @@ def draw_seeds(rng: np.random.Generator, n: int) -> Seeds:
 
 
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
-    """Make each row's seed from its own numbers, X (n, D).
+    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits.
 
-    Equal rows get equal seeds, whatever the other rows and the order: estimates for new rows are
-    then functions of the row. (A random linear form of the bits, modulo 2^64.)
+    Equal rows get equal seeds, whatever the other rows and the order.
     """
-    factors = np.random.default_rng(0).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(
-        1
-    )
+    factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
     form = np.empty(len(X), np.uint64)
     size = max(1, SEED_BYTES // (8 * X.shape[1]))
     for start in range(0, len(X), size):
@@ -112,9 +103,8 @@ def importance(
 
     q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
     between 0 and 1. The members of `rows` only tell L. The mean of the exponentials of the log
-    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, those
-    that follow at beta 1. Paths are resampled (`slot_path_kernels`), so that only those of
-    different families are independent.
+    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, at
+    beta 1. Paths are resampled: only those of different families are independent.
     """
     from appca.models import slot_kernels as kernels
     from appca.models.slot_kernels import row_state

@@ -189,17 +189,15 @@ def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
     """Sum by annealed importance sampling, the base learned from a pilot run."""
     prior = np.broadcast_to(q.odds, q.c.shape)
     log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
-    learned = 0.5 * fixed_size_supports.weighted_paths(
-        log_weights, inclusion
-    ) + 0.5 * inclusion.mean(axis=1)
+    averaged = fixed_size_supports.weighted_paths
+    learned = 0.5 * averaged(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
     base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
     log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths, (stream, 1))
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(log_weights - log_sum[:, None])
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     method = f"annealed importance sampling, {n_paths} paths a row"
-    estimated = fixed_size_supports.weighted_paths(log_weights, inclusion)
-    return SupportEstimate(log_sum + q.nothing, error, estimated, method)
+    return SupportEstimate(log_sum + q.nothing, error, averaged(log_weights, inclusion), method)
 
 
 def _paths(

@@ -1,14 +1,10 @@
 """Gaussian formulas for orthonormal columns, and arrays aligned for vector instructions.
 
-The low-rank normal y = W x + mu + e with W'W = I: log densities and posteriors.
+With orthonormal columns every solve and determinant of the low-rank normal y = W x + mu + e is
+diagonal, so all that is left of the linear algebra are these element-wise formulas.
 
-With orthonormal columns every solve and determinant is diagonal, so all that is left of the
-linear algebra are these element-wise formulas.
-
-Memory for kernels that begins where a cache line does.
-
-NumPy aligns to 16 bytes. Vector instructions of 64 bytes then touch two cache lines each, which
-cost the E step of adaptive PPCA a fifth of its time at K = 10, L = 3.
+NumPy aligns memory to 16 bytes. Vector instructions of 64 bytes then touch two cache lines each,
+which cost the E step of adaptive PPCA a fifth of its time at K = 10, L = 3.
 """
 
 import math

@@ -52,8 +52,7 @@ Mask = NDArray[np.bool_]
 
 # 2 MB of tables per block of rows stay in a core's second-level cache.
 TABLE_FLOATS, LEAST_ROWS = 2**18, 64
-# Entries of a row's table up to which it costs less than points. Measured, microseconds a row by
-# table and by points: K = 30, L = 5: 1.0 and 1.6; 30, 15: 2.1 and 1.2; 40, 3: 1.9 and 2.4.
+# Entries of a row's table up to which it costs less than points.
 MOST_ENTRIES = 256
 
 # A weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products of such

@@ -149,7 +149,18 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
     C = np.require(C, np.float64, KERNEL)
     H = np.require(H, np.float64, KERNEL)
-    return np.concatenate(list(rows.over_uncentred(partial(_mean_squares, H=H, C=C))))
+
+    def squared(block: Block) -> Array:
+        from appca.models import product_kernels as kernels
+
+        squares, scores = np.empty(len(block.X)), H[block.part]
+        for part, _, B in _tiles(block, block.X.shape[1]):
+            kernels.subtract(scores[part], C, B)
+            kernels.squares(B, squares[part])
+        squares /= block.X.shape[1]
+        return squares
+
+    return np.concatenate(list(rows.over_uncentred(squared)))
 
 
 def _projected(block: Block, W: Array) -> tuple[Array, Array]:
@@ -161,15 +172,3 @@ def _projected(block: Block, W: Array) -> tuple[Array, Array]:
         kernels.multiply(B, W, P[part])
         kernels.squares(B, squares[part])
     return P, squares
-
-
-def _mean_squares(block: Block, H: Array, C: Array) -> Array:
-    from appca.models import product_kernels as kernels
-
-    squares = np.empty(len(block.X))
-    H = H[block.part]
-    for part, _, B in _tiles(block, block.X.shape[1]):
-        kernels.subtract(H[part], C, B)
-        kernels.squares(B, squares[part])
-    squares /= block.X.shape[1]
-    return squares

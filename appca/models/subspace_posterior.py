@@ -5,7 +5,6 @@ Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -356,12 +355,7 @@ def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
 
 
 def publish_variant(
-    model: Any,
-    rows: Observations,
-    state: SubspaceState,
-    settings: EMSettings,
-    *,
-    same_order: bool,
+    model: Any, rows: Observations, state: SubspaceState, settings: EMSettings, *, same_order: bool
 ) -> None:
     """Set the fitted attributes; components by mean E[(x z)^2], in noise units.
 
@@ -376,10 +370,28 @@ def publish_variant(
         model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
     if settings.variant.learn_sizes:
         model.size_probabilities_ = state.sizes
-    K = len(state.latent)
-    look = partial(_seen, state=state, model=state.row_model(settings, rows.n_features))
+    K, row_model = len(state.latent), state.row_model(settings, rows.n_features)
+    m, directions = state.displacement, state.directions
+    weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
+
+    def seen(block: Block) -> tuple[Array, ...]:
+        """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
+        P, squares = block.times(directions).astype(np.float64), np.empty(len(block.X))
+        P -= m @ directions
+        about = m if block.origin is None else block.origin + m
+        for part, B in tiles(block.X, about.astype(block.X.dtype)):
+            squares[part] = np.square(B) @ weights
+        row = weigh(P, squares, row_model, moment=1.0)
+        active = block.weighted(likeliest(P, squares, row_model))
+        shrink, v = numerics.posterior(state.noise, state.latent)
+        weighted, mean_squares = block.weighted(P), np.square(P * shrink)
+        second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
+        power, used = active * mean_squares, active.astype(np.float64)
+        sums = (column.sum(axis=0) for column in (second, power, used, weighted))
+        return *sums, weighted.T @ P
+
     nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
-    second, power, used, total, products = rows.summed(look, nothing)
+    second, power, used, total, products = rows.summed(seen, nothing)
     warn_of_rank(total, products, rows.mass, rows.d, float(np.finfo(rows.dtype).eps))
     order = np.arange(K) if same_order else np.argsort(-second, kind="stable")
     V = state.W if same_order else upright(state.W[:, order])
@@ -398,31 +410,3 @@ def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -
     size = rng.choice(K + 1, n, p=model.sizes)
     order = np.argsort(rng.random((n, K)), axis=1)
     return np.asarray(np.argsort(order, axis=1) < size[:, None])
-
-
-def _squared_distances(block: Block, m: Array, weights: Array) -> Array:
-    """Weighted squares (n,) of rows about origin + m: sum over features of w_d (y - o - m)_d^2."""
-    out, X = np.empty(len(block.X)), block.X
-    about = m if block.origin is None else block.origin + m
-    for part, B in tiles(X, about.astype(X.dtype)):
-        out[part] = np.square(B) @ weights.astype(X.dtype)
-    return out
-
-
-def _seen(block: Block, state: SubspaceState, model: RowModel) -> tuple[Array, ...]:
-    """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
-    m, directions = state.displacement, state.directions
-    P = block.times(directions).astype(np.float64) - m @ directions
-    squares = _squared_distances(block, m, np.broadcast_to(np.square(state.scale), m.shape))
-    row = weigh(P, squares, model, moment=1.0)
-    active = block.weighted(likeliest(P, squares, model))
-    shrink, v = numerics.posterior(state.noise, state.latent)
-    weighted, mean_squares = block.weighted(P), np.square(P * shrink)
-    second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
-    return (
-        second.sum(axis=0),
-        (active * mean_squares).sum(axis=0),
-        active.sum(axis=0).astype(np.float64),
-        weighted.sum(axis=0),
-        weighted.T @ P,
-    )
