@@ -406,8 +406,8 @@ class ModelsConfig(FitCampaign):
 
         K, L = self.n_components, self.n_active
         if key in VARIANTS:
-            own = self.parameters | variant_settings(key, L)
-            return partial(ours, AdaptivePPCA, {**own, "n_components": K})
+            settings = self.parameters | variant_settings(key, L) | {"n_components": K}
+            return partial(ours, AdaptivePPCA, settings)
         if key in MIXTURES:
             return partial(mixture, K, K if "common" in key else L, **MIXTURES[key])
         if key.startswith("gaussian"):

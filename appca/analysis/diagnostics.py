@@ -187,13 +187,13 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     checks = []
     if "n_components" in posterior:
         used = most_frequent(numbers_in_use(posterior))
-        found = Check(
+        check = Check(
             "good", "K found", f"{used} components are used by at least 5% of rows, in most draws."
         )
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} components there may be; allow more and fit again."
-            found = Check("doubtful", f"All {most} used", why)
-        checks.append(found)
+            check = Check("doubtful", f"All {most} used", why)
+        checks.append(check)
     if "log_posterior" in posterior:
         told = levels(np.asarray(posterior["log_posterior"]))
         n, n_counted = len(told.counts), int(told.counts.sum())

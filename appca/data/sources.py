@@ -169,7 +169,7 @@ def load(
 
 def are_here(key: str) -> bool:
     """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
-    return all((folder_of_files() / key / name).is_file() for name in FILES[key])
+    return all((folder_of_files() / key / name).is_file() for name in FILES.get(key, ()))
 
 
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:

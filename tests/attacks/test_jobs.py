@@ -41,7 +41,7 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
     (
         "download",
         {"key": "mnist", "options": {"n": -4}},
-        "MNIST has 70,000 digits, so n must be a whole number from 2 to 70,000; got -4.",
+        "The option n of MNIST must be a whole number from 2 to 70,000; got -4.",
     ),
     (
         "project",

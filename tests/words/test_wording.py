@@ -39,7 +39,7 @@ def test_texts_from_files_with_characters_that_do_not_exist_are_refused(code, or
     texts = codes.view(f"{order}U2").ravel()
     assert not is_text(texts)
     assert is_text(texts[:1])
-    with pytest.raises(InputError, match="Row ids contain invalid Unicode"):
+    with pytest.raises(InputError, match="row ids contain invalid Unicode"):
         Dataset("x", np.eye(2), texts)
     with pytest.raises(InputError, match="label column “y” contain invalid Unicode"):
         Dataset("x", np.eye(2), np.array(["a", "b"]), {"y": texts})

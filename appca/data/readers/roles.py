@@ -262,8 +262,10 @@ def guess_roles(
     for name, role in chosen.items():
         msg = ""
         if name not in names:
-            msg = str(unknown("column", name, names))
-        elif role not in ROLES:
+            error = unknown("column", name, names)
+            error.report = report
+            raise error
+        if role not in ROLES:
             msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
         elif list(chosen.values()).count("id") > 1:
             msg = "Only one column can be the id; make the others labels or ignored."
