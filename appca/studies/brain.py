@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis import brain
-from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, parsed
+from appca.data.brain import MADE_UP, SHARED, Recording, check_events, load, nifti_bytes, parsed
 from appca.studies.claims import Claim, checked, span
 from appca.studies.fitting import reporting
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study, sized
@@ -231,6 +231,12 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
         "ppca_l": f"PPCA, {small['K']} components",
         "ppca_k": f"PPCA, {large['K']} components",
     }
+
+
+def map_file(outcome: Outcome, key: str) -> bytes:
+    """Return the map of a model as a NIfTI file."""
+    arrays = outcome.arrays
+    return nifti_bytes(arrays["mask"], arrays["affine"], arrays[f"map_{key}"])
 
 
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:

@@ -168,7 +168,7 @@ def crowded_panels(
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
     rows: list[Row] = []
-    for panel, inside, same, every in sorted(crowdings, key=lambda row: row[0].components):
+    for panel, inside, same, every in sorted(crowdings, key=lambda crowd: crowd[0].components):
         row: Row = {"subspace": title(panel.components), "rows": len(panel.rows)}
         row |= {"classes": len(np.unique(codes[panel.rows]))}
         row |= {"panel_accuracy": inside.value, "panel_error": inside.error}

@@ -10,13 +10,12 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from appca.data.brain import nifti_bytes
 from appca.data.dataset import Dataset
 from appca.data.sources import DESIGNS, Synthetic, are_here
 from appca.plots.studies import indicators, thumbnail
 from appca.runs.home import home
 from appca.studies import report
-from appca.studies.brain import STUDY, titles_of
+from appca.studies.brain import STUDY, map_file, titles_of
 from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.claims import Holds, headings, verdict
 from appca.studies.store import Stored, StudyStore, csv_text
@@ -301,12 +300,11 @@ def brain() -> None:
 
 def _save(kept: Stored) -> None:
     """Draw what saves the map of each model."""
-    arrays = kept.outcome.arrays
     with st.popover("Save a map (NIfTI)", icon=":material/download:"):
         for key, title in titles_of(kept.outcome).items():
             save_button(
                 title,
-                partial(nifti_bytes, arrays["mask"], arrays["affine"], arrays[f"map_{key}"]),
+                partial(map_file, kept.outcome, key),
                 f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
                 key=f"brain-map-{key}",
             )
