@@ -168,10 +168,10 @@ def crowded_panels(
     principal, _ = principal_scores(Y, 2)
     crowdings = crowding(fitted.scores, fitted.active, principal, codes, **how)
     rows: list[Row] = []
-    for panel, own, same, every in sorted(crowdings, key=lambda found: found[0].components):
+    for panel, inside, same, every in sorted(crowdings, key=lambda line: line[0].components):
         row: Row = {"subspace": title(panel.components), "rows": len(panel.rows)}
         row |= {"classes": len(np.unique(codes[panel.rows]))}
-        row |= {"panel_accuracy": own.value, "panel_error": own.error}
+        row |= {"panel_accuracy": inside.value, "panel_error": inside.error}
         row |= {"pca_same_rows": same.value, "pca_all_rows": every.value}
         rows.append(row)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}

@@ -166,7 +166,6 @@ def tools(dataset: Dataset, shown: Shown) -> None:
                 st.warning(markdown(sentence))
             naming(dataset)
             _saved(dataset, {selected.name: selected.mask for selected in saved})
-            _kept_elsewhere(dataset, shown)
 
 
 def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
@@ -359,28 +358,12 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         st.button(
             "Keep",
             key="rule_keep",
-            help="Keep the rule and its rows among the named selections",
+            help="Keep its rows among the named selections, called like the rule",
             on_click=guarded(state.save_rule),
-            args=[dataset, rows, rule, shown.fitted.names],
+            args=[dataset, rows, rule.conditions(shown.fitted.names)],
             disabled=not rows.any(),
         )
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")
             st.code(rule.to_python(), language="python", wrap_lines=True)
-
-
-def _kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
-    """Offer the rules that were kept with other data and whose columns are here, too."""
-    rules = state.rules_elsewhere(dataset)
-    if not rules:
-        return
-    table = dataset_table(dataset, shown.fitted)
-    usable = [rule for rule in rules if all(c.column in table for c in rule.clauses)]
-    if usable:
-        st.caption("Rules kept with other data. Components are those of this fit.")
-    for place, rule in enumerate(usable):
-        rows = rule.mask(table)
-        text = rule.conditions(shown.fitted.names)
-        label = f"{markdown(text)} :gray[{rows.sum():,}]"
-        select_button(label, dataset, rows, f"rule_elsewhere-{place}")

@@ -2,8 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec
@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, unquote
 import numpy as np
 import streamlit as st
 
-from appca.analysis.rule import RowRule
 from appca.analysis.selections import COMBINATIONS, SavedSelection, SelectionStore, token_of
 from appca.data.columns import tidy
 from appca.data.dataset import Dataset, categories
@@ -353,22 +352,13 @@ def delete_named(dataset: Dataset, name: str) -> None:
     (old,) = (kept for kept in named(dataset) if kept.name == name)
     act = partial(store().delete, dataset.digest, name)
     act()
-    note(partial(store().save, dataset.digest, name, old.mask, old.rule), act)
+    note(partial(store().save, dataset.digest, name, old.mask), act)
 
 
-def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
-    """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
-    name = store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
+def save_rule(dataset: Dataset, mask: np.ndarray, conditions: str) -> None:
+    """Keep the rows (N,) bool that meet a rule, under its conditions as a name."""
+    name = store().save(dataset.digest, conditions, mask)
     notify("info", f"“{name}” is kept among the named selections.")
-
-
-def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
-    """Return the rules that were kept with other data sets."""
-    rules = []
-    for text in store().rules(dataset.digest):
-        with suppress(ValueError):  # files are changed by others, too
-            rules.append(RowRule.from_json(text))
-    return rules
 
 
 def token(dataset: Dataset) -> str | None:
