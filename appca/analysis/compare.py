@@ -185,7 +185,7 @@ def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
     back = model.transform(split.test) @ model.components_ + model.mean_
     stopped = model.n_iter_ == _FA_PASSES
     notes = [f"stopped after {_FA_PASSES} iterations, not converged"] if stopped else []
-    density = log_density(split.test, model.mean_, model.components_, noise)
+    density: Any = log_density(split.test, model.mean_, model.components_, noise)
     if noise.min() < _LEAST_NOISE * noise.mean():
         notes, density = [*notes, "some features hardly vary, so its density has no bound"], None
     free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
