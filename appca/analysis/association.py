@@ -11,7 +11,7 @@ from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.permutation import ROUNDING, corrected, permuted
 from appca.data.dataset import Dataset
-from appca.words import InputError, naming_extra, shortened
+from appca.words import InputError, naming_extra, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,14 +50,14 @@ def association(
         Rows to describe.
     table : data frame, or mapping of str to array-like of shape (N,)
         Values decide, not dtypes: texts, booleans, categoricals and whole numbers with at most 20
-        different values are classes; texts such as 2026-11-24 are dates. NaN, NaT, None, masked
-        values and empty texts are missing: the row is left out of the tests of that column.
+        different values are classes; texts such as 2026-11-24 are dates. Rows without a value (NaN,
+        NaT, None, masked, empty text) are left out of the tests of that column.
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
     n_permutations : int
         Permutations of each test, ten times as many for tests that under 20 of them reach. If none
-        does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), so it has no lower
-        bound but the number of different orders of the rows.
+        does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded only by the
+        number of different orders of the rows.
     random_state : int, Generator or None
 
     Returns
@@ -66,12 +66,12 @@ def association(
         One row a test, the smallest `q` and then the largest effect first: `column`, `kind`
         ("number", "date" or "class"), `component` (counted from 1), `part` ("use" or "score");
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
-        higher scores, and with fewer or lower ones, which `high` and `low` have as tuples; `n`
-        rows; `p`, by permutation of the rows, and `q`, corrected for all tests (Benjamini and
-        Hochberg, 1995); `technical`, why a column may stem from the measurement, or an empty text.
+        higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
+        permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
+        `technical`, why a column may stem from the measurement, or an empty text.
 
-        ``attrs["left_out"]`` names columns that could not be tested. ``attrs["least_q"]`` is the
-        least q that a single effect could have: if it is 5% or more, no conclusion is possible.
+        ``attrs["left_out"]`` names columns that could not be tested, ``attrs["least_q"]`` is the
+        least q that a single effect could have: from 5% on, no conclusion is possible.
 
     Raises
     ------
@@ -91,11 +91,9 @@ def association(
     ['cultivar', 'score']
     """
     matrix = frames.matrix_of(X)
-    rows = model.describe(matrix.for_model(model))
-    measures = measures_of_rows(matrix.values)
-    return associated(
-        rows.scores, rows.active, table, blocks, measures, n_permutations, random_state
-    )
+    rows, measures = model.describe(matrix.for_model(model)), measures_of_rows(matrix.values)
+    of = table, blocks, measures, n_permutations, random_state
+    return associated(rows.scores, rows.active, *of)
 
 
 def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
@@ -123,14 +121,14 @@ def associated(
     rng, n = np.random.default_rng(random_state), len(scores)
     named = frames.named_columns(table)
     if isinstance(blocks, str):
-        if blocks not in named:
-            msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
-            raise InputError(msg)
+        refuse_if(
+            blocks not in named, f"blocks must be a column of the table; got “{shortened(blocks)}”."
+        )
         blocks = named.pop(blocks)
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    if codes.shape != (n,):
-        msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
-        raise InputError(msg)
+    refuse_if(
+        codes.shape != (n,), f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
+    )
     codes = np.unique(codes, return_inverse=True)[1]  # missing values are a block
     columns, left_out = frames.columns_of(named, n)
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}
@@ -148,10 +146,10 @@ def associated(
             targets = values[rows][:, places].astype(float)
             varied = [column for column in alike if column.varies(rows)]
             if varied and len(places) and np.ptp(targets, axis=0).all():
-                results_of = _tested(targets, varied, rows, codes[rows], n_permutations, rng)
-                for m, column, *results in results_of:
-                    of = (column.name, column.kind, int(places[m]) + 1, part, int(rows.sum()))
-                    tests.append((*of, *results))
+                of = targets, varied, rows, codes[rows], n_permutations, rng
+                for m, column, *results in _tested(*of):
+                    about = column.name, column.kind, int(places[m]) + 1, part, int(rows.sum())
+                    tests.append((*about, *results))
     marked = {column.name: _suspicion(column, technical or {}) for column in columns}
     frame = pd.DataFrame(tests, columns=_TESTED)
     frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
@@ -173,8 +171,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":
-            # the order of the measure keeps every class together
+        if column.kind == "class":  # the order of the measure keeps every class together
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -315,7 +312,7 @@ def variance_by(
     DataFrame
         One row for each `class`, `block` and `component` (counted from 1; 0 is what no component
         explains) with its `share` of the squared distance of the class's rows from the model's mean
-        within the block. The shares of a class and block add up to 1; a negative one moves the rows
+        within the block. Shares of a class and block add up to 1; a negative one moves the rows
         away from the data.
 
     Raises
@@ -329,9 +326,7 @@ def variance_by(
     scores, values = np.asarray(model.describe(matrix.for_model(model)).scores), matrix.values
     n, D = values.shape
     of_rows = np.full(n, ALL, dtype=object) if classes is None else frames.class_names(classes)
-    if len(of_rows) != n:
-        msg = f"classes must have one value a row, {n:,}; got {len(of_rows):,}."
-        raise InputError(msg)
+    refuse_if(len(of_rows) != n, f"classes must have one value a row, {n:,}; got {len(of_rows):,}.")
     parts = {str(name): np.asarray(d, np.int64) for name, d in (blocks or {}).items()}
     listed = np.sort(np.concatenate([np.empty(0, np.int64), *parts.values()]))
     if len(listed) and not 0 <= listed[0] <= listed[-1] < D:

@@ -17,7 +17,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
 from appca.models.settings import estimator_class
 from appca.storage.journal import Record
-from appca.words import InputError, fixed
+from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
 MOST_CELLS = 600
@@ -46,9 +46,10 @@ class GridConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model not in MODELS:
-            msg = f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”."
-            raise InputError(msg)
+        refuse_if(
+            self.model not in MODELS,
+            f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”.",
+        )
         for name in ("n_components", "n_active"):
             self.parameters.pop(name, None)
         for name in ("components", "actives"):
@@ -56,15 +57,15 @@ class GridConfig(FitCampaign):
         limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
         for name, least in limits.items():
             value = getattr(self, name)
-            if np.min(value, initial=2**62) < least:
-                msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
-                raise InputError(msg)
-        if not 0 < len(self.cells) <= MOST_CELLS:
-            msg = (
-                f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
-                f"{len(self.cells):,}: choose other ranges."
+            refuse_if(
+                np.min(value, initial=2**62) < least,
+                f"{name} must be whole numbers from {least} on; got {value!r:.60}.",
             )
-            raise InputError(msg)
+        refuse_if(
+            not 0 < len(self.cells) <= MOST_CELLS,
+            f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
+            f"{len(self.cells):,}: choose other ranges.",
+        )
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -120,12 +121,11 @@ def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np
     than two rows to learn from, or with none to test on.
     """
     rows = sample_of(n_rows, max_rows, 0)
-    if len(rows) < max(n_folds, 4):
-        msg = (
-            f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
-            "folds or more rows."
-        )
-        raise InputError(msg)
+    refuse_if(
+        len(rows) < max(n_folds, 4),
+        f"{n_folds} folds need at least {max(n_folds, 4)} rows; got {len(rows)}: choose fewer "
+        "folds or more rows.",
+    )
     shuffled = np.random.default_rng([0, 1]).permutation(rows)
     parts = [np.sort(part) for part in np.array_split(shuffled, n_folds)]
     return [(np.setdiff1d(rows, part, assume_unique=True), part) for part in parts]
@@ -264,15 +264,15 @@ class StabilityConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model not in MODELS or self.way not in WAYS:
-            msg = (
-                f"Stability needs a model out of {', '.join(MODELS)} and a way out of "
-                f"{', '.join(WAYS)}; got “{self.model}” and “{self.way}”."
-            )
-            raise InputError(msg)
-        if not 2 <= self.repeats <= MOST_REPEATS:
-            msg = f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}."
-            raise InputError(msg)
+        refuse_if(
+            self.model not in MODELS or self.way not in WAYS,
+            f"Stability needs a model out of {', '.join(MODELS)} and a way out of "
+            f"{', '.join(WAYS)}; got “{self.model}” and “{self.way}”.",
+        )
+        refuse_if(
+            not 2 <= self.repeats <= MOST_REPEATS,
+            f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}.",
+        )
 
     def steps(self) -> list[Step]:
         """Return the number of every fit, 0 for the reference."""
@@ -287,7 +287,7 @@ class StabilityConfig(FitCampaign):
 
         @lru_cache(maxsize=2)
         def fitted(repeat: int) -> Any:
-            parameters, rows = self.variant(repeat, len(Y)) if repeat else (self.parameters, ...)
+            parameters, rows = self.variant(repeat, len(Y))
             return estimator_class(self.model)(**parameters).fit(Y[rows])
 
         def measure_step(step: Step, _report: object) -> list[Any]:
@@ -298,8 +298,10 @@ class StabilityConfig(FitCampaign):
         return measure_step
 
     def variant(self, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
-        """Return the settings and the rows of one further fit."""
+        """Return the settings and the rows of one fit, 0 for the reference."""
         seed = _SEED_STEP * repeat
+        if repeat == 0:
+            return self.parameters, np.arange(n_rows)
         if self.way == "starts":
             start = {"init": "random", "n_init": 1, "random_state": seed}
             return self.parameters | start, np.arange(n_rows)

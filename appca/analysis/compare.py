@@ -22,7 +22,7 @@ from appca.analysis.campaign import MOST_ROWS as MOST_MASKED
 from appca.analysis.campaign import FitCampaign, Measure, Report, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.words import InputError, counted, percent
+from appca.words import counted, percent, refuse_if
 
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
 
@@ -62,7 +62,7 @@ def moves(
     return both < either, float(overlap.mean())
 
 
-_FA_PASSES = 20  # between two looks at the clock
+_FA_PASSES = 500
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
 GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
 PIECES = (1, 2, 4, 8, 16, 32)
@@ -174,31 +174,22 @@ def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
 
 
 def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
-
-    Its state is the noise variances alone, so it can be fitted in parts and looked at between.
-    """
+    """Fit scikit-learn's FactorAnalysis; without a density where a feature hardly varies."""
     from sklearn.decomposition import FactorAnalysis
 
-    passes, noise = 0, None
+    cap.report(0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
-        while passes < 1000:
-            some = {"max_iter": _FA_PASSES, "noise_variance_init": noise, "random_state": 0}
-            model: Any = FactorAnalysis(q, **some).fit(split.train)
-            noise, passes = model.noise_variance_, passes + model.n_iter_
-            if cap.over() or model.n_iter_ < _FA_PASSES:
-                break
-    scores, seconds = model.transform(split.train), cap.passed()
+        warnings.simplefilter("ignore")  # the note says what did not settle
+        model = FactorAnalysis(q, max_iter=_FA_PASSES, random_state=0).fit(split.train)
+    scores, seconds, noise = model.transform(split.train), cap.passed(), model.noise_variance_
     back = model.transform(split.test) @ model.components_ + model.mean_
-    note, density = f"stopped after {passes} iterations, not converged", None
-    note *= model.n_iter_ == _FA_PASSES
+    stopped = model.n_iter_ == _FA_PASSES
+    notes = [f"stopped after {_FA_PASSES} iterations, not converged"] if stopped else []
+    density: Any = log_density(split.test, model.mean_, model.components_, noise)
     if noise.min() < _LEAST_NOISE * noise.mean():
-        note = "; ".join(filter(None, [note, "some features hardly vary, so it has no density"]))
-    else:
-        density = log_density(split.test, model.mean_, model.components_, noise)
+        notes, density = [*notes, "some features hardly vary, so its density has no bound"], None
     free = len(model.mean_) * (q + 2) - q * (q - 1) // 2
-    return RivalProjection(scores, seconds, density, back, note, free)
+    return RivalProjection(scores, seconds, density, back, "; ".join(notes), free)
 
 
 def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any) -> RivalProjection:
@@ -235,19 +226,17 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
     if most < 1:
         msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
         raise ValueError(msg)
-    model, bic, stopped = None, np.inf, ""
+    model: Any = None
+    bic = np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for pieces in (size for size in PIECES if size <= most):
+            cap.over()
             again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
             value = again.fit(train).bic(train)
             if value >= bic:
                 break
             model, bic = again, value
-            if cap.over():
-                stopped = f", stopped after {cap.seconds:g} s, more not tried"
-                break
-    assert model is not None  # one piece always fits
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
     free, pieces = D if kind == "diag" else D * (D + 1) // 2, len(model.means_)
     return RivalProjection(
@@ -255,7 +244,7 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
         cap.passed(),
         model.score_samples(test),
         model.predict_proba(test) @ model.means_,
-        counted(pieces, "piece") + stopped,
+        counted(pieces, "piece"),
         pieces * (D + free + 1) - 1,
         float((variances <= 2.0 * least).mean()),
     )
@@ -406,8 +395,8 @@ class ModelsConfig(FitCampaign):
 
         K, L = self.n_components, self.n_active
         if key in VARIANTS:
-            settings = self.parameters | variant_settings(key, L) | {"n_components": K}
-            return partial(ours, AdaptivePPCA, settings)
+            sizes = {"n_components": K, **variant_settings(key, L)}
+            return partial(ours, AdaptivePPCA, self.parameters | sizes)
         if key in MIXTURES:
             return partial(mixture, K, K if "common" in key else L, **MIXTURES[key])
         if key.startswith("gaussian"):
@@ -447,9 +436,10 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     Raises InputError when there are too few rows, or too few features vary.
     """
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
-    if len(rows) < LEAST_ROWS:
-        msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
-        raise InputError(msg)
+    refuse_if(
+        len(rows) < LEAST_ROWS,
+        f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}.",
+    )
     order = np.random.default_rng([0, 2]).permutation(rows)
     n_test = round(HELD_OUT * len(rows))
     train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
@@ -458,12 +448,11 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     variance, varying = _moments(X)
     vary = (variance >= LEAST_VARIANCE * variance.mean()) & (varying > LEAST_VARYING)
     most = min(len(X) - 1, int(vary.sum()) - 1)
-    if config.n_components > most:
-        msg = (
-            f"Comparing models with K = {config.n_components} needs more rows or features that "
-            f"vary: at most K = {most} here. Choose a smaller K."
-        )
-        raise InputError(msg)
+    refuse_if(
+        config.n_components > most,
+        f"Comparing models with K = {config.n_components} needs more rows or features that "
+        f"vary: at most K = {most} here. Choose a smaller K.",
+    )
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
 

@@ -1,8 +1,7 @@
 """Diagnose fits and sampled chains, and state the reasons in words.
 
-Of chains only what does not depend on the names, order, signs or rotation of components is judged:
-densities, variances, sorted occupancies, numbers of shared components of rows. A fit by EM is
-judged by why it ended and by what its last iterations still gained.
+Of chains only what does not depend on the names, order, signs or rotation of components is judged.
+A fit by EM is judged by why it ended and by what its last iterations still gained.
 """
 
 import math
@@ -72,8 +71,8 @@ def thinning(below: NDArray[np.bool_]) -> int:
 def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
     """Turn the rates of leaving the two states of a chain into burn-in and length.
 
-    The distance from stationarity falls like (1 - alpha - beta)^m, and the mean of n steps has
-    variance alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
+    The distance from stationarity falls like (1 - alpha - beta)^m; the mean of n steps has variance
+    alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
     """
     both, memory = alpha + beta, abs(1 - alpha - beta)
     ratio = BURN_IN_ERROR * both / max(alpha, beta)
@@ -172,7 +171,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
     """Whether the chains of a run started far from one another, which makes agreement a finding."""
     starts = parameters.get("init"), parameters.get("chain_starts")
-    return model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed"
+    return bool(model == "NPPCA" or starts[0] == "random" or starts[1] == "overdispersed")
 
 
 def worst(checks: Sequence[Check]) -> Level:
@@ -187,13 +186,13 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     checks = []
     if "n_components" in posterior:
         used = most_frequent(numbers_in_use(posterior))
-        check = Check(
+        size = Check(
             "good", "K found", f"{used} components are used by at least 5% of rows, in most draws."
         )
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} components there may be; allow more and fit again."
-            check = Check("doubtful", f"All {most} used", why)
-        checks.append(check)
+            size = Check("doubtful", f"All {most} used", why)
+        checks.append(size)
     if "log_posterior" in posterior:
         told = levels(np.asarray(posterior["log_posterior"]))
         n, n_counted = len(told.counts), int(told.counts.sum())
@@ -291,9 +290,8 @@ def of_climb(
 ) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
-    `log_likelihoods` (n_iter,) are total nats, `reason` is the estimator's stop reason, `tol` the
-    gain in nats per row below which it stops, and `at_floor` the share of features whose noise
-    variance is at its floor.
+    `log_likelihoods` (n_iter,) are total nats, `reason` why the estimator stopped, `tol` the gain
+    in nats per row below which it stops, `at_floor` the share of features at the floor of noise.
     """
     if "floor" in reason:
         why = (

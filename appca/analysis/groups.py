@@ -11,7 +11,7 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
 from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
-from appca.words import InputError, number, percent, shortened
+from appca.words import InputError, number, percent, refuse_if, shortened
 
 MOST_FEATURES = 1000  # that are offered by name at once
 MEASURES = {"residual": "error", "membership": "membership"}  # and attributes of a run
@@ -102,9 +102,9 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
         return np.isin(column.values, wanted, invert=relation == "is not")
     values, limit = np.asarray(column.values, dtype=np.float64), float(value)
     if relation in ("highest", "lowest"):
-        if not 0 < limit < 100:
-            msg = f"A share of the rows lies between 0 and 100%; got {limit:g}."
-            raise InputError(msg)
+        refuse_if(
+            not 0 < limit < 100, f"A share of the rows lies between 0 and 100%; got {limit:g}."
+        )
         there = values[np.isfinite(values)]
         share = 100 - limit if relation == "highest" else limit
         limit = float(np.percentile(there, share)) if len(there) else np.nan
@@ -172,12 +172,11 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     group or the rest has less than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
-    if min(len(group), len(rest)) < LEAST:
-        msg = (
-            f"A group is compared with the other rows, and both need at least {LEAST}; got "
-            f"{len(group):,} selected and {len(rest):,} other rows, so select more or fewer."
-        )
-        raise InputError(msg)
+    refuse_if(
+        min(len(group), len(rest)) < LEAST,
+        f"A group is compared with the other rows, and both need at least {LEAST}; got "
+        f"{len(group):,} selected and {len(rest):,} other rows, so select more or fewer.",
+    )
     active = fitted.active
     measures = np.stack([getattr(fitted, name) for name in MEASURES.values()], axis=1)
     # the zeros of rows that do not use a component are its use, not its score

@@ -62,10 +62,9 @@ def quality(
     """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
     Of a model whose rows use different components, E has all K scores, zero where a component is
-    not used, so that rows of different subspaces can be distinguished. `classes` (N,) are numbers
-    from 0 on, negative where there is none: such rows are no anchors and have no vote, and of
-    equally frequent classes the smallest number wins. Raises ValueError when the rows of X and E
-    differ in number, or k is not below N / 2.
+    not used. `classes` (N,) are numbers from 0 on, negative where there is none: such rows are no
+    anchors and have no vote, and of equally frequent classes the smallest number wins. Raises
+    ValueError when the rows of X and E differ in number, or k is not below N / 2.
     """
     anchors = sample_of(len(X), n_anchors, random_state)
     rows, neighbours = compared_rows(X, E, anchors, n_neighbors, report)
@@ -191,10 +190,9 @@ def crowding(
 ) -> list[tuple[Subspace, AnchorMean, AnchorMean, AnchorMean]]:
     """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
 
-    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, such as
-    PCA's; classes (N,) are numbers from 0 on. Returns for each of the `most` occupied panels, but
-    those of too few rows for k neighbours, the accuracy of a sample of its rows in the panel, in
-    the picture of these rows alone, and in that of all.
+    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, classes
+    (N,) numbers from 0 on. Returns for each of the `most` occupied panels, but those of too few
+    rows, the accuracy of a sample of its rows in it, in the picture of these rows, and of all.
     """
     least, crowdings = max(LEAST_ROWS, 2 * n_neighbors + 2), []
     panels = [panel for panel in ranked(active) if panel.components and len(panel.rows) >= least]

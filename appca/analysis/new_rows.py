@@ -10,7 +10,7 @@ from appca.analysis.fitted import DescribedRows
 from appca.analysis.rows import Distances, limits_of
 from appca.analysis.rule import USES, component_of, rule_table
 from appca.analysis.tables import projection_table
-from appca.words import InputError, naming_extra, shortened
+from appca.words import naming_extra, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +35,8 @@ def drift(
     Parameters
     ----------
     model : fitted estimator
-        With K components. If it was fitted to `X_old`, its components suit these rows better than
-        any others, which looks like a shift. Then it is fitted once more, to half of them, and
+        With K components. They suit the rows of the fit better than any others, which looks like a
+        shift: if `X_old` are these rows, the model is fitted once more, to half of them, and
         components are compared between the other half and `X_new`. A part of the rows of the fit
         is not recognized: pass all of them, or rows that the fit has not seen.
     X_old, X_new : array-like or data frame, shapes (N, D) and (M, D)
@@ -49,15 +49,14 @@ def drift(
     -------
     DataFrame
         One row a test, the smallest `q` and then the largest effect first: `column`, a feature, or
-        "uses k" or "score k" of component k, counted from 1 (a feature with such a name gets
-        " (column)" behind it); `part`: "level", or "spread", the distance from the median of all
-        rows; `effect`, from -1 to 1: of numbers Cliff's delta, positive where new rows are higher
-        or spread wider, and `direction`; `old` and `new`: the means of both sides, the shares of
-        rows that use a component, or the mean distances from the median; `n` rows; `p`, by
-        permutation, and `q`, corrected for all tests (Benjamini and Hochberg, 1995).
+        "uses k" or "score k" of component k, counted from 1 (see `rule` for features of such a
+        name); `part`: "level", or "spread", the distance from the median of all rows; `effect`,
+        from -1 to 1: of numbers Cliff's delta, positive where new rows are higher or spread wider,
+        and `direction`; `old` and `new`: the means of both sides; `n` rows; `p`, by permutation,
+        and `q`, corrected for all tests (Benjamini and Hochberg, 1995).
 
-        ``attrs["least_q"]`` is the least q that a single shift could have: if it is 5% or more,
-        nothing can be concluded.
+        ``attrs["least_q"]`` is the least q that a single shift could have: from 5% on, nothing can
+        be concluded.
 
     Raises
     ------
@@ -67,21 +66,19 @@ def drift(
     old, new = frames.matrix_of(X_old), frames.matrix_of(X_new)
     names = old.names or new.names or [f"feature {d + 1}" for d in range(old.values.shape[1])]
     for name, other in zip(names, new.names or (), strict=False):
-        if name != other:
-            msg = (
-                f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
-                "bring the same columns into the same order."
-            )
-            raise InputError(msg)
+        refuse_if(
+            name != other,
+            f"X_new has the column “{shortened(other)}” where X_old has “{shortened(name)}”; "
+            "bring the same columns into the same order.",
+        )
     rng = np.random.default_rng(random_state)
     model, fitted, order, sign = _unbiased(model, old, rng)
     tables = []
     for side in (old, new):
         rows = model.describe(side.for_model(model))
         X = side.values.toarray() if hasattr(side.values, "toarray") else side.values
-        features = [
-            (name, frames.number_column(name, x)) for name, x in zip(names, X.T, strict=True)
-        ]
+        columns = (frames.number_column(*named) for named in zip(names, X.T, strict=True))
+        features = zip(names, columns, strict=True)
         tables.append(rule_table(rows.scores[:, order] * sign, rows.active[:, order], features))
     for name, column in tables[0].items():
         if component_of(name)[1]:
@@ -123,12 +120,11 @@ def drifted(
     old, new = frames.named_columns(old), frames.named_columns(new)
     first = (next(iter(side.values())) for side in (old, new))
     n_old, n_new = (len(getattr(values, "values", values)) for values in first)
-    if min(n_old, n_new) < LEAST or set(old) != set(new):
-        msg = (
-            f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
-            f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in one only."
-        )
-        raise InputError(msg)
+    refuse_if(
+        min(n_old, n_new) < LEAST or set(old) != set(new),
+        f"Old and new rows need the same columns and {LEAST} rows each; got {n_old:,} and "
+        f"{n_new:,} rows, {len(set(old) ^ set(new))} columns in one only.",
+    )
     is_new = np.arange(n_old + n_new) >= n_old
     table = {name: frames.joined(old[name], new[name]) for name in old}
     columns, left_out = frames.columns_of(table, len(is_new))

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
-from appca.storage.schema import Count, Finite, Text
-from appca.words import InputError, naming_extra, number, percent, shortened
+from appca.words import naming_extra, number, percent, refuse_if, shortened
 
 MOST_FEATURES = 200  # of a table, above which rules are about labels and components
 LEAST = 6  # rows selected, and others
@@ -24,10 +21,10 @@ USES, SCORE = "uses ", "score "  # and the number of a component: columns of `ru
 class Clause(NamedTuple):
     """One condition on one column."""
 
-    column: Text
-    low: Finite | None = None  # values above it
-    high: Finite | None = None  # values below it
-    value: bool | Text | None = None  # of a class, or whether a component is used
+    column: str
+    low: float | None = None  # values above it
+    high: float | None = None  # values below it
+    value: bool | str | None = None  # of a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
@@ -61,10 +58,9 @@ class Clause(NamedTuple):
         if self.value is not None:  # of whole numbers with gaps pandas makes "3.0"
             texts = [self.value, *([f"{self.value}.0"] if self.value.isdecimal() else [])]
             return f"{column}.astype(str).isin({texts!r})"
-        bounds = ((self.low, ">"), (self.high, "<"))
-        return " & ".join(
-            f"({column} {sign} {bound!r})" for bound, sign in bounds if bound is not None
-        )
+        parts = [f"({column} > {self.low!r})"] if self.low is not None else []
+        parts += [f"({column} < {self.high!r})"] if self.high is not None else []
+        return " & ".join(parts)
 
 
 def called(column: str, names: Sequence[str] = ()) -> str:
@@ -83,22 +79,19 @@ def component_of(column: str) -> tuple[str, int]:
     return (f"{kind} ", int(k)) if of_component else ("", 0)
 
 
-_Share = Annotated[float, Meta(ge=0, le=1)]
-
-
 class RuleQuality(NamedTuple):
     """How well a rule describes rows that it was not made from."""
 
-    recall: _Share  # share of the selected rows that it describes
-    precision: _Share  # share of the described rows that are selected
+    recall: float  # share of the selected rows that it describes
+    precision: float  # share of the described rows that are selected
 
 
 class RowRule(NamedTuple):
     """Conditions that rows meet together, or miss together, and their quality on held-out rows."""
 
-    clauses: Annotated[tuple[Clause, ...], Meta(min_length=1)]
+    clauses: tuple[Clause, ...]  # one or more
     quality: RuleQuality
-    n_held_out: Count
+    n_held_out: int
     negated: bool = False  # the rows are those that miss at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
@@ -107,13 +100,12 @@ class RowRule(NamedTuple):
         Raises InputError when a column is missing.
         """
         columns = frames.named_columns(table)
-        missing = [clause.column for clause in self.clauses if clause.column not in columns]
-        if missing:
-            msg = (
-                f"The rule needs the column “{shortened(missing[0])}”, which the table lacks; add "
-                "it, or name it so."
+        for clause in self.clauses:
+            refuse_if(
+                clause.column not in columns,
+                f"The rule needs the column “{shortened(clause.column)}”, which the table "
+                "lacks; add it, or name it so.",
             )
-            raise InputError(msg)
         masks = [clause.mask(columns[clause.column]) for clause in self.clauses]
         return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
@@ -140,30 +132,13 @@ class RowRule(NamedTuple):
     def to_python(self) -> str:
         """Return the rule as Python for a model, its rows X and a DataFrame called table."""
         lines = []
-        for clause in self.clauses:
-            kind, k = component_of(clause.column)
-            if k:
-                used, score = f"rows.active[:, {k - 1}]", f"rows.scores[:, {k - 1}]"
-                values = used if kind == USES else f"np.where({used}, {score}, np.nan)"
-                lines.append(f"table[{clause.column!r}] = {values}")
+        for column in (clause.column for clause in self.clauses):
+            kind, k = component_of(column)
+            used, score = f"rows.active[:, {k - 1}]", f"rows.scores[:, {k - 1}]"
+            values = used if kind == USES else f"np.where({used}, {score}, np.nan)"
+            lines += [f"table[{column!r}] = {values}"] if k else []
         first = ["import numpy as np", "", "rows = model.describe(X)"] if lines else []
         return "\n".join([*first, *lines, f"selected = table[{self.to_pandas()}]"])
-
-    def to_json(self) -> str:
-        """Return the rule as text that `from_json` reads."""
-        return msgspec.json.encode(self).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rebuild a rule; ValueError when the text, which others may have written, is none."""
-        try:
-            made = msgspec.json.decode(text, type=cls)
-        except msgspec.DecodeError as error:
-            raise ValueError(str(error)) from error
-        if any(clause == Clause(clause.column) for clause in made.clauses):
-            msg = "a rule has a condition that bounds nothing"
-            raise ValueError(msg)
-        return made
 
 
 def rule_table(
@@ -218,8 +193,8 @@ def rule(
         The rows to describe; at least six, and at least six others.
     table : data frame, or mapping of str to array-like of shape (N,), optional
         Columns that the rule may be about, beside use of components and scores: numbers and
-        classes, distinguished as in `association`. Dates are left out. A column that is called like
-        one of a component, such as "score 1", gets " (column)" behind its name.
+        classes, distinguished as in `association`, no dates. A column that is called like one of a
+        component, such as "score 1", gets " (column)" behind its name.
     max_clauses : int
         Conditions in the rule, at most.
     random_state : int, Generator or None
@@ -246,12 +221,11 @@ def described(
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
     n, n_selected = len(selected), int(selected.sum())
-    if min(n_selected, n - n_selected) < LEAST:
-        msg = (
-            f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
-            f"and {n - n_selected:,}, so select more or fewer."
-        )
-        raise InputError(msg)
+    refuse_if(
+        min(n_selected, n - n_selected) < LEAST,
+        f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
+        f"and {n - n_selected:,}, so select more or fewer.",
+    )
     rng = np.random.default_rng(random_state)
     sides = [rng.permutation(np.flatnonzero(mask)) for mask in (selected, ~selected)]
     held_out = np.concatenate([rows[: len(rows) // 3] for rows in sides])
@@ -276,9 +250,7 @@ def described(
             gain -= A_CONDITION * (len(chosen) + negated)
             if gain > most:
                 most, best, negation = gain, chosen, negated
-    if not best:
-        msg = "No column differs between the rows, so there is no rule; add columns."
-        raise InputError(msg)
+    refuse_if(not best, "No column differs between the rows, so there is no rule; add columns.")
     joined: dict[str, Clause] = {}  # of two bounds of a column, one condition
     for clause in best:
         both = joined.get(clause.column, clause), clause

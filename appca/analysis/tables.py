@@ -102,11 +102,6 @@ def csv_bytes(table: "pd.DataFrame") -> bytes:
     return safe.to_csv(index=False, lineterminator="\r\n").encode()
 
 
-def parquet_bytes(table: "pd.DataFrame") -> bytes:
-    """Table as a Parquet file, types kept."""
-    return table.to_parquet(index=False)
-
-
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
     """Table as NPZ: one array a column, those of `scores` together, and components; no objects."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}

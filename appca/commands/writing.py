@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.analysis.annotated import STORE, ending_of, with_fit
-from appca.analysis.tables import csv_bytes, npz_of, parquet_bytes
+from appca.analysis.tables import csv_bytes, npz_of
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
@@ -110,7 +110,7 @@ def write(
     if kind == ".npz":
         content = npz_of(arrays())
     else:
-        content = csv_bytes(table()) if kind == ".csv" else parquet_bytes(table())
+        content = csv_bytes(table()) if kind == ".csv" else table().to_parquet(index=False)
     if parsing.is_piped(options):
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

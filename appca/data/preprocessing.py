@@ -172,9 +172,10 @@ class Preprocessing:
                 start += len(block)
                 yield block
 
-        d, counts = X.shape[1], np.array(len(X))
+        n, d = X.shape
+        counts = np.array(n)
         if missing is not None:
-            counts = np.maximum(len(X) - missing.sum(axis=0), 1)
+            counts = np.maximum(n - missing.sum(axis=0), 1)
         offset, scale, mean = np.zeros(d), np.ones(d), np.zeros(d)
         is_centred = self.centre or self.pca is not None
         if is_centred or self.scale != "none":

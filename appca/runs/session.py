@@ -82,9 +82,6 @@ class _AboutRun(Struct):
     components: _Components
 
 
-_RuleText = Annotated[str, Meta(max_length=20_000)]
-
-
 class _Contents(Struct):
     """The description in a session file."""
 
@@ -94,7 +91,6 @@ class _Contents(Struct):
     opened: Text | None = None
     look: dict[Text, Text | float] = {}
     maps: Annotated[list[AboutMap], Meta(max_length=MOST_RUNS)] = []
-    rules: Annotated[list[_RuleText], Meta(max_length=MOST_SELECTIONS)] = []  # of the selections
 
 
 class Session(NamedTuple):
@@ -164,7 +160,6 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
             {"config": replace(of, run=ids.get(of.run or "", of.run)).to_dict()}
             for of, _ in session.maps
         ],
-        "rules": [kept.rule for kept in session.selections],
     }
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
@@ -209,8 +204,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         run = store.save(place, result, title)
         ComponentNumbers(home).adopt(run, numbering)
         stored_as[fit.id] = run.id
-    rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
-    named = zip(contents.selections, masks, rules, strict=False)
+    named = zip(contents.selections, masks, strict=False)
     kept = _keep_selections(SelectionStore(home), dataset, named)
     umap.keep(maps, stored_as, home)
     opened = stored_as.get(contents.opened or "")
@@ -352,17 +346,17 @@ def _is_fit(run: Run | None, fitted: FittedRun) -> bool:
 
 
 def _keep_selections(
-    store: SelectionStore, dataset: Dataset, named: Iterable[tuple[str, np.ndarray, str]]
+    store: SelectionStore, dataset: Dataset, named: Iterable[tuple[str, np.ndarray]]
 ) -> tuple[str, ...]:
-    """Store selections and their rules, each under a free name; return the names."""
+    """Store selections, each under a free name; return the names."""
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     stored = []
-    for wanted, mask, rule in named:
+    for wanted, mask in named:
         name = tidy(wanted)
         same = name not in here or np.array_equal(here[name], mask)
         others = (f"{name[:50]} ({i})" for i in count(2))
         free = name if same else next(other for other in others if other not in here)
         if mask.any() and free:
             here[free] = mask
-            stored.append(store.save(dataset.digest, free, mask, rule))
+            stored.append(store.save(dataset.digest, free, mask))
     return tuple(stored)

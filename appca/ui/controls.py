@@ -1,7 +1,6 @@
 """Controls of a scene and of a selection, and a selection as a rule."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -167,7 +166,6 @@ def tools(dataset: Dataset, shown: Shown) -> None:
                 st.warning(markdown(sentence))
             naming(dataset)
             _saved(dataset, {selected.name: selected.mask for selected in saved})
-            _kept_elsewhere(dataset, shown)
 
 
 def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
@@ -326,11 +324,6 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         rule = described(others, mask)
         return rule, rule.mask(table)
 
-    def keep() -> None:
-        conditions = rule.conditions(shown.fitted.names)
-        name = state.store().save(dataset.digest, conditions, rows, rule.to_json())
-        state.notify("info", f"“{name}” is kept among the named selections.")
-
     st.caption("As a rule")
     try:
         rule, rows = kept(f"rule-{shown.key}-{state.token(dataset)}", searched)
@@ -350,32 +343,12 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         st.button(
             "Keep",
             key="rule_keep",
-            help="Keep the rule and its rows among the named selections",
-            on_click=guarded(keep),
+            help="Keep its rows among the named selections, called like the rule",
+            on_click=guarded(state.save_rule),
+            args=[dataset, rows, rule.conditions(shown.fitted.names)],
             disabled=not rows.any(),
         )
         with st.popover("Code", key="rule_code"):
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")
             st.code(rule.to_python(), language="python", wrap_lines=True)
-
-
-def _kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
-    """Offer the rules that were kept with other data and whose columns are here, too."""
-    texts = state.store().rules(dataset.digest)
-    if not texts:
-        return
-    table = dataset_table(dataset, shown.fitted)
-    usable = []
-    for text in texts:
-        with suppress(ValueError):  # files are changed by others, too
-            rule = RowRule.from_json(text)
-            if all(clause.column in table for clause in rule.clauses):
-                usable.append(rule)
-    if usable:
-        st.caption("Rules kept with other data. Components are those of this fit.")
-    for place, rule in enumerate(usable):
-        rows = rule.mask(table)
-        text = rule.conditions(shown.fitted.names)
-        label = f"{markdown(text)} :gray[{rows.sum():,}]"
-        select_button(label, dataset, rows, f"rule_elsewhere-{place}")

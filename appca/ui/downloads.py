@@ -24,7 +24,6 @@ from appca.analysis.tables import (
     csv_bytes,
     headings,
     npz_bytes,
-    parquet_bytes,
     projection_table,
 )
 from appca.data.dataset import Dataset
@@ -133,7 +132,7 @@ def file_of(
     if suffix == "csv":
         return csv_bytes(table)
     if suffix == "parquet":
-        return parquet_bytes(table)
+        return table.to_parquet(index=False)
     return npz_bytes(table, in_data_space(shown.fitted), headings(shown.fitted, columns))
 
 

@@ -322,7 +322,13 @@ def delete_named(dataset: Dataset, name: str) -> None:
     (old,) = (kept for kept in named(dataset) if kept.name == name)
     act = partial(store().delete, dataset.digest, name)
     act()
-    note(partial(store().save, dataset.digest, name, old.mask, old.rule), act)
+    note(partial(store().save, dataset.digest, name, old.mask), act)
+
+
+def save_rule(dataset: Dataset, mask: np.ndarray, conditions: str) -> None:
+    """Keep the rows (N,) bool that meet a rule, under its conditions as a name."""
+    name = store().save(dataset.digest, conditions, mask)
+    notify("info", f"“{name}” is kept among the named selections.")
 
 
 def token(dataset: Dataset) -> str | None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from appca import load_model
-from appca.analysis.rule import RowRule, rule_table
 from appca.analysis.selections import SavedSelection, SelectionStore
 from appca.analysis.tables import projection_table
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
@@ -64,7 +63,6 @@ def home(dataset, tmp_path_factory) -> Path:
 
 PLACES = np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)  # on the map
 LOOK = {"colour": "residual", "view": "umap", "n_neighbors": 9.0}
-RULE = '[[["uses 1", null, null, true]], [1.0, 1.0], 20, true]'
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +72,7 @@ def session(dataset, home) -> Session:
     return Session(
         dataset,
         runs,
-        [SavedSelection("few", few), SavedSelection("odd", odd, RULE)],
+        [SavedSelection("few", few), SavedSelection("odd", odd)],
         few,
         runs[1].id,
         LOOK,
@@ -123,10 +121,6 @@ def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
     assert [saved.name for saved in kept] == ["few", "odd"] == list(found.selections)
     for saved, expected in zip(kept, session.selections, strict=True):
         np.testing.assert_array_equal(saved.mask, expected.mask)
-        assert saved.rule == expected.rule
-    (text,) = SelectionStore(tmp_path).rules("ab" * 32)
-    other = rule_table(np.ones((2, 1)), np.array([[True], [False]]))
-    assert RowRule.from_json(text).mask(other).tolist() == [False, True], "rows of other data"
     np.testing.assert_array_equal(found.selected, session.selected)
     assert found.look == LOOK
     laid_out = EmbeddingStore(tmp_path).get(layout_of(got, found.runs[0]).id)

@@ -15,7 +15,6 @@ from appca.analysis.tables import (
     headings,
     neutral,
     npz_bytes,
-    parquet_bytes,
     projection_table,
 )
 from appca.data.dataset import Dataset
@@ -79,7 +78,9 @@ def test_each_line_holds_what_belongs_to_its_row(seed):
         assert line.log_likelihood == fitted.log_likelihood_rows[n]
     nothing = projection_table(data, fitted, np.array([], dtype=int))
     assert csv_bytes(nothing).count(b"\n") == 1
-    assert list(pd.read_parquet(io.BytesIO(parquet_bytes(nothing))).columns) == list(table.columns)
+    assert list(pd.read_parquet(io.BytesIO(nothing.to_parquet(index=False))).columns) == list(
+        table.columns
+    )
 
 
 @pytest.mark.parametrize("names", [("", "", ""), ("=slant", "id", "scores")])
@@ -89,7 +90,7 @@ def test_csv_parquet_and_npz_hold_the_same_table(seed, names):
     assert table[scores].to_numpy().tolist() == fitted.scores.tolist()
     as_csv = table_of(csv_bytes(table))
     assert list(as_csv) == ["'=slant" if name == "=slant" else name for name in table]
-    as_parquet = pd.read_parquet(io.BytesIO(parquet_bytes(table)))
+    as_parquet = pd.read_parquet(io.BytesIO(table.to_parquet(index=False)))
     as_npz = arrays_of(table, scores)
     assert as_npz["scores"].tolist() == fitted.scores.tolist()
     assert as_npz["components"].tolist() == COMPONENTS.tolist()

@@ -37,23 +37,21 @@ def test_combinations_are_those_of_sets(how, expected):
     assert set(np.flatnonzero(found)) == expected
 
 
-def test_named_selections_and_rules_come_back_from_the_disk(tmp_path):
+def test_named_selections_come_back_from_the_disk(tmp_path):
     """Damaged files, and those of other rows: tests/attacks/test_stored.py."""
-    store, rule = SelectionStore(tmp_path), '[[["a", 1.0]], [1, 1], 3]'
-    store.save(DIGEST, "gate", mask_of(1), rule)
+    store = SelectionStore(tmp_path)
+    store.save(DIGEST, "gate", mask_of(1))
     store.rename(DIGEST, "gate", "door", 10)
     store.save(DIGEST, "  odd\n ones ", mask_of(1))
     store.save(DIGEST, "odd ones", mask_of(1, 3, 9))
     store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())
     again = SelectionStore(tmp_path).list(DIGEST, 10)
     assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "door", "odd ones"]
-    assert [saved.rule for saved in again] == ["", rule, ""]
     assert set(np.flatnonzero(again[2].mask)) == {1, 3, 9}
     assert SelectionStore(tmp_path).list("cd" * 32, 10) == []
     inside = [path.relative_to(tmp_path).parts for path in tmp_path.rglob("*.npz")]
     assert {parts[:2] for parts in inside} == {("selections", DIGEST)}
     assert not list(tmp_path.rglob(".*")), "no draft"
-    assert (store.rules(DIGEST), store.rules("cd" * 32)) == ((), (rule,))
     for _ in range(2):
         store.delete(DIGEST, "door")
     assert len(store.list(DIGEST, 10)) == 2

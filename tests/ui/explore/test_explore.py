@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 
-from appca.analysis.rule import RowRule
 from appca.analysis.selections import SelectionStore, token_of
 from appca.data.dataset import Dataset, categories
 from appca.data.sources import load
@@ -15,7 +14,7 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import canvas, explore, services
-from tests.ui.conftest import address, go, healthy, html, number, slider
+from tests.ui.conftest import address, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
 
 PAGE, DRAWER = "explore", "tab-components-selection-point"
@@ -97,16 +96,9 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     now = address(healthy(app))["sel"]
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
     assert token_of(saved.mask) == now
-    assert RowRule.from_json(saved.rule).clauses
     reloaded = healthy(start("groups/differences"))
     named = next(box for box in reloaded.selectbox if box.label == "Named selection")
     assert named.value == saved.name
-    SelectionStore(home()).save("ab" * 32, "elsewhere", saved.mask, saved.rule)
-    select(app, np.array([1, 2]))
-    app = healthy(go(app, "groups/differences"))
-    assert any("Rules kept with other data" in text.value for text in app.caption)
-    app.button(key="rule_elsewhere-0").click().run()
-    assert address(healthy(app))["sel"] == now
 
 
 def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeypatch):
