@@ -11,9 +11,7 @@ and with common loadings (Baek, McLachlan & Flack 2010), all pieces in one space
 By EM with the piece and the scores integrated out; all sums are weighted by rows.
 """
 
-import math
 import warnings
-from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
@@ -27,15 +25,13 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 Array = NDArray[Any]
 FLOOR = 1e-6  # of the mean feature variance
-MOST_STEPS = 50  # of k-means
 FLOATS = [np.float64, np.float32]
 
 
 def weighted_axes(Y: Array, w: Array, n_axes: int) -> tuple[Array, Array, Array]:
     """Mean (D,), all variances (D,) and leading axes (D, at most n_axes) of weighted rows."""
     mean, D = w @ Y / w.sum(), Y.shape[1]
-    counted = w > 0
-    B = (Y[counted] - mean) * np.sqrt(w[counted] / w.sum())[:, None]
+    B = ((Y - mean) * np.sqrt(w / w.sum())[:, None])[w > 0]
     is_wide = len(B) < D
     values, V = np.linalg.eigh(B @ B.T if is_wide else B.T @ B)
     values, V = np.maximum(values[::-1], 0.0), V[:, ::-1][:, :n_axes]
@@ -56,7 +52,7 @@ def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp
     mean, values, V = weighted_axes(Y, w, max(2, n_pieces))
     spread = np.sqrt(values[: V.shape[1]])
     centres = mean + (rng.standard_normal((n_pieces, len(spread))) * spread) @ V.T
-    means = KMeans(n_pieces, init=centres, n_init=1, max_iter=MOST_STEPS, tol=0.0)
+    means = KMeans(n_pieces, init=centres, n_init=1, max_iter=50, tol=0.0)
     return np.asarray(means.fit(Y, sample_weight=w).labels_)
 
 
@@ -64,6 +60,7 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
     means_: Array  # (K, D)
     loadings_: Array  # (K, L, D)
+    _suited: Any  # from rows (N, D) to what `_compared` returns
 
     def _training_rows(self, X: Any, sample_weight: Any) -> tuple[Array, Array, Any]:
         from appca.models.data_checks import row_weights
@@ -72,14 +69,10 @@ class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         w = row_weights(sample_weight, len(X))
         return X.astype(np.float64), w, check_random_state(self.random_state)
 
-    def _rows(self, X: Any) -> Array:
-        check_is_fitted(self)
-        rows: Array = validate_data(self, X, reset=False, dtype=FLOATS).astype(np.float64)
-        return rows
-
-    @abstractmethod
-    def _compared(self, X: Any) -> tuple[Array, Array]:
+    def _compared(self, X: Any) -> Any:
         """How well pieces suit rows (N, K), and the scores of each row in each piece (K, N, L)."""
+        check_is_fitted(self)
+        return self._suited(validate_data(self, X, reset=False, dtype=FLOATS).astype(np.float64))
 
     def predict(self, X: Any) -> Array:
         """Piece (N,) that suits each row best."""
@@ -156,8 +149,8 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         self.centre_ = w @ X / w.sum()
         Y = X - self.centre_
         runs = [self._climb(self._start(rng, Y, w), Y, w) for _ in range(self.n_init)]
-        state, values, converged = max(runs, key=lambda run: run[1][-1])
-        if not converged:
+        state, values = max(runs, key=lambda run: run[1][-1])
+        if len(values) < 2 or values[-1] - values[-2] >= self.tol * w.sum():
             msg = f"EM ended at max_iter={self.max_iter} unconverged; raise max_iter or tol."
             warnings.warn(msg, ConvergenceWarning, stacklevel=2)
         self.weights_, self.noise_variance_ = state.weights, state.noise
@@ -176,8 +169,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         A = weighted_axes(Y, w, L)[2] if self.loadings == "common" else None
         inside = Y if A is None else Y @ A
         for k in range(K):
-            mass = w * (pieces == k)
-            mass = mass if mass.sum() > 0 else w
+            mass = w * (pieces == k) if w[pieces == k].any() else w
             mean, values, V = weighted_axes(inside, mass, L)
             spare = float(values[L:].sum()) / max(D - L, 1)
             V = V * np.sqrt(np.maximum(values[:L] - spare, 1e-3 * values[0]))
@@ -189,11 +181,10 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
     def _floored(self, noise: Array, Y: Array, w: Array) -> Array:
         least = FLOOR * float((w @ np.square(Y)).mean() / w.sum())
-        if self.noise == "isotropic":
-            noise = np.full_like(noise, noise.mean())
+        noise = np.full_like(noise, noise.mean()) if self.noise == "isotropic" else noise
         return np.maximum(noise, max(least, np.finfo(float).tiny))
 
-    def _climb(self, state: _State, Y: Array, w: Array) -> tuple[_State, list[float], bool]:
+    def _climb(self, state: _State, Y: Array, w: Array) -> tuple[_State, list[float]]:
         values: list[float] = []
         step = _step_common if self.loadings == "common" else _step
         for _ in range(self.max_iter):
@@ -201,17 +192,16 @@ class MixtureOfFactorAnalysers(_Clusterwise):
             densities = logsumexp(joint, axis=1)
             values.append(float(w @ densities))
             if len(values) > 1 and values[-1] - values[-2] < self.tol * w.sum():
-                return state, values, True
+                break
             R = w[:, None] * np.exp(joint - densities[:, None])
             state = step(state, Y, R, *expected)
             state = state._replace(noise=self._floored(state.noise, Y, w))
-        return state, values, False
+        return state, values
 
-    def _compared(self, X: Any) -> tuple[Array, Array]:
-        Y = self._rows(X) - self.centre_
+    def _suited(self, X: Array) -> tuple[Array, Array]:
         W, means = np.swapaxes(self.loadings_, 1, 2), self.means_ - self.centre_
-        joint, H, _, _ = _expect(_State(self.weights_, means, W, self.noise_variance_), Y)
-        return joint, H
+        state = _State(self.weights_, means, W, self.noise_variance_)
+        return _expect(state, X - self.centre_)[:2]
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row, (N,) in nats."""
@@ -242,11 +232,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
 
 def _expect(state: _State, Y: Array) -> tuple[Array, Array, Array, Array]:
-    """E step in each piece.
-
-    Returns log densities of rows and pieces together (N, K), mean scores (K, N, L), their
-    covariance (K, L, L) and their regression on rows (K, L, D).
-    """
+    """E step: joint log densities (N, K), scores (K, N, L), their covariances and regressions."""
     (K, D, L), N = state.W.shape, len(Y)
     scaled = np.swapaxes(state.W, 1, 2) / state.noise
     M = np.eye(L) + scaled @ state.W
@@ -256,7 +242,7 @@ def _expect(state: _State, Y: Array) -> tuple[Array, Array, Array, Array]:
     H, precise = P @ V, state.means / state.noise
     squares = (np.square(Y) @ (1.0 / state.noise))[:, None] - 2.0 * Y @ precise.T
     squares += np.sum(precise * state.means, axis=1) - np.einsum("knl,knl->nk", P, H)
-    base = D * math.log(2.0 * math.pi) + np.log(state.noise).sum() + np.linalg.slogdet(M)[1]
+    base = D * np.log(2.0 * np.pi) + np.log(state.noise).sum() + np.linalg.slogdet(M)[1]
     with np.errstate(divide="ignore"):
         joint = np.log(state.weights) - 0.5 * (base + squares)
     return joint, H, V, V @ scaled
@@ -274,8 +260,7 @@ def _step(state: _State, Y: Array, R: Array, H: Array, V: Array, beta: Array) ->
         weighted = r[:, None] * scores
         S = Y.T @ weighted
         W[k] = np.linalg.solve(V[k] + scores.T @ weighted, S.T).T
-        residual = r @ np.square(Y - means[k]) - np.sum(W[k] * S, axis=1)
-        noise += residual * sizes[k] / sizes.sum()
+        noise += (r @ np.square(Y - means[k]) - np.sum(W[k] * S, axis=1)) * sizes[k] / sizes.sum()
     return _State(sizes / sizes.sum(), means, W, noise)
 
 
@@ -334,34 +319,32 @@ class KSubspaces(_Clusterwise):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
         Y, w, rng = self._training_rows(X, sample_weight)
-        K, L, self.error_ = self.n_pieces, min(self.n_components, Y.shape[1]), math.inf
+        K, L = self.n_pieces, min(self.n_components, Y.shape[1])
         mean, _, V = weighted_axes(Y, w, L)
+        runs = []
         for _ in range(self.n_init):
             pieces, before, step = first_pieces(rng, Y, w, K), None, 0
-            means, axes = np.repeat(mean[None], K, axis=0), np.repeat(V.T[None], K, axis=0)
+            self.means_, self.loadings_ = np.repeat(mean[None], K, 0), np.repeat(V.T[None], K, 0)
             while step < self.max_iter and (before is None or (pieces != before).any()):
                 step += 1
                 for k in np.unique(pieces[w > 0]):
-                    means[k], _, V_k = weighted_axes(Y, w * (pieces == k), L)
-                    axes[k] = V_k.T
-                suits = _nearness(Y, means, axes)[0]
+                    self.means_[k], _, V_k = weighted_axes(Y, w * (pieces == k), L)
+                    self.loadings_[k] = V_k.T
+                suits = self._suited(Y)[0]
                 before, pieces = pieces, suits.argmax(axis=1)
             error = -float(w @ suits.max(axis=1) / w.sum())
-            if error < self.error_:
-                self.means_, self.components_, self.error_, self.n_iter_ = means, axes, error, step
-        self.loadings_ = self.components_
+            runs.append((error, self.means_, self.loadings_, step))
+        self.error_, self.means_, self.loadings_, self.n_iter_ = min(runs, key=lambda run: run[0])
+        self.components_ = self.loadings_
         return self
 
-    def _compared(self, X: Any) -> tuple[Array, Array]:
-        return _nearness(self._rows(X), self.means_, self.components_)
+    def _suited(self, X: Array) -> tuple[Array, Array]:
+        """Minus squared distances (N, K) from affine subspaces, and coordinates (K, N, L) there."""
+        away = [X - mean for mean in self.means_]
+        H = np.stack([Y @ V.T for Y, V in zip(away, self.loadings_, strict=True)])
+        lengths = np.stack([np.square(Y).sum(axis=1) for Y in away], axis=1)
+        return np.minimum(np.square(H).sum(axis=2).T - lengths, 0.0), H
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean squared distance of rows from their subspaces, with a minus."""
         return float(self._compared(X)[0].max(axis=1).mean())
-
-
-def _nearness(Y: Array, means: Array, axes: Array) -> tuple[Array, Array]:
-    """Minus squared distances (N, K) from affine subspaces, and coordinates (K, N, L) there."""
-    H = np.stack([(Y - mean) @ V.T for mean, V in zip(means, axes, strict=True)])
-    lengths = np.stack([np.square(Y - mean).sum(axis=1) for mean in means], axis=1)
-    return np.minimum(np.square(H).sum(axis=2).T - lengths, 0.0), H

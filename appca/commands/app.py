@@ -67,17 +67,9 @@ def add(commands: parsing.Commands) -> None:
     group.add_argument(
         "--address", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
-    group.add_argument(
-        "--behind-proxy",
-        action="store_true",
-        help="a proxy with a login protects the app (default: no)",
-    )
-    group.add_argument(
-        "--no-token", action="store_true", help="admit anyone who knows the address (default: no)"
-    )
-    group.add_argument(
-        "--no-browser", action="store_true", help="print the address and open nothing (default: no)"
-    )
+    parsing.add_flag(group, "--behind-proxy", "a proxy with a login protects the app")
+    parsing.add_flag(group, "--no-token", "admit anyone who knows the address")
+    parsing.add_flag(group, "--no-browser", "print the address and open nothing")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -143,18 +135,13 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes]":
-    settings = {"headless": "true", "port": options.port, "address": options.address}
     command = [sys.executable, "-m", "streamlit", "run", str(project_folder() / "app.py")]
-    for name, value in settings.items():
-        command += [f"--server.{name}", str(value)]
-    return subprocess.Popen(
-        command,
-        env=os.environ
-        | {"PYTHONPATH": python_path(), access_control.TOKEN: token, OPENS: "1"}
-        | ({access_control.PROXY: "1"} if options.behind_proxy else {}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,  # its own address, without the token
-    )
+    command += ["--server.headless", "true", "--server.port", str(options.port)]
+    command += ["--server.address", options.address]
+    env = os.environ | {"PYTHONPATH": python_path(), access_control.TOKEN: token, OPENS: "1"}
+    env |= {access_control.PROXY: "1"} if options.behind_proxy else {}
+    # its standard output is its own address, without the token
+    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 
 def _tell(server: "subprocess.Popen[bytes]", digest: str) -> None:

@@ -36,9 +36,7 @@ def add(commands: parsing.Commands) -> None:
     text = "list the built-in data sets, or describe data and write them to a file"
     parser = parsing.command(commands, "data", text, EXAMPLES, run)
     parser.add_argument("data", nargs="*", metavar="DATA", help=parsing.DATA_HELP)
-    parser.add_argument(
-        "--columns", action="store_true", help="list every column and its role (default: no)"
-    )
+    parsing.add_flag(parser, "--columns", "list every column and its role")
     parsing.add_reading(parser, missing="kept")
     writing.add_out(parser, ".csv", "; missing cells stay missing")
 
@@ -77,24 +75,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _sources() -> dict[str, Any]:
+    listed = []
     for source in SOURCES.values():
-        names = ", ".join(option.name for option in source.options)
-        note = f" [{names}]" if names else ""
+        options = [option.name for option in source.options]
+        note = f" [{', '.join(options)}]" if options else ""
         shape = f"{source.rows} x {source.features}"
         say(f"{source.key:14} {shape:12} {source.description}{note}")
-    return {
-        "data_sets": [
-            {
-                "name": source.key,
-                "rows": source.rows,
-                "features": source.features,
-                "description": source.description,
-                "offline": source.offline,
-                "options": [option.name for option in source.options],
-            }
-            for source in SOURCES.values()
-        ]
-    }
+        fields = {name: getattr(source, name) for name in ("rows", "features", "description")}
+        listed.append({"name": source.key, **fields, "offline": source.offline, "options": options})
+    return {"data_sets": listed}
 
 
 def _first_fit(dataset: Dataset) -> dict[str, str]:
@@ -159,33 +148,23 @@ def columns_of(dataset: Dataset) -> list[dict[str, Any]]:
         | dict.fromkeys(dataset.feature_names or (), "feature")
     )
     return [
-        {
-            "name": name,
-            "role": role,
-            "kind": kinds.get(name, "numbers"),
-            "missing": gaps.get(name, 0),
-        }
-        for name, role in roles.items()
+        {"name": key, "role": role, "kind": kinds.get(key, "numbers"), "missing": gaps.get(key, 0)}
+        for key, role in roles.items()
     ]
 
 
 def fields_of(dataset: Dataset) -> dict[str, Any]:
     """Return what `docs/command_line.md` lists under “data”."""
     report = dataset.provenance.get("report", {})
-    return {
-        "name": dataset.name,
-        "digest": dataset.digest,
-        "rows": dataset.n_rows,
-        "features": dataset.n_features,
-        "type": str(dataset.X.dtype),
-        "image_shape": None if dataset.image_shape is None else list(dataset.image_shape),
-        "labels": [_classes(name, column) for name, column in dataset.labels.items()],
-        "missing_cells": dataset.n_missing,
-        "incomplete_rows": len(dataset.incomplete_rows),
-        "filled_cells": int(report.get("filled", 0)),
-        "dropped_rows": int(report.get("dropped", 0)),
-        "constant": _constant(dataset),
-    }
+    shape = None if dataset.image_shape is None else list(dataset.image_shape)
+    fields: dict[str, Any] = {"name": dataset.name, "digest": dataset.digest}
+    fields |= {"rows": dataset.n_rows, "features": dataset.n_features}
+    fields |= {"type": str(dataset.X.dtype), "image_shape": shape}
+    fields["labels"] = [_classes(name, column) for name, column in dataset.labels.items()]
+    fields |= {"missing_cells": dataset.n_missing, "incomplete_rows": len(dataset.incomplete_rows)}
+    fields |= {"filled_cells": int(report.get("filled", 0))}
+    fields |= {"dropped_rows": int(report.get("dropped", 0)), "constant": _constant(dataset)}
+    return fields
 
 
 def _classes(name: str, column: np.ndarray) -> dict[str, Any]:

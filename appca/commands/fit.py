@@ -44,9 +44,7 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument(
         "--html", type=Path, help="also write the picture as one .html file (default: no)"
     )
-    parser.add_argument(
-        "--store", action="store_true", help="store the run, so that the app shows it (default: no)"
-    )
+    parsing.add_flag(parser, "--store", "store the run, so that the app shows it")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -161,14 +159,9 @@ def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
     say(f"log-likelihood {mean:.6g} nats per row{unit}")
     doubtful = int(np.sum(rows.membership < DOUBTFUL))
     say(f"{doubtful:,} of {info.n_rows:,} rows are doubtful: no support is more probable than 1/2")
-    return {
-        "stop_reason": info.stop_reason,
-        "iterations": info.n_iter,
-        "seconds": info.seconds,
-        "log_likelihood_per_row": mean,
-        "doubtful_rows": doubtful,
-        "rarely_used_components": rarely_used(rows),
-    }
+    said: dict[str, Any] = {"stop_reason": info.stop_reason, "iterations": info.n_iter}
+    said |= {"seconds": info.seconds, "log_likelihood_per_row": mean, "doubtful_rows": doubtful}
+    return said | {"rarely_used_components": rarely_used(rows)}
 
 
 def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str | None:

@@ -67,19 +67,11 @@ def list_runs(_options: argparse.Namespace) -> dict[str, Any]:
         data = names.get(run.config.dataset)
         shown = shortened(data or "data not kept", 24)
         say(f"{run.id}  {when:%Y-%m-%d %H:%M}  {nats:10.4g} nats per row  {shown:24}  {run.name}")
-        runs.append(
-            {
-                "run": run.id,
-                "name": run.name,
-                "created": datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds"),
-                "data": data,
-                "model": run.config.model,
-                "parameters": run.config.parameters,
-                "rows": run.info.n_rows,
-                "features": run.info.n_features,
-                "log_likelihood_per_row": nats,
-            }
-        )
+        created = datetime.fromtimestamp(run.created, UTC).isoformat(timespec="seconds")
+        facts: dict[str, Any] = {"run": run.id, "name": run.name, "created": created, "data": data}
+        facts |= {"model": run.config.model, "parameters": run.config.parameters}
+        facts |= {"rows": run.info.n_rows, "features": run.info.n_features}
+        runs.append(facts | {"log_likelihood_per_row": nats})
     if not runs:
         say("no runs are stored; `fit --store` stores one")
     problems = list(store.damaged().values())

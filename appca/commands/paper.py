@@ -23,9 +23,7 @@ def add(commands: parsing.Commands) -> None:
     parser = parsing.command(commands, "paper", text, EXAMPLES, run)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
-    which.add_argument(
-        "--all", action="store_true", help="reproduce everything that NAME can name (default: no)"
-    )
+    parsing.add_flag(which, "--all", "reproduce everything that NAME can name")
     which.add_argument(
         "--document",
         type=Path,
@@ -33,24 +31,15 @@ def add(commands: parsing.Commands) -> None:
         help="compute nothing; write the results that come with the package to FILE, as a page of "
         "Markdown (default: no)",
     )
-    parser.add_argument(
-        "--ship",
-        action="store_true",
-        help="store the results in the package; without NAME, those of all studies (default: no)",
-    )
+    text = "store the results in the package; without NAME, those of all studies"
+    parsing.add_flag(parser, "--ship", text)
     size = parser.add_mutually_exclusive_group()
+    parser.set_defaults(size="default")
     for name, meaning in (
         ("quick", "smaller studies, for a first look (default: no)"),
         ("full", "more data sets and draws (default: no)"),
     ):
-        size.add_argument(
-            f"--{name}",
-            dest="size",
-            action="store_const",
-            const=name,
-            default="default",
-            help=meaning,
-        )
+        size.add_argument(f"--{name}", action="store_const", dest="size", const=name, help=meaning)
     parsing.add_settings(
         parser, "--set", "another value of an option, such as seeds=3 (default: the study's own)"
     )

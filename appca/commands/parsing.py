@@ -67,14 +67,15 @@ def command(
     )
     parser.set_defaults(run=run)
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object on standard output, and the text on standard error; "
-        "docs/command_line.md lists the fields (default: no)",
-    )
+    text = "print one JSON object on standard output, and the text on standard error; "
+    add_flag(group, "--json", text + "docs/command_line.md lists the fields")
     group.add_argument("-q", "--quiet", action="store_true", help="print errors only (default: no)")
     return parser
+
+
+def add_flag(parser: "argparse._ActionsContainer", flag: str, text: str) -> None:
+    """Add an option that is off by default."""
+    parser.add_argument(flag, action="store_true", help=f"{text} (default: no)")
 
 
 def is_piped(options: argparse.Namespace) -> bool:

@@ -51,11 +51,7 @@ def add(commands: parsing.Commands) -> None:
     )
     parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
     parsing.add_reading(parser, missing="kept if the model takes them, else refuse")
-    parser.add_argument(
-        "--flag",
-        action="store_true",
-        help="report how many rows do not fit, and mark them in --out (default: no)",
-    )
+    parsing.add_flag(parser, "--flag", "report how many rows do not fit, and mark them in --out")
     parser.add_argument(
         "--level",
         type=float,

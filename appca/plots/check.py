@@ -56,7 +56,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     places = np.argwhere(np.isfinite(values))
     about = [[components[i], actives[j], text(values[i, j], digits + 2)] for i, j in places]
     hover = "K = %{customdata[0]}, L = %{customdata[1]}<br>%{customdata[2]}"
-    points = {"type": "scatter", "mode": "markers", "customdata": about}
+    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "customdata": about}
     points |= {"x": [columns[i] for i, _ in places], "y": [rows[j] for _, j in places]}
     points["marker"] = {"symbol": "square", "size": 40, "opacity": 0, "color": "#ffffff"}
     points |= {"selected": {"marker": {"opacity": 0.35}}, "unselected": {"marker": {"opacity": 0}}}
@@ -91,9 +91,8 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
             continue
         strong, title = active == L, f"L = {active}"
         x, y = np.array(components)[there], values[there, j]
-        colour = CATEGORICAL[j % len(CATEGORICAL)]
         look = {"mode": "lines+markers", "name": title, "marker": {"size": 7 if strong else 5}}
-        look |= {"line": {"color": colour, "width": 3 if strong else 1.5}}
+        look |= {"line": {"color": class_colour(j % 10), "width": 3 if strong else 1.5}}
         look |= {"hovertemplate": f"K = %{{x}}, {title}: %{{customdata}}<extra></extra>"}
         figure.add_scatter(x=x, y=y, customdata=[words.fixed(value) for value in y], **look)
         end = {"x": x[-1], "y": y[-1], "text": f"<b>{title}</b>" if strong else title}
@@ -137,7 +136,7 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
     sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
     chains = []
     for c, chain in enumerate(np.asarray(draws[:, ::stride], dtype=np.float64), start=1):
-        line = {"color": class_colour(c - 1, len(CATEGORICAL)), "width": 1.1}
+        line = {"color": class_colour((c - 1) % 10), "width": 1.1}
         look = {"mode": "lines", "line": line, "opacity": 0.85, "name": f"chain {c}"}
         look |= {"hovertemplate": f"chain {c}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>"}
         chains.append(go.Scatter(x=sweeps, y=chain, **look))
@@ -177,10 +176,10 @@ def membership(values: np.ndarray) -> go.Figure:
     bars = {"type": "bar", "x": middle, "width": 0.046, "marker": {"color": colours}}
     bars |= {"y": np.histogram(np.clip(values, 0.0, 1.0), edges)[0], "hovertemplate": hover}
     bars["customdata"] = np.stack([edges[:-1], edges[1:]], axis=1)
-    across = {"title": "probability of the row's set of components", "range": [0, 1]}
-    across |= {"tickformat": ".1f", "showgrid": False}
-    down = {"title": "rows", "nticks": 5}
-    figure = chart([bars], HEIGHT, across, down, top=26, showlegend=False, bargap=0.15)
+    across: dict[str, Any] = {"range": [0, 1], "tickformat": ".1f", "showgrid": False}
+    across["title"] = "probability of the row's set of components"
+    look: dict[str, Any] = {"top": 26, "showlegend": False, "bargap": 0.15}
+    figure = chart([bars], HEIGHT, across, {"title": "rows", "nticks": 5}, **look)
     line = {"color": MISSING, "dash": "dash", "width": 1.5}
     note = {"text": "doubtful", "font": {"size": 12}, "xanchor": "right"}
     return figure.add_vline(DOUBT, line=line, annotation=note, annotation_position="top")

@@ -50,19 +50,13 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     cells[y[use], x[use] - 1], in_cells[y[use], x[use] - 1] = np.arange(n), hover[use]
     shades = [*coloured[use]] or [CLEAR]
     scale = [*zip(np.linspace(0, 1, len(shades)), shades, strict=True), (1, shades[-1])]
-    squares = {
-        "type": "heatmap",
-        "z": cells,
-        "x": np.arange(1, K + 1),
-        "y": np.arange(len(columns)),
-    }
-    squares |= {"name": "use", "text": in_cells, "colorscale": scale[: max(n, 2)], "zmin": 0}
-    squares |= {"zmax": max(n - 1, 1), "showscale": False, "hoverongaps": False}
-    squares |= {"xgap": 2, "ygap": 2}
+    squares: dict[str, Any] = {"type": "heatmap", "z": cells, "x": np.arange(1, K + 1)}
+    squares |= {"y": np.arange(len(columns)), "text": in_cells, "colorscale": scale[: max(n, 2)]}
+    squares |= {"zmin": 0, "zmax": max(n - 1, 1), "showscale": False, "hoverongaps": False}
+    squares |= {"name": "use", "xgap": 2, "ygap": 2}
     marker = {"symbol": "circle-open", "size": RING, "color": coloured[~use], "opacity": 1}
-    marker |= {"line": {"width": 3}}
     rings = {"type": "scatter", "x": x[~use], "y": y[~use], "mode": "markers", "text": hover[~use]}
-    rings |= {"name": "score", "marker": marker}
+    rings |= {"name": "score", "marker": marker | {"line": {"width": 3}}}
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
     if K > MOST_NAMES:  # only numbers fit
         heads = [str(number) for number in range(1, K + 1)]
@@ -336,28 +330,28 @@ def popularity_map(
     `of` says what else the shares are, before a number and above the scale of colours, and what a
     last column beyond the components is called.
     """
-    numbers: list[Any] = list(range(1, len(components) + 1))
+    places = np.arange(1, len(components) + 1)
+    numbers = [*places[:-1], of[2] or places[-1]]
     texts = [
         [f"{percent(share, 1)} of class {plain(name)}" for share in line]
         for name, line in zip(names, shares, strict=True)
     ]
-    cells = {
-        "type": "heatmap",
-        "z": shares,
-        "x": numbers,
+    cells: dict[str, Any] = {"type": "heatmap", "z": shares, "x": places}
+    cells |= {
         "y": np.arange(len(names)),
-        "text": texts,
+        "zmin": 0,
+        "zmax": 1,
+        "xgap": 1 if len(numbers) <= 60 else 0,
+        "ygap": 1,
     }
-    cells |= {"zmin": 0, "zmax": 1, "xgap": 1 if len(numbers) <= 60 else 0, "ygap": 1}
-    cells["colorscale"] = [[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]]
+    cells |= {"text": texts, "colorscale": [[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]]}
     about = [plain(shortened(name)) for name in components]
     cells["customdata"] = np.broadcast_to(about, shares.shape)
     cells["hovertemplate"] = f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>"
     cells["colorbar"] = {"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}}
     height = max(110, np.clip(560 / len(names), 14, 34) * len(names))  # pixels
-    ticks = _ticks([*numbers[:-1], of[2]] if of[2] else numbers)
     down = category_axis(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS)
-    across = {"title": "component", "showgrid": False} | ticks
+    across = {"title": "component", "showgrid": False} | _ticks(numbers)
     return chart([cells], int(height + 70), across, down, bottom=10, plot_bgcolor=CLEAR)
 
 

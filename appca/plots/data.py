@@ -111,9 +111,10 @@ def likelihood(
         low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
         margin = max(0.08 * (finite.max() - low), LEAST_SPAN / 2)
         limits = [float(low - margin), float(finite.max() + margin)]
-    line = {"type": "scatter", "mode": "lines+markers" if len(per_row) < 40 else "lines"}
+    line: dict[str, Any] = {"type": "scatter", "line": {"color": CURVE, "width": 2}}
     line |= {"x": np.asarray(iterations, np.float32), "y": per_row, "marker": {"size": 4}}
-    line |= {"line": {"color": CURVE, "width": 2}, "customdata": [*map(fixed, per_row)]}
+    line |= {"mode": "lines+markers" if len(per_row) < 40 else "lines"}
+    line |= {"customdata": [*map(fixed, per_row)]}
     line["hovertemplate"] = step + " %{x}: %{customdata} nats per row<extra></extra>"
     down = {"title": "log-likelihood per row", "nticks": 5, "range": limits}
     return chart([line], 230, {"title": step, "showgrid": False}, down, showlegend=False)

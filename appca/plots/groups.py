@@ -1,7 +1,7 @@
 """A group against the rest: bars of effects, and images of rows side by side."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from plotly.colors import hex_to_rgb
@@ -30,7 +30,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     effects = [difference.effect for difference in differences]
     colours = [MORE if effect > 0 else LESS for effect in effects]
     hover = "%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}<br>effect "
-    trace = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
+    trace: dict[str, Any] = {"type": "bar", "orientation": "h", "x": effects, "y": list(range(n))}
     trace |= {"marker": {"color": colours}, "customdata": texts}
     trace["hovertemplate"] = hover + "%{customdata[3]}<extra></extra>"
     across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}

@@ -246,12 +246,11 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
 
     spread = f"{measure}_sd"
     table = pd.DataFrame(rows, columns=["design", "K", "title", measure, spread])
-    table = table.dropna(subset=[measure]).fillna({spread: 0.0})
+    table = table.dropna(subset=[measure]).fillna({spread: 0.0}).astype({measure: float})
     orders = {"K": sorted(table["K"].unique()), "title": list(table["title"].unique())}
-    look = {"error_x": spread, "color": "design", "symbol": "design", "facet_col": "K"}
-    look |= {"color_discrete_sequence": CATEGORICAL, "category_orders": orders, "log_x": log}
-    table = table.astype({measure: float, spread: float})
-    figure = px.scatter(table, measure, "title", facet_col_spacing=0.04, **look)
+    look: dict[str, Any] = {"color": "design", "symbol": "design", "facet_col": "K"}
+    look |= {"error_x": spread, "category_orders": orders, "facet_col_spacing": 0.04, "log_x": log}
+    figure = px.scatter(table, measure, "title", color_discrete_sequence=CATEGORICAL, **look)
     figure.for_each_annotation(lambda note: note.update(text=note.text.replace("=", " = ")))
     hover = "%{y}: %{x:.4g}, sd %{error_x.array:.2g}<extra>%{fullData.name}</extra>"
     figure.update_traces(hovertemplate=hover, marker_size=8, error_x={"thickness": 1, "width": 0})
@@ -263,8 +262,8 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
 
 def _panels(titles: Sequence[str], columns: int, gap: float, **more: Any) -> go.Figure:
     """Return an empty figure of panels line by line, under their titles, `gap` between lines."""
-    look = {"cols": columns, "subplot_titles": titles, "vertical_spacing": gap}
-    return make_subplots(rows=-(-len(titles) // columns), **look, **more)
+    size = -(-len(titles) // columns), columns
+    return make_subplots(*size, subplot_titles=titles, vertical_spacing=gap, **more)
 
 
 def _of_brain(traces: list[go.Scatter], x: Any, y: Any) -> go.Figure:
@@ -398,12 +397,12 @@ def brain_courses(brain: Arrays, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     courses: list[tuple[np.ndarray, dict[str, Any]]] = []
     if "stimulus" in brain:
-        look = {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
-        look |= {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
-        courses.append((brain["stimulus"], look))
+        area: dict[str, Any] = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
+        area |= {"name": "Stimulus, as blood answers it", "line": {"color": "#717581", "width": 1}}
+        courses.append((brain["stimulus"], area))
     for key, title in titles.items():
-        line = {"color": BRAIN_COLOURS[key], "width": 2}
-        line |= {"dash": "dot" if key == "ppca_k" else "solid"}
+        dash = "dot" if key == "ppca_k" else "solid"
+        line = {"color": BRAIN_COLOURS[key], "width": 2, "dash": dash}
         courses.append((brain[f"course_{key}"], {"name": title, "line": line}))
     traces = [
         go.Scatter(x=brain["times"], y=np.round(y / (y.std() or 1.0), 3), mode="lines", **look)

@@ -26,10 +26,7 @@ def framed(
 def chart(
     traces: Any, height: float, x: Any, y: Any, top: Any = 8, bottom: Any = 8, **layout: Any
 ) -> "go.Figure":
-    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options.
-
-    Traces are those of Plotly, or dicts with their type and options.
-    """
+    """Return a framed figure of traces; `x` and `y` are titles of the axes, or dicts of options."""
     import plotly.graph_objects as go
 
     across, down = ({"title": axis} if isinstance(axis, str) else axis for axis in (x, y))
