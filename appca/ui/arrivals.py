@@ -110,7 +110,7 @@ _CHIPS = {  # of each reader
     "zarr": "array mask_var",
     "images": "size colour classes broken",
 }
-_FOUND = ("encoding", "separator", "decimal", "sheet", "array")  # by a reader, and reported
+_REPORTED = ("encoding", "separator", "decimal", "sheet", "array")  # by the readers
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
 _OF_THE_ROWS = ("array", "transpose")  # with other rows, an image's shape is another
 
@@ -129,7 +129,7 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
 
     `report` is of files read with `options`.
     """
-    reported: Options = {name: report[name] for name in _FOUND if name in report}
+    reported: Options = {name: report[name] for name in _REPORTED if name in report}
     line = report.get("header_line")
     now: Options = (
         _USUAL | reported | {"header": line or False, "transpose": bool(report.get("turned"))}

@@ -96,14 +96,12 @@ _of_fit = by_key(16)(scene_shown)
 
 def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
     """Return the scores (N, 3) on the first principal components of the preprocessed data."""
-    options = config.preprocessing
-    return _principal(f"{dataset.digest}-{json.dumps(options)}", dataset, options)
 
+    def principal() -> np.ndarray:
+        before = services.prepared(dataset.digest, config.preprocessing)
+        return principal_scores(before.transform(dataset.X))[0]
 
-@by_key(8)
-def _principal(dataset: Dataset, options: dict[str, Any]) -> np.ndarray:
-    before = services.prepared(dataset.digest, options)
-    return principal_scores(before.transform(dataset.X))[0]
+    return kept(f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}", principal)
 
 
 PREFIX = "/canvas"

@@ -122,11 +122,6 @@ def cancel(job: str) -> None:
     _watch(job, None)
 
 
-def keep(job: str) -> None:
-    """Stop a fit and keep what it has."""
-    services.jobs().keep(job)
-
-
 def stop_other_refinements(run_id: str) -> None:
     """Give up the refinements of previews that are no longer on screen."""
     for job, why in list(_watched().items()):

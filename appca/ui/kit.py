@@ -520,7 +520,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
             st.button(
                 "Stop here and keep",
                 key="fit_keep",
-                on_click=guarded(fits.keep),
+                on_click=guarded(services.jobs().keep),
                 args=[job.id],
                 disabled=not job.curve,
                 help="End the fit now and keep what it has; it is marked as stopped by hand.",

@@ -425,19 +425,19 @@ def shapes(opened: Opened, reading: Reading) -> None:
 
 def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> None:
     """Take a height or a width; the other side follows from the number of values."""
-    length, channels = st.session_state[key], base.channels
-    if not length:
+    pixels, channels = st.session_state[key], base.channels
+    if not pixels:
         return
-    other, rest = divmod(n_values, length * channels)
+    other, rest = divmod(n_values, pixels * channels)
     if rest or other > MOST_SIDE:
         colours = ", three a pixel," if channels == 3 else ""
         text = (
-            f"A row of {n_values:,} values{colours} makes no image with a side of {length:,}: both "
+            f"A row of {n_values:,} values{colours} makes no image with a side of {pixels:,}: both "
             f"sides are whole numbers up to {MOST_SIDE:,}; give another side."
         )
         state.notify("error", text)
     else:
-        height, width = (other, length) if side else (length, other)
+        height, width = (other, pixels) if side else (pixels, other)
         use(base._replace(height=height, width=width))
 
 
