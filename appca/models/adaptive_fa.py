@@ -43,7 +43,7 @@ from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
 from appca.models.products import data_of
-from appca.models.rows import Observations, Rows, about, centre_of, distinct
+from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS, OVERDISPERSED
 from appca.models.threads import single_threaded_blas
 
@@ -158,6 +158,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
     _model: ClassVar[str] = "aFA"
 
+    _publish_state = publish_state
     _pairs: ClassVar[bool] = True
     _estimates: ClassVar[bool] = True
 
@@ -225,7 +226,13 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     ) -> Self:
         """Sample; the estimator is then the kept draw of largest posterior density."""
         data, variance = data_of(rows), self.loading_variance
-        prior = self._prior(control.settings.floor / NOISE_FLOOR)
+        unit = control.settings.floor / NOISE_FLOOR  # mean feature variance
+        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(unit)
+        prior = FactorPrior(
+            noise=InverseGamma(self.noise_shape, self.noise_scale).in_units_of(unit),
+            loading=loading if variance is None else None,
+            mean_variance=math.inf if self.mean == "learned" else 0.0,
+        )
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
@@ -261,20 +268,6 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             n_paths=self.n_paths,
             stream=0,
             n_active=self.n_active_,
-        )
-
-    def _publish_state(
-        self, rows: Observations, state: FactorState, second: Array, *, same_order: bool = False
-    ) -> Array:
-        return publish_state(self, rows, state, second, same_order=same_order)
-
-    def _prior(self, variance: float) -> FactorPrior:
-        """Priors for data with mean feature variance `variance`; a learned mean has a flat one."""
-        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance)
-        return FactorPrior(
-            noise=InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance),
-            loading=loading if self.loading_variance is None else None,
-            mean_variance=math.inf if self.mean == "learned" else 0.0,
         )
 
     def _control(self, rows: Rows) -> FactorEMControl:

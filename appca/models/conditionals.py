@@ -117,9 +117,9 @@ def scales(W: Array, X: Array, Z: Indicators, sigma2_W: float, tau2: float) -> L
     return LogScale(p, np.asarray(a), np.asarray(b))
 
 
-def shares(counts: Array) -> Array:
+def shares(counts: NDArray[np.intp]) -> Array:
     """Give the parameters of p(shares | counts), a Dirichlet; the prior is uniform."""
-    return 1.0 + counts
+    return np.asarray(1.0 + counts, np.float64)
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:

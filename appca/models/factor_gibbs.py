@@ -283,7 +283,7 @@ def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Array:
     """Draw active scores (N, L): with precision C C', inv(C') e has covariance inv(C C')."""
     C = np.linalg.cholesky(normal.precision)
     e = rng.standard_normal(normal.mean.shape)[:, :, None]
-    return normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0]
+    return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
 
 
 def parts(members: Members) -> list[slice]:

@@ -83,7 +83,8 @@ class SupportPosterior(PosteriorOfDraw):
     def scores(self, X: Array, scale: Array | None) -> Array:
         seen = self.seen(X)
         H = seen.means(seen.best()[0])
-        return (H if scale is None else H / scale).astype(X.dtype, copy=False)
+        scores: Array = (H if scale is None else H / scale).astype(X.dtype, copy=False)
+        return scores
 
     def expected(self, X: Array) -> Array:
         expected: Array = self.seen(X).expected()

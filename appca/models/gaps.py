@@ -142,7 +142,8 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
 def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
     """Sum over the best support and its exchanges, of rows c (n, K), pairs of Lam (n or 1, P).
 
-    The best one is searched for from `members` (n, L), or the components that explain most alone.
+    The best one is searched for from `members` (n, L), and the sum is then never less than about
+    these, or from the components that explain most alone.
     """
     n, size = len(c), max(1, MOST_NUMBERS // c.shape[1] ** 2)
     pairs = np.broadcast_to(pairs, (n, pairs.shape[1]))

@@ -139,8 +139,8 @@ def iterate(
         if stopped:
             reason = STOPPED
         elif reason is None and iteration >= window and value - values[-1 - window] < share:
-            share = "" if window == WINDOW else f"{window}/{WINDOW} of "
-            words = f"improvement below {share}tol over the last {window} iterations"
+            part = "" if window == WINDOW else f"{window}/{WINDOW} of "
+            words = f"improvement below {part}tol over the last {window} iterations"
             if window == 1:  # its tol is ten times what the user asked for
                 words = "improvement below tol over the last iteration"
             reason = f"{CONVERGED}: {words}"

@@ -406,8 +406,8 @@ def _fit_on_ground(
         fit = fit_by_em(rng, sample, W, control)
     else:
         race = control._replace(max_iter=RACE_PASSES)
-        start = screen(rng, EMMap(sample, control.settings), names, race)
-        fit = fit_by_em(rng, sample, start.run.state.W, control)
+        start, _ = screen(rng, EMMap(sample, control.settings), names, race)
+        fit = fit_by_em(rng, sample, start.state.W, control)
     publish_subspace(estimator, sample, fit.state, L, fit.second)
     estimator._ended(fit.log_likelihoods, fit.stop_reason).n_features_in_ = q
     W = estimator.components_ @ ground.basis.T  # the largest entry of each becomes positive

@@ -132,15 +132,14 @@ def test_the_best_start_of_the_sample_is_refined_on_all_rows(rng, seed, monkeypa
     rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     seen = []
-    found = searched(rng, rows, chosen, seen, candidates=starts.candidates("auto", 1, 4))
-    run = found.run
+    run, sampled = searched(rng, rows, chosen, seen, starts.candidates("auto", 1, 4))
     assert run.state.W.shape == (30, 4)
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
     assert seen[-1].stage == "refinement on 150 rows"
     ends = [p.log_likelihood for p in seen if p.stage == seen[-1].stage]
     assert max(ends) == pytest.approx(run.log_likelihood)
-    assert found.sampled
+    assert sampled
 
 
 @pytest.mark.usefixtures("small_sample")
@@ -150,9 +149,9 @@ def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
     for most in (2**28, 200 * 30 * 8):
         monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", most)
         seen = []
-        found = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
+        run, _ = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
         stages.append([s for s in dict.fromkeys(p.stage for p in seen) if "refinement" in s])
-        np.testing.assert_allclose(found.run.state.W.T @ found.run.state.W, np.eye(4), atol=1e-10)
+        np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
     assert stages[0] == ["refinement on 150 rows", "refinement on 400 rows"]
     assert stages[1] == ["refinement on 150 rows", "refinement on 200 rows"]
 
@@ -167,12 +166,12 @@ def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
     rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
     chosen = settings(rows, 6, 3)
     seen = []
-    found = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
+    run, _ = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
     names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", *["random rotation"] * 31]
     stages = [f"screening {i} of 35: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen))[:35] == stages
     ends = {p.stage: p.log_likelihood for p in seen}
-    assert found.run.log_likelihood >= max(ends[stage] for stage in stages)
+    assert run.log_likelihood >= max(ends[stage] for stage in stages)
 
 
 def test_the_first_start_goes_on_beside_the_best_of_the_sample(seed):
@@ -180,8 +179,8 @@ def test_the_first_start_goes_on_beside_the_best_of_the_sample(seed):
     chosen = settings(rows, 6, 3)
     ends = []
     for candidates in (starts.candidates("auto", 1, 6), [starts.QUARTIMAX]):
-        found = searched(np.random.default_rng(seed), rows, chosen, [], candidates)
-        ends.append(found.run.log_likelihood)
+        run, _ = searched(np.random.default_rng(seed), rows, chosen, [], candidates)
+        ends.append(run.log_likelihood)
     assert ends[0] >= ends[1] - 1e-4 * 600
 
 
@@ -219,6 +218,6 @@ def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatc
             raise StopIteration
 
     chosen = settings(rows, 4, 2)
-    run = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4)).run
+    run, _ = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4))
     assert run.stop_reason == STOPPED
     np.testing.assert_allclose(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
