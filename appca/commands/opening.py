@@ -180,7 +180,7 @@ def _packed(store: Path, ends: ExitStack, *, may_be_large: bool) -> File:
     """
     from appca.data.readers.annotated import packed
 
-    if total_bytes([("", store)]) > LIMITS.n_bytes:
+    if total_bytes(store) > LIMITS.n_bytes:
         if may_be_large:
             return store
         most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"

@@ -255,7 +255,7 @@ def on_grid(
         f"{title} has an affine that differs from the recording's by up to {away:.3g}; both must "
         "agree, so resample it to the recording.",
     )
-    values = np.clip(np.nan_to_num(values, posinf=0.0), 0, 1 << 20)
+    values = np.asarray(np.clip(np.nan_to_num(values, posinf=0.0), 0, 1 << 20))
     refuse_if(not values.any(), f"{title} is zero everywhere; give one that marks voxels.")
     return values
 

@@ -56,28 +56,30 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         raise InputError(msg)
     X, labels, missing, order = new.X, dict(new.labels), new.missing, [0]
     ignored: tuple[str, ...] = ()
+    wishes, has = wanted.names or (), names or ()
     by_name = wanted.names is not None and names is not None
     if shape and shape == wanted.image_shape:  # pixels named in two ways are in order
-        by_name &= bool({*(wanted.names or ())} & {*(names or ())})
+        by_name &= bool({*wishes} & {*has})
     if by_name:
-        place = {name: j for j, name in enumerate(names or ())}
-        of_labels = {name: column for name, column in labels.items() if column.dtype.kind in "buif"}
-        lacking = [name for name in wanted.names or () if name not in place | of_labels]
+        place = {name: j for j, name in enumerate(has)}
+        numbers = {name for name, column in labels.items() if column.dtype.kind in "buif"}
+        lacking = [name for name in wishes if name not in place.keys() | numbers]
         refuse_if(
             lacking,
             f"“{title}” lacks {counted(len(lacking), 'column')} that the fit uses, "
             f"{listed(lacking)}; add them, or name them as there.",
         )
-        places = np.array([place.get(name, -1) for name in wanted.names or ()])
+        places = np.array([place.get(name, -1) for name in wishes])
         order = places[places >= 0].tolist()
         if order != list(range(new.n_features)) or len(order) < len(places):
-            X = X[:, places]
-            X = X if len(order) == len(places) else X.astype(np.float64)
+            X = X[:, places].astype(
+                X.dtype if len(order) == len(places) else np.float64, copy=False
+            )
             for j in np.flatnonzero(places < 0):
-                X[:, j] = labels.pop((wanted.names or ())[j])
+                X[:, j] = labels[wishes[j]]
             missing = None if missing is None else missing[:, places] & (places >= 0)
-            labels = {name: labels[name] for name in labels if name not in (wanted.names or ())}
-            ignored = tuple(name for name in place if name not in (wanted.names or ()))
+            labels = {name: column for name, column in labels.items() if name not in wishes}
+            ignored = tuple(name for name in place if name not in wishes)
     refuse_if(
         X.shape[1] != wanted.n_features,
         f"“{title}” has {counted(X.shape[1], 'feature')}, but the fit uses "
@@ -132,9 +134,6 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
     return columns._replace(ignored=tuple(left_out | dict.fromkeys(columns.ignored)))
 
 
-_LONGEST = 60  # characters of a name
-
-
 def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset:
     """Return a data set whose classes have other names, with the digest of the stored one.
 
@@ -154,4 +153,4 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
 
 def tidy(name: str) -> str:
     """Return a name as it is stored: on one line, of 60 characters at most."""
-    return shortened(" ".join(name.split()), _LONGEST)
+    return shortened(" ".join(name.split()), 60)

@@ -19,20 +19,14 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
 MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
-_LEAST_FEATURES = 12  # of a curve
-_JUDGED = 48  # rows
-_SMOOTH = 0.5  # mean difference of neighbours against that of any two features
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
-_COMPARED_BYTES = 1 << 22
 
 
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     """Whether the columns of rows (N, D) follow each other, as wavelengths and times do.
 
-    If they have names, these have rising or falling numbers, such as “400 nm”, and neighbouring
-    columns differ little. Rows that are likely to be images have neighbours in two directions and
-    are no curves.
+    Names, if there are some, have rising or falling numbers, such as “400 nm”; neighbouring columns
+    differ by less than half of what any two do, and the rows are not likely to be images.
     """
     if names is not None:
         numbers = [_NUMBER.search(name) for name in names]
@@ -40,31 +34,17 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
         is_one_kind = len({_NUMBER.sub("", name, count=1) for name in names}) == 1
         if not (is_one_kind and all(numbers) and ((steps > 0).all() or (steps < 0).all())):
             return False
-    if X.shape[1] < _LEAST_FEATURES:
+    if X.shape[1] < 12:
         return False
-    some = np.asarray(X[:: max(1, len(X) // _JUDGED)], np.float64)
+    some = np.asarray(X[:: max(1, len(X) // 48)], np.float64)
     mixed = some[:, np.random.default_rng(0).permutation(X.shape[1])]
     near, any_two = (float(np.abs(np.diff(rows, axis=1)).mean()) for rows in (some, mixed))
-    if not near < _SMOOTH * any_two:
-        return False
-    shapes = likely_shapes(X)
-    return not (shapes and shapes[0].is_likely)
+    return near < 0.5 * any_two and not any(shape.is_likely for shape in likely_shapes(X)[:1])
 
 
 def distinct(X: np.ndarray) -> int:
-    """Count the rows (N, D) that differ in a byte: by hashes, and exactly where those are equal."""
-    bare = np.ascontiguousarray(X).view(np.uint8)
-    words = bare.view(np.uint32) if bare.shape[1] % 4 == 0 else bare
-    factors = np.random.default_rng(0).integers(1, 1 << 63, words.shape[1], np.uint64)
-    hashes = np.empty(len(X), np.uint64)
-    step = max(1, _COMPARED_BYTES // max(1, bare.shape[1]))
-    for start in range(0, len(X), step):
-        block = words[start : start + step]
-        # The low bits of round numbers are zero; a product modulo 2^64 must not be.
-        hashes[start : start + step] = (block ^ (block >> 16)).astype(np.uint64) @ factors
-    values, counts = np.unique(hashes, return_counts=True)
-    tied = np.flatnonzero(np.isin(hashes, values[counts > 1]))
-    return len(X) - len(tied) + len({bare[row].tobytes() for row in tied})
+    """Count the rows (N, D) that differ in a byte, by hashes of 64 bits."""
+    return len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
 
 
 _Plain = bool | int | Finite | str | None  # in a script, too
@@ -119,9 +99,10 @@ class NumberedNames(Sequence[str]):
         return len(self._places)
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [f"{self.word} {place}" for place in self._places[index]]
-        return f"{self.word} {self._places[index]}"
+        places = self._places[index]
+        if isinstance(places, int):
+            return f"{self.word} {places}"
+        return [f"{self.word} {place}" for place in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +112,12 @@ class Dataset:
     ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
     (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
     "the class". ``image_shape`` is (h, w) or (h, w, 3) when a row is an image in row-major order.
-    ``feature_names`` are unique, if the columns have some; see `column_names`. The ``name`` is for
-    people, and no part of the digest.
+    ``feature_names`` are unique, if there are some. The ``name`` is no part of the digest.
 
-    ``provenance`` is JSON-able: source, options, files, checksums, citation. ``image_range``
-    (lowest and highest grey value) in it is read by `images`, ``ordered`` by `is_ordered`.
-    ``missing`` (N, D) is True where a cell of X is a placeholder (its column's mean), because its
-    value is missing; masked cells of a masked array are. Models that can are fitted around such
-    cells; everything else reads the placeholder. ``least_rows`` is 1 for rows that a model fitted
-    already describes; nothing can be fitted to a single one.
+    ``provenance`` is JSON-able, see `Provenance`. ``missing`` (N, D) is True where a cell of X is a
+    placeholder (its column's mean), because its value is missing; masked cells of a masked array
+    are. Models that can are fitted around such cells; everything else reads the placeholder.
+    ``least_rows`` is 1 for rows that a model fitted already describes.
 
     Raises InputError when the parts do not fit together, or values are missing or infinite.
     """
@@ -164,23 +142,27 @@ class Dataset:
             means = np.ma.filled(X.astype(np.float64).mean(axis=0), 0.0)
             X = np.where(masked, means, X.data)
         X = np.asarray(X)
-        refuse_if(
-            X.ndim != 2, f"A data set is a table of rows and columns; got an array of {X.shape}."
+        is_table, is_number = X.ndim == 2, X.dtype.kind in "buif"
+        (n, d), least = X.shape if is_table else (0, 0), counted(self.least_rows, "row")
+        no_table = f"A data set is a table of rows and columns; got an array of {X.shape}."
+        no_number = (
+            f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
         )
-        refuse_if(
-            X.dtype.kind not in "buif",
-            f"A data set holds numbers; got values of type {X.dtype}, so convert them first.",
-        )
-        n, d = X.shape
-        refuse_if(
-            n < self.least_rows,
-            f"A data set needs at least {counted(self.least_rows, 'row')}; got {n}, so add rows or "
-            "choose more of them.",
-        )
-        refuse_if(d < 2, f"A data set needs at least 2 feature columns; got {d}, so add columns.")
+        few = f"A data set needs at least {least}; got {n}, so add rows or choose more of them."
+        thin = f"A data set needs at least 2 feature columns; got {d}, so add columns."
+        refuse_if(not is_table, no_table)
+        refuse_if(not is_number, no_number)
+        refuse_if(n < self.least_rows, few)
+        refuse_if(d < 2, thin)
         X = np.ascontiguousarray(X, None if X.dtype in DTYPES else np.float64)
-        if not is_stored and X.dtype.kind == "f":
-            _check_finite(X)
+        if not is_stored and X.dtype.kind == "f" and not (is_finite := np.isfinite(X)).all():
+            row, column = np.unravel_index(is_finite.argmin(), X.shape)
+            kind = "missing" if np.isnan(X[row, column]) else "infinite"
+            msg = (
+                f"Every value must be a finite number; the value in row {row + 1}, column "
+                f"{column + 1} is {kind}, so fill or remove such cells first."
+            )
+            raise InputError(msg)
         if missing is not None:
             missing = np.asarray(missing)
             refuse_if(
@@ -191,7 +173,7 @@ class Dataset:
             missing = read_only(missing) if missing.any() else None
         ids = np.asarray(self.ids)
         ids = _column("The row ids", ids if ids.dtype.kind == "U" else ids.astype(str), n)
-        if distinct(ids[:, None]) < n:
+        if len(set(ids.tolist())) < n:
             values, counts = np.unique(ids, return_counts=True)
             msg = (
                 f"Row ids must be unique; “{shortened(values[counts > 1][0])}” appears more than "
@@ -254,8 +236,8 @@ class Dataset:
     @property
     def times(self) -> np.ndarray | None:
         """Seconds of the features (D,) of a recording; None of other data."""
-        step = self.provenance.get("repetition")
-        return None if step is None else np.arange(self.n_features) * float(step)
+        step = float(self.provenance.get("repetition", 0))
+        return np.arange(self.n_features) * step if self.is_recording else None
 
     @cached_property
     def n_missing(self) -> int:
@@ -271,8 +253,7 @@ class Dataset:
         """Return X (N, D), or rows of it, with NaN in the missing cells, if there are any."""
         if self.missing is None:
             return self.X[rows]
-        dtype = self.X.dtype if self.X.dtype.kind == "f" else np.float64
-        X = self.X[rows].astype(dtype)
+        X = self.X[rows].astype(self.X.dtype if self.X.dtype.kind == "f" else np.float64)
         X[self.missing[rows]] = np.nan
         return X
 
@@ -334,10 +315,9 @@ class Dataset:
         """Names and codes (N,) of a label, see `categories`; renamed ones keep their place."""
         return categories(self.labels[label], self.class_order(label))
 
-    def class_order(self, label: str) -> Sequence[str]:
+    def class_order(self, label: str) -> list[str]:
         """Names of a label's classes in their order, where it is not that of `categories`."""
-        order: Sequence[str] = self.provenance.get("class_order", {}).get(label, ())
-        return order
+        return list(self.provenance.get("class_order", {}).get(label, ()))
 
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
@@ -353,21 +333,20 @@ class Dataset:
         """Return the data set without some rows; its provenance says what was left out.
 
         `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
-        Leaving out more of the result names the rows of both steps.
-
-        Raises InputError where fewer than two rows are left.
+        Leaving out more of the result names the rows of both steps. Raises InputError where fewer
+        than two rows are left.
         """
         gone = np.zeros(self.n_rows, dtype=bool)
         gone[np.asarray(rows)] = True
-        first = {"of": self.digest, "name": self.name, "n": self.n_rows}
-        before = {"why": "", "ids": [], **(self.provenance.get("left_out") or first)}
+        whole = {"of": self.digest, "name": self.name, "n": self.n_rows}
+        before = {"why": "", "ids": [], **(self.provenance.get("left_out") or whole)}
         ids = [*before["ids"], *self.ids[gone].tolist()]
         is_listed = before["n"] - self.n_rows == len(before["ids"]) and len(ids) <= MOST_LEFT_OUT
-        why = f"{before['why']}, {why}" if before["why"] else why
-        noted = before | {"why": why, "ids": ids if is_listed else []}
+        why = ", ".join(filter(None, (before["why"], why)))
+        noted = {"left_out": before | {"why": why, "ids": ids if is_listed else []}}
         kept = self.take(~gone)
         name = f"{before['name']}, {kept.n_rows:,} of {before['n']:,} rows"
-        return replace(kept, name=name, provenance=kept.provenance | {"left_out": noted})
+        return replace(kept, name=name, provenance=kept.provenance | noted)
 
     def images(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as uint8 images of shape (n, h, w) or (n, h, w, 3), for display."""
@@ -387,10 +366,6 @@ class Dataset:
         with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
-
-    def image(self, row: int) -> np.ndarray:
-        """Return one row as a uint8 image of shape (h, w) or (h, w, 3), for display."""
-        return np.asarray(self.images(np.array([row]))[0])
 
 
 def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:
@@ -424,20 +399,6 @@ def _category_name(value: object, *, short: bool = True) -> str:
             return MISSING
         return f"{value:g}" if short else repr(value).removesuffix(".0")
     return MISSING_TEXT if value == MISSING and not short else str(value) or MISSING
-
-
-def _check_finite(X: np.ndarray) -> None:
-    step = max(1, _BLOCK_BYTES // max(1, X[:1].nbytes))
-    for start in range(0, len(X), step):
-        bad = ~np.isfinite(X[start : start + step])
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            kind = "missing" if np.isnan(X[start + row, column]) else "infinite"
-            msg = (
-                f"Every value must be a finite number; the value in row {start + row + 1}, "
-                f"column {column + 1} is {kind}, so fill or remove such cells first."
-            )
-            raise InputError(msg)
 
 
 def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:

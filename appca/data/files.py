@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import tempfile
 import zipfile
 import zlib
@@ -63,9 +64,7 @@ def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     """Return the file as one on the disk, unpacked, so that its content can be mapped into memory.
 
-    A path that is not packed is opened where it is. Anything else is copied in chunks into a
-    temporary file in ``limits.scratch`` that ends with the last view of it, even if the process is
-    killed.
+    A path that is not packed is opened where it is; anything else is copied to `temporary_file`.
     """
     stream = file_stream(name, file, limits)
     start = stream.read(2)
@@ -77,7 +76,7 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
-    """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
+    """Return a file in ``limits.scratch`` with the chunks, which ends even if we are killed."""
     remedy = "free some space on the disk of temporary files"
     with refusing(f"“{name}” could not be copied for reading", remedy), ExitStack() as ends:
         if limits.scratch is not None:
@@ -98,9 +97,8 @@ def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
             for chunk in chunks_of(stream):
                 sha.update(chunk)
         lines.append(f"{sha.hexdigest()}  {name}\n")
-    if len(files) == 1:
-        return lines[0].split()[0]
-    return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
+    together = hashlib.sha256("".join(lines).encode(errors="surrogatepass"))
+    return (sha if len(files) == 1 else together).hexdigest()
 
 
 def chunks_of(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
@@ -121,11 +119,8 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     stream.seek(0)
     if size > limits.n_bytes:
         stream.close()
-        msg = (
-            f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.most} one file may have; "
-            "split it or take fewer rows."
-        )
-        raise InputError(msg, {TOO_LARGE: True})
+        msg = f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.most} one file may have; "
+        raise InputError(msg + "split it or take fewer rows.", {TOO_LARGE: True})
     return stream
 
 
@@ -152,11 +147,9 @@ def check_matrix(
     )
 
 
-def total_bytes(files: Files) -> int:
-    """Return how many bytes files and folders on the disk have together."""
-    roots = [Path(str(file)) for _, file in files]
-    paths = (path for root in roots for path in (root, *root.rglob("*")))
-    return sum(path.stat().st_size for path in paths if path.is_file())
+def total_bytes(root: Path) -> int:
+    """Return how many bytes a file, or a folder on the disk, has."""
+    return sum(path.stat().st_size for path in (root, *root.rglob("*")) if path.is_file())
 
 
 class _Borrowed(io.RawIOBase):
@@ -193,16 +186,12 @@ def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes
 
 
 _PACKED = {".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst"}
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all
 
 
 def members(
     name: str, stream: BinaryIO, limits: ReadLimits, may_be_inside: tuple[str, ...] = ()
 ) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
-    """Open a zip and list its files (no folders, nothing hidden) after checking what it claims.
-
-    `may_be_inside` are endings of packed files.
-    """
+    """Open a zip and list its files, without hidden ones, after checking what it claims."""
     try:
         archive = zipfile.ZipFile(stream)
     except Exception as error:  # as below
@@ -221,27 +210,22 @@ def members(
     )
     packed = tuple(_PACKED - {*may_be_inside})
     for item in items:
-        file = f"“{shortened(item.filename)}”"
-        inner = f"{file} in “{name}” is"
+        inner = f"“{shortened(item.filename)}” in “{name}” is"
+        is_rare = item.compress_type not in (0, zipfile.ZIP_DEFLATED)  # others unpack at once
+        is_packed = item.filename.lower().endswith(packed)
         refuse_if(item.flag_bits & 1, f"{inner} encrypted; pack the images without a password.")
-        refuse_if(
-            item.compress_type not in _METHODS,
-            f"{inner} compressed by a rare method; compress it with Deflate.",
-        )
-        refuse_if(
-            item.filename.lower().endswith(packed),
-            f"“{name}” holds another archive, {file}; unpack it and pack the images alone.",
-        )
+        refuse_if(is_rare, f"{inner} compressed by a rare method; compress it with Deflate.")
+        refuse_if(is_packed, f"{inner} another archive; unpack it and pack the images alone.")
     return archive, [item for item in items if not is_hidden(item.filename)]
 
 
 def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
-    """Bytes of one file; no more than its entry claimed, which was checked."""
+    """Bytes of one file of a zip."""
     return b"".join(unpacked(name, archive, item))
 
 
 def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the bytes of one file in chunks: read as a whole, all is unpacked before it is cut."""
+    """Yield the bytes of a file in chunks, no more than its entry claimed, which was checked."""
     try:
         with archive.open(item) as stream:
             yield from chunks_of(stream)
@@ -263,18 +247,9 @@ def is_hidden(filename: str) -> bool:
 
 
 MOST_NAMES = 5
-_DONE = {
-    "modelled": "filled from the model",
-    "filled": "filled with their column's mean",
-    "dropped": "rows left out",
-}
-_ENCODINGS = {
-    "utf-8-sig": "UTF-8",
-    "utf-16-le": "UTF-16",
-    "utf-16-be": "UTF-16",
-    "cp1252": "Western European text (cp1252)",
-    "cp1251": "Cyrillic text (cp1251)",
-}
+_DONE = {"modelled": "filled from the model", "filled": "filled with their column's mean"}
+_DONE |= {"dropped": "rows left out"}
+_ENCODINGS = {"CP1252": "Western European text (cp1252)", "CP1251": "Cyrillic text (cp1251)"}
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Left out"}
 _LINES = {"drawn": "drawn line", "closing": "closing note", "repeated header": "repeated header"}
@@ -286,9 +261,14 @@ _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
     ("Lists of another length", "short_lists", lambda name, n: f"{name}: {counted(n, 'list')}"),
     ("Units", "units", lambda name, unit: f"{name} in {unit}"),
     ("Other decimal sign", "decimals", lambda name, _: name),
-    ("May stand for gaps", "far", lambda name, values: f"{name}: {_far(values)}"),
+    (
+        "May stand for gaps",
+        "far",
+        lambda name, far: f"{name}: {_cells({f'{value:g}': n for value, n in far})}",
+    ),
+    ("Features that may be labels", "likely_labels", lambda name, n: f"{name} ({n} values)"),
+    ("Repaired bytes", "repaired", lambda line, _: f"in line {line}"),
     ("Arrays not used", "unused", lambda name, why: f"{name} ({why})"),
-    ("Files left out", "skipped", lambda name, _: name),
 )
 
 
@@ -298,67 +278,57 @@ def note(report: dict[str, Any], about: str, words: str) -> None:
 
 
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
-    """Return how files were read: until they were refused, or as the data set they became.
-
-    From a reader's report; of each line, what it is about and what there is to say. The page and
-    the commands `data` and `fit` show the same.
-    """
+    """Return how files were read, by a reader's report: what a line is about, and what it says."""
     of: Any = report.get
-    marked, rows, sides = of("marked"), of("rows"), of("image_shape") or ()
-    columns = f"{of('columns', 0):,}"
+    marked, sides = of("marked"), of("image_shape") or ()
+    columns, names_of = f"{of('columns', 0):,}", f"those marked by “{(marked or {}).get('column')}”"
     lines: dict[str, Any] = {
         "Read as": _written(report),
         "Files": f"{of('files') or ''}",
-        "Found": rows and f"{counted(rows, 'row')} × {columns}",
-        "Variables": marked
-        and f"{columns} of {marked['of']:,} variables, those marked by “{marked['column']}”",
-        "Images of": " × ".join(map(str, sides)) + " pixels" * bool(sides),
+        "Found": of("rows") and f"{counted(of('rows'), 'row')} × {columns}",
+        "Variables": marked and f"{columns} of {marked['of']:,} variables, {names_of}",
+        "Images of": sides and f"{' × '.join(map(str, sides))} pixels",
     }
-    roles, why = of("roles", {}), of("left_out", {})
+    why, kinds = of("left_out", {}), of("lines", {}).items()
     for role, about in _ROLES.items():
-        names = [name for name, has in roles.items() if has == role]
+        names = [name for name, has in of("roles", {}).items() if has == role]
         lines[about] = few([f"{n} ({why[n]})" if why.get(n) else n for n in names])
     if of("repeated_ids"):
         lines["Row names"] += f", of which {of('repeated_ids'):,} are numbered as they repeat"
-    kinds = of("lines", {}).items()
     lines["Lines not used"] = ", ".join(counted(n, _LINES.get(k, f"{k} line")) for k, n in kinds)
-    if of("repaired"):
-        lines["Repaired bytes"] = f"in line {few(list(map(str, of('repaired'))))}"
     for about, key, written in _ENTRIES:
         entries = of(key) or {}
         entries = entries if isinstance(entries, Mapping) else dict.fromkeys(entries)
         lines[about] = few([written(*entry) for entry in entries.items()])
     lines["May stand for gaps"] += "; na_values makes them gaps" * bool(of("far"))
-    if of("skipped"):
-        lines["Files left out"] = f"{len(of('skipped')):,}: {few(of('skipped'))}"
+    skipped = of("skipped")
+    lines["Files left out"] = skipped and f"{len(skipped):,}: {few(skipped)}"
     lines |= of("notes", {})
-    labels = {} if dataset is None else dataset.labels
+    labels = dataset.labels if dataset else {}
     for name in list(labels)[:MOST_NAMES]:
         classes, codes = categories(labels[name])
-        counts = np.bincount(codes, minlength=len(classes)).tolist()
-        pairs = list(zip(classes, counts, strict=True))[:MOST_NAMES]
-        some = few([f"{text} ({count:,})" for text, count in pairs], len(classes))
+        pairs = zip(classes, np.bincount(codes, minlength=len(classes)).tolist(), strict=True)
+        some = few([f"{text} ({count:,})" for text, count in pairs])
         lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
-    if of("missing"):
-        cells = counted(of("n_missing", sum(of("missing").values())), "cell")
+    if missing := of("missing"):
+        cells = counted(of("n_missing", sum(missing.values())), "cell")
         done = next((f", {words}" for key, words in _DONE.items() if of(key)), "")
-        by_column = few([f"{name} ({count:,})" for name, count in of("missing").items()])
+        by_column = few([f"{name} ({count:,})" for name, count in missing.items()])
         lines["Missing"] = f"{cells}{done}: {by_column}"
-    elif "missing" in report:
-        lines["Missing"] = "none"
+    else:
+        lines["Missing"] = "none" if "missing" in report else ""
     if constant := of("constant"):
         n_constant = of("n_constant", len(constant))
         which = " pixels" if sides else f": {few(constant, n_constant)}"
         lines["Constant features"] = f"{n_constant:,}{which}"
-    likely = [f"{name} ({n} values)" for name, n in of("likely_labels", {}).items()]
-    lines["Features that may be labels"] = few(likely)
     lines["Repeated rows"] = f"{of('duplicates') or ''}"
     if doubt := of("doubt"):
+        read = f"1.234 is read as 1{doubt['now']}234"
+        if doubt["option"] != "decimal":
+            taken = "the names of the columns" if doubt["now"] else "data"
+            read = f"the first line is read as {taken}"
         other = f"{doubt['option']}={str(doubt['other']).lower()} reads it otherwise"
-        taken = "the names of the columns" if doubt["now"] else "data"
-        is_decimal = doubt["option"] == "decimal"
-        read = f"1.234 is read as 1{doubt['now']}234" if is_decimal else ""
-        lines["In doubt"] = f"{read or f'the first line is read as {taken}'}; {other}"
+        lines["In doubt"] = f"{read}; {other}"
     return {about: text for about, text in lines.items() if text}
 
 
@@ -366,10 +336,9 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
     """Say how files were read, for a person who may want it otherwise: the `facts` in a row."""
     sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
     lines = {"Read as": " × ".join(sides)} | facts(report)
-    if lines.get("Missing") == "none":
-        del lines["Missing"]
     lines.setdefault("Labels", few(list(dataset.labels)))
     said = [f"{about}: {text}" for about, text in lines.items() if text and about not in _COUNTS]
+    said = [text for text in said if text != "Missing: none"]
     return " · ".join(said).replace(":", "", 1) + "."
 
 
@@ -377,31 +346,24 @@ def _written(report: Mapping[str, Any]) -> str:
     """Say how a table is written."""
     if sheet := report.get("sheet"):
         others = [name for name in report["sheets"] if name != sheet]
-        parts = [f"sheet “{sheet}”", f"not read: {few(others)}" if others else ""]
+        parts = [f"sheet “{sheet}”", f"not read: {few(others)}" * bool(others)]
     elif separator := report.get("separator"):
-        encoding = report.get("encoding", "utf-8")
-        title = _ENCODINGS.get(encoding, encoding.upper())
-        title = title if "text" in title else f"{title} text"
+        encoding = re.sub("-(SIG|LE|BE)$", "", report.get("encoding", "utf-8").upper())
+        title = _ENCODINGS.get(encoding, f"{encoding} text")
         parts = [title, _SEPARATORS.get(separator, f"cells between “{separator}”")]
     else:
         return ""
     line = report.get("header_line") or 1
-    parts += [
-        "decimal comma" if report.get("decimal") == "," else "",
-        "" if report.get("header", True) else "no header",
-        f"header in line {line}" if line > 1 else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    parts += ["decimal comma"] * (report.get("decimal") == ",")
+    parts += ["no header"] * (not report.get("header", True))
+    parts += [f"header in line {line}"] * (line > 1)
+    return ", ".join(filter(None, parts))
 
 
 def _cells(cells: Mapping[str, int]) -> str:
     """Name cells, such as those of a column that are no numbers: "3 cells: n/a (2), <0.01"."""
     named = [f"{shortened(cell, 20)}{f' ({n:,})' if n > 1 else ''}" for cell, n in cells.items()]
     return f"{counted(sum(cells.values()), 'cell')}: {few(named)}"
-
-
-def _far(values: Sequence[tuple[float, int]]) -> str:
-    return ", ".join(f"{value:g} ({counted(n, 'cell')})" for value, n in values)
 
 
 def few(names: list[str], n: int | None = None) -> str:

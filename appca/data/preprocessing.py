@@ -22,9 +22,6 @@ Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D,
 SCALES = ("none", "feature", "global")
 _EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
 _EXACT_VALUES = 1 << 27  # N x D up to which the rows may be in memory together (1 GB)
-_SPARE = 20  # columns a sketch has beyond the rank asked for
-_POWERS = 4  # power iterations that sharpen the sketch
-_SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by rounding
 _BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
 
 
@@ -48,7 +45,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         """Eigenvectors by falling eigenvalue, and how many of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
-        share = keep * total * _SHADE
+        share = keep * total * (1 - 1e-12)  # reached exactly, it must not be missed by rounding
         wanted = np.searchsorted(held, share) + 1 if isinstance(keep, float) else keep
         return vectors[:, ::-1], int(wanted)
 
@@ -65,13 +62,14 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         # Directions without variance come out as rounding noise; QR makes them orthonormal, too.
         axes = np.linalg.qr(X.T @ left[:, :wanted])[0]
     else:
-        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011), wider until it suffices.
+        # Randomised subspace iteration (Halko, Martinsson, Tropp 2011), wider until it suffices,
+        # with 20 columns beyond the rank asked for and 4 power iterations.
         width = wanted = 0
-        while width < min(wanted + _SPARE, least):
+        while width < min(wanted + 20, least):
             # Past the sketch a share is only known to need more columns; a count is known exactly.
-            width = min(max(64, 2 * width, wanted + _SPARE), least)
+            width = min(max(64, 2 * width, wanted + 20), least)
             axes = np.linalg.qr(np.random.default_rng(0).standard_normal((d, width)))[0]
-            for _ in range(_POWERS):
+            for _ in range(4):
                 axes = np.linalg.qr(scatter_times(axes))[0]
             small = axes.T @ scatter_times(axes)
             turn, wanted = leading((small + small.T) / 2)
@@ -84,18 +82,11 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
 class Preprocessing:
     """What is done to the data before a fit, in this order.
 
-    Parameters
-    ----------
-    divide : float
-        Every value is divided by it (255 for photographs).
-    centre : bool
-        Subtract the mean of each feature. Implied by ``pca``.
-    scale : {"none", "feature", "global"}
-        Divide each feature by its own standard deviation, or all by the root mean square of the
-        centred data. Features that are constant keep their scale.
-    pca : int, float or None
-        Number of principal components to keep, or the share of variance (between 0 and 1) they
-        must hold at least.
+    Every value is divided by ``divide`` (255 for photographs). ``centre`` subtracts the mean of
+    each feature; ``pca`` implies it. ``scale`` divides each "feature" by its own standard
+    deviation, or "global", all by the root mean square of the centred data; features that are
+    constant keep their scale. ``pca`` is the number of principal components to keep, or the share
+    of variance (between 0 and 1) they must hold at least.
     """
 
     divide: float = 1.0
@@ -134,15 +125,14 @@ class Preprocessing:
 
     def in_words(self) -> str:
         """Say what is done, in order: "centred, each feature divided by its standard deviation"."""
-        reduced = f"reduced to {self.pca} dimensions by PCA"
-        if isinstance(self.pca, float):
-            reduced = f"reduced by PCA to {percent(self.pca, 1)} of the variance"
+        share = percent(self.pca, 1) if isinstance(self.pca, float) else ""
         steps = {
             f"divided by {self.divide:g}": self.divide != 1,
             "centred": self.centre or self.pca is not None,
             "each feature divided by its standard deviation": self.scale == "feature",
             "all divided by their overall standard deviation": self.scale == "global",
-            reduced: self.pca is not None,
+            f"reduced by PCA to {share} of the variance": share,
+            f"reduced to {self.pca} dimensions by PCA": self.pca is not None and not share,
         }
         return ", ".join(step for step, is_done in steps.items() if is_done) or "none"
 
@@ -177,10 +167,9 @@ class Preprocessing:
         if missing is not None:
             counts = np.maximum(n - missing.sum(axis=0), 1)
         offset, scale, mean = np.zeros(d), np.ones(d), np.zeros(d)
-        is_centred = self.centre or self.pca is not None
-        if is_centred or self.scale != "none":
+        if self.centre or self.pca is not None or self.scale != "none":
             mean = np.asarray(sum(block.sum(axis=0) for block in blocks()) / counts)
-        if is_centred:
+        if self.centre or self.pca is not None:
             offset = mean / self.divide
         if self.scale != "none":
             variance = sum((block**2).sum(axis=0) for block in blocks(mean)) / counts
@@ -231,14 +220,13 @@ class Fitted(NamedTuple):
             f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
             "they must be whole; fill in the missing cells or leave out their rows.",
         )
-        dtype = np.float64 if X.dtype == np.float64 else np.float32
+        dtype, start = np.float64 if X.dtype == np.float64 else np.float32, 0
         out = np.empty((X.shape[0], self.n_features), dtype)
-        start = 0
+        basis = None if self.basis is None else self.basis.astype(dtype, copy=False)
         for block in self.blocks(X, dtype):
-            if self.basis is not None:
-                block = times(block, self.basis.astype(block.dtype, copy=False))  # noqa: PLW2901
-            out[start : start + len(block)] = block
-            start += len(block)
+            end = start + len(block)
+            out[start:end] = block if basis is None else times(block, basis)
+            start = end
         return out
 
     def blocks(self, X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:

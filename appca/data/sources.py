@@ -364,14 +364,16 @@ def _published(
 def _bundled(key: str) -> Dataset:
     """Read a small data set that comes with scikit-learn or with the project."""
     names = shape = None
+    X: Any
+    named: Sequence[str]
     facts: dict[str, Any] = {"source": key}
     if key == "digits":
         spec = find_spec("sklearn")  # finds the folder without running the package
         folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
         path = folder / "datasets" / "data" / "digits.csv.gz"
         refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
-        lines = gzip.decompress(path.read_bytes()).split()
-        table = np.array([line.split(b",") for line in lines], np.float64).astype(np.uint8)
+        lines = gzip.decompress(path.read_bytes()).decode().split()
+        table = np.array([line.split(",") for line in lines], np.float64).astype(np.uint8)
         X, labels, shape = table[:, :-1], {"digit": table[:, -1].astype(str)}, (8, 8)
         title, row, file = "Handwritten digits, 8 × 8", "digit", f"{path.name} of scikit-learn"
         facts["image_range"] = [0, 16]

@@ -15,7 +15,6 @@ from appca.storage.identity import is_digest
 from appca.words import InputError, reason, refuse_if, shortened, storing
 
 _ORIGIN = ".origin"  # hidden: `check` passes over it
-_LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
 class DatasetSummary(NamedTuple):
@@ -31,10 +30,9 @@ class DatasetSummary(NamedTuple):
 class DatasetStore:
     """Data sets below ``<home>/datasets/<digest>/``.
 
-    A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
-    ``missing.npy`` if cells are missing, and ``meta.json`` with the digests of them all, which
-    `appca check` compares. It is built beside its place and moved there in one step, so that a
-    killed process leaves no half data set.
+    A folder holds an NPY file for each of `Dataset.arrays` and ``meta.json`` with the digests of
+    them all, which `appca check` compares. It is built beside its place and moved there in one
+    step, so that a killed process leaves no half data set.
     """
 
     def __init__(self, home: Path) -> None:
@@ -43,16 +41,12 @@ class DatasetStore:
     def put(self, dataset: Dataset) -> str:
         """Store a data set and return its digest; the same data again only renews its name.
 
-        A damaged one of the same digest is replaced; all of it is read to find out.
-
-        Raises InputError when it has a single row, or the disk refuses.
+        A damaged one of the same digest is replaced; all of it is read to find out. Raises
+        InputError when it has a single row, or the disk refuses.
         """
         title, target = f"“{shortened(dataset.name)}”", self.folder / dataset.digest
-        refuse_if(
-            dataset.n_rows < _LEAST_ROWS,
-            f"{title} has a single row; only {_LEAST_ROWS} or more can be kept as a data set, so "
-            "add rows.",
-        )
+        single = f"{title} has a single row; only 2 or more can be kept as a data set, so add rows."
+        refuse_if(dataset.n_rows < 2, single)
         with storing(title, self.folder):
             if not self._is_sound(target):
                 files.put_folder(target, partial(_write, dataset), self._is_sound)

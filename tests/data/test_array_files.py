@@ -536,7 +536,7 @@ def test_light_ink_among_dark_stands_on_its_own_ground():
     dark, light = np.dstack([0 * INK, INK]), np.dstack([0 * INK + 255, INK])
     files = pictures(a__png=encoded(dark), b__png=encoded(dark[::-1].copy()), c__png=encoded(light))
     dataset = read("ink.zip", io.BytesIO(files))
-    np.testing.assert_array_equal(dataset.image(2), INK)
+    np.testing.assert_array_equal(dataset.images([2])[0], INK)
     told = facts(dataset.provenance["report"])["Transparent parts"]
     assert told == "white in 3 images, but black in 1 whose ink is white"
 
@@ -555,16 +555,16 @@ def test_photographs_are_upright_and_colour_becomes_grey_or_is_kept():
     exif = turned.getexif()
     exif[0x0112] = 6  # the camera was turned by 90 degrees
     files = pictures(a__jpg=encoded(turned, "JPEG", exif=exif), b__png=encoded(noise(0, 32, 16)))
-    assert read("p.zip", io.BytesIO(files)).image(0)[:14, 9:].min() > 200
+    assert read("p.zip", io.BytesIO(files)).images([0])[0][:14, 9:].min() > 200
     red = np.zeros((3, 4, 3), np.uint8)
     red[..., 0] = np.arange(12).reshape(3, 4) * 20
     files = pictures(a__png=encoded(red), b__png=encoded(noise(1, 3, 4)))
     np.testing.assert_allclose(
-        read("p.zip", io.BytesIO(files)).image(0), 0.299 * red[..., 0], atol=1
+        read("p.zip", io.BytesIO(files)).images([0])[0], 0.299 * red[..., 0], atol=1
     )
     kept = read("p.zip", io.BytesIO(files), colour="keep")
-    np.testing.assert_array_equal(kept.image(0), red)
-    np.testing.assert_array_equal(kept.image(1), np.repeat(noise(1, 3, 4)[..., None], 3, 2))
+    np.testing.assert_array_equal(kept.images([0])[0], red)
+    np.testing.assert_array_equal(kept.images([1])[0], np.repeat(noise(1, 3, 4)[..., None], 3, 2))
 
 
 @pytest.mark.parametrize(
@@ -602,7 +602,7 @@ SQUARE, OTHER = (encoded(noise(i, 30, 40)) for i in range(2))
         ({"a.png": SQUARE, "b.png": encoded(LEVELS)}, {"size": (4, 4)}, "no scale in common|type"),
         ({"a.tif": encoded(np.full((4, 4), np.nan, "f4"), "TIFF"),
           "b.tif": encoded(np.eye(4, dtype="f4"), "TIFF")}, {}, "16 missing cells"),
-        ({"a.png": SQUARE, "inner.tar": b"x"}, {}, "holds another archive, “inner.tar”"),
+        ({"a.png": SQUARE, "inner.tar": b"x"}, {}, "“inner.tar” in “p.zip” is another archive"),
         ({"a.png": SQUARE, "b.png": SQUARE}, {"size": (0, 5)}, "size must be a height"),
         ({"a.png": SQUARE, "b.png": SQUARE}, {"colour": "blue"}, "colour must be one of"),
         ({"a.png": SQUARE, "b.png": OTHER}, {"classes": "moon"}, "classes must be one of auto"),

@@ -108,26 +108,26 @@ def test_rows_are_taken_with_all_that_belongs_to_them(seed):
 
 def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
     dataset = small()  # values 0 to 23
-    assert dataset.image(3).dtype == np.uint8
-    assert dataset.image(0)[0, 0] == 0
-    assert dataset.image(3)[1, 2] == 255
+    assert dataset.images([3])[0].dtype == np.uint8
+    assert dataset.images([0])[0][0, 0] == 0
+    assert dataset.images([3])[0][1, 2] == 255
     part = dataset.take(np.array([0, 1]))
-    np.testing.assert_array_equal(part.image(1), dataset.image(1))
-    assert part.take(np.array([1, 0])).image(0).max() < 255
+    np.testing.assert_array_equal(part.images([1])[0], dataset.images([1])[0])
+    assert part.take(np.array([1, 0])).images([0])[0].max() < 255
 
 
 def test_colour_images_keep_their_channels_in_row_major_order():
     X = np.arange(24, dtype=np.uint8).reshape(4, 6)
-    image = small(X=X, image_shape=(1, 2, 3)).image(1)
+    image = small(X=X, image_shape=(1, 2, 3)).images([1])[0]
     assert image.shape == (1, 2, 3)
     assert image[0, 1].tolist() == [9, 10, 11]
     bright = small(X=X, provenance={"image_range": [0, 23]})
-    assert bright.image(3)[1, 2] == 255
+    assert bright.images([3])[0][1, 2] == 255
 
 
 def test_a_table_has_no_images():
     with pytest.raises(InputError, match="has no images"):
-        small(image_shape=None).image(0)
+        small(image_shape=None).images([0])[0]
 
 
 def test_categories_are_in_natural_order_with_gaps_last():
@@ -145,8 +145,8 @@ def test_images_of_extreme_values_run_from_black_to_white_without_a_warning(low,
     values = np.array([[low, high], [high, low]])
     dataset = Dataset("x", values, np.array(["a", "b"]), image_shape=(1, 2))
     white = 255 if high > low else 0
-    np.testing.assert_array_equal(dataset.image(0), [[0, white]])
-    np.testing.assert_array_equal(dataset.image(1), [[white, 0]])
+    np.testing.assert_array_equal(dataset.images([0])[0], [[0, white]])
+    np.testing.assert_array_equal(dataset.images([1])[0], [[white, 0]])
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, "U3"])

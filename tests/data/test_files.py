@@ -216,7 +216,9 @@ GAPS = {
     ),
     "far off and repeated": Case(
         "x,y,z\n" + rows("{h},{i},2.{i}", 20) + "\n-200,3,1e20\n-200,5,1e20\n4,9999,2",
-        facts={"May stand for gaps": "x: -200 (2 cells), y: 9999 (1 cell), z: 1e+20 (2 cells)"},
+        facts={
+            "May stand for gaps": "x: 2 cells: -200 (2), y: 1 cell: 9999, z: 2 cells: 1e+20 (2)"
+        },
     ),
     "none": Case("x,y\n1,2\n3,4.5", facts={"Missing": "none"}),
     "their mean": Case("a,b\n1,2\n,4\n3,6", [[1, 2], [2, 4]], options={"missing": "mean"}),
@@ -666,7 +668,7 @@ def test_squares_of_grey_values_are_taken_for_images(seed):
     dataset = opened(case)
     assert (dataset.image_shape, dataset.X.dtype) == ((8, 8), np.uint8)
     assert dataset.labels["label"][:4].tolist() == [0, 1, 2, 0]
-    np.testing.assert_array_equal(dataset.image(3), pixels[3].reshape(8, 8))
+    np.testing.assert_array_equal(dataset.images([3])[0], pixels[3].reshape(8, 8))
     assert opened(case, image_shape=None).X.dtype == np.float64
     assert opened(case, image_shape=(4, 16)).image_shape == (4, 16)
     few = opened(Case("\n".join(",".join(map(str, row // 16)) for row in pixels)))

@@ -194,7 +194,7 @@ def test_a_tile_is_the_image_of_its_row(shape):
         top = line * sheets.cell + (sheets.cell - height) // 2
         left = column * sheets.cell + (sheets.cell - width) // 2
         found = drawn[sheet][top : top + height, left : left + width]
-        assert np.array_equal(found, dataset.image(int(sheets.rows[tile])))
+        assert np.array_equal(found, dataset.images([sheets.rows[tile]])[0])
         assert found.ndim == (3 if channels == 3 else 2)
 
 

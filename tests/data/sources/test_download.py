@@ -99,7 +99,7 @@ def test_mnist_is_fetched_once_and_keeps_row_image_label_and_id_together(
     for row in range(40):
         part, number = shuffled.ids[row].split("-")
         images, labels = arrays[part]
-        np.testing.assert_array_equal(shuffled.image(row), images[int(number)])
+        np.testing.assert_array_equal(shuffled.images([row])[0], images[int(number)])
         assert shuffled.labels["digit"][row] == str(labels[int(number)])
         assert shuffled.labels["part"][row] == part
 

@@ -43,7 +43,7 @@ def test_all_digits_are_there_and_keep_row_image_label_and_id_together(data_fold
     back = store.get(store.put(dataset.take(rng.permutation(70_000))))
     for row in rng.choice(70_000, 3, replace=False):
         pixels, label = raw_digit(data_folder, back.ids[row])
-        np.testing.assert_array_equal(back.image(row), pixels.reshape(28, 28))
+        np.testing.assert_array_equal(back.images([row])[0], pixels.reshape(28, 28))
         assert back.labels["digit"][row] == label
         assert back.labels["part"][row] == back.ids[row].split("-")[0]
 
