@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.data.annotated import HIGHLY_VARIABLE, distinct_names, features_of, values_of
+from appca.frames import HIGHLY_VARIABLE, distinct_names, features_of, values_of
 from appca.words import naming_extra
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "frames": set(),
     "models": {"storage", "frames"},
     "processes": set(),
-    "data": {"storage", "processes"},
+    "data": {"storage", "processes", "frames"},
     "analysis": {"storage", "frames", "models", "data", "rivals"},
     "rivals": {"models"},
     "plots": {"storage", "data", "analysis"},
@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "runs": {"storage", "models", "data", "analysis"},
     "jobs": {"storage", "processes", "models", "data", "analysis", "studies", "runs"},
     "canvas": {"storage", "frames", "models", "data", "analysis", "plots", "runs"},
-    "tl": {"models", "data", "analysis"},
+    "tl": {"frames", "models", "data", "analysis"},
     "ui": {
         "storage",
         "processes",

@@ -83,7 +83,7 @@ def test_sparse_values_are_never_dense_and_give_the_same(seed, monkeypatch):
     adata, full = cells(seed), cells(seed)
     full.X = full.X.toarray()
     appca.tl.appca(full, 4, 2)
-    monkeypatch.setattr("appca.data.annotated.dense", None)
+    monkeypatch.setattr("appca.frames.dense", None)
     appca.tl.appca(adata, 4, 2)
     assert adata.obs["appca_support"].tolist() == full.obs["appca_support"].tolist()
     np.testing.assert_allclose(adata.obsm["X_appca"], full.obsm["X_appca"], atol=0.02)

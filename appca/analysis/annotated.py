@@ -12,11 +12,11 @@ import numpy as np
 from appca.analysis.components import Supports, patterns, supports
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.tables import npz_of
-from appca.data.annotated import distinct_names
 from appca.data.dataset import MISSING, Dataset, categories
 from appca.data.files import File, Files, ReadLimits
 from appca.data.readers import annotated
 from appca.data.readers.process import work_apart
+from appca.frames import distinct_names
 from appca.words import InputError, refuse_if
 
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write

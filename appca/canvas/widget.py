@@ -13,7 +13,7 @@ from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes
 from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.html import JS, closed_bundle
 from appca.canvas.scene import projected
-from appca.data.annotated import dense, distinct_names, labels_of, values_of
+from appca.frames import dense, distinct_names, labels_of, values_of
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, counted
 

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
-from appca.data.annotated import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
@@ -48,6 +47,7 @@ from appca.data.readers.arrays import (
     sparse_item,
     values_of,
 )
+from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import InputError, is_text, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")

@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from appca.data.annotated import distinct_names
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
 from appca.data.files import (
     LIMITS,
@@ -42,6 +41,7 @@ from appca.data.readers.intake import (
     settle_missing,
 )
 from appca.data.readers.roles import FEW, is_label_name
+from appca.frames import distinct_names
 from appca.storage.packed import npy_header
 from appca.words import InputError, counted, is_text, shortened, unknown
 

@@ -1,6 +1,5 @@
 """What components were in the fit before: two windows on one run, and chips in the picture."""
 
-
 import numpy as np
 
 from appca.runs.home import home
