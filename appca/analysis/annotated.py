@@ -72,8 +72,7 @@ def ending_of(name: str) -> str | None:
 def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
     """Return annotated data with a fit of all rows added: an .h5ad file, or a zip of the store.
 
-    `source` was read as `dataset` and is not changed. Parts of the same keys are replaced. Raises
-    InputError when it cannot be read or written, or has other rows or variables.
+    Raises InputError when `source` cannot be read or written, or has other rows or variables.
     """
     members = fit.run.model_arrays() | fit.run.row_arrays()
     members["names"] = np.array(list(dataset.column_names))

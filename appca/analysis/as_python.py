@@ -28,11 +28,7 @@ class Recipe(NamedTuple):
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
-    """Return the text of the script, which ends with `fitted` and its arrays as the app shows them.
-
-    Data are loaded by their provenance: a built-in source by name and options, a file by a path to
-    fill in, anything else from the app's own copy.
-    """
+    """Return the text of the script, which ends with `fitted` as the app shows it."""
     imports, load = _loading(dataset)
     if (left_out := dataset.provenance.get("left_out") or {}).get("ids"):
         imports = f"import numpy as np\n{imports}"

@@ -112,8 +112,7 @@ def place(values: np.ndarray, active: np.ndarray) -> dict[str, float]:
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
     """Give every frequency of every voxel in series (V, T) a random phase; return float32, cleaned.
 
-    Each voxel keeps its spectrum; what voxels have in common is lost, unlike with the same phases
-    for all, which would only turn the space of time courses.
+    Each voxel keeps its spectrum; what voxels have in common is lost.
     """
     T = series.shape[1]
     spectrum = np.fft.rfft(series, axis=1)

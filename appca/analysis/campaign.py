@@ -46,11 +46,7 @@ class Campaign(Recorded):
         home: Path,
         report: Callable[[int, float], object] = lambda _place, _share: None,
     ) -> None:
-        """Measure every step that the journal lacks, and store each result at once.
-
-        `report` gets the place of a step and the share of it that is done; an exception from it
-        ends the work.
-        """
+        """Measure every step that the journal lacks; `report` gets its place and the share done."""
         done, steps, journal = self.records(home), self.steps(), self.journal(home)
         places = [place for place, step in enumerate(steps) if step not in done]
         if not places:

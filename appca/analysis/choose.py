@@ -31,11 +31,10 @@ Floats = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class GridConfig(FitCampaign):
-    """Settings of a grid over K and L.
+    """Settings of a grid over K and L; InputError for values without meaning, or too many cells.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
-    more rows than `max_rows` a random sample is used. Raises InputError for values without meaning,
-    and a grid without a cell or with too many.
+    more rows than `max_rows` a random sample is used.
     """
 
     folder: ClassVar[str] = "grids"
@@ -87,11 +86,7 @@ class GridConfig(FitCampaign):
         return [({"n_components": k, "n_active": L}, train, 1.0) for k, L, _ in self.steps()]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a cell to the rows of a fold and scores those held back.
-
-        A record has the log-likelihood in nats per row, the mean squared reconstruction error a
-        feature, preprocessed, and the seconds; None where the fold cannot carry K components.
-        """
+        """Return what fits a cell to a fold and scores the rest: nats per row, error, seconds."""
         split = folds(dataset.n_rows, self.n_folds, self.max_rows)
 
         @cache
@@ -117,8 +112,7 @@ class GridConfig(FitCampaign):
 def folds(n_rows: int, n_folds: int, max_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Deal the rows in use to folds, shuffled: ascending training and held-out rows of each.
 
-    The sizes differ by one row at most. Raises InputError when a fold would be left with fewer
-    than two rows to learn from, or with none to test on.
+    Raises InputError when a fold has fewer than two rows to learn from, or none to test on.
     """
     rows = sample_of(n_rows, max_rows, 0)
     refuse_if(
@@ -179,9 +173,8 @@ def near(log_likelihood: Floats) -> np.ndarray:
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-    The share is of the gap between PPCA with L and with K components: above 1 the cell is better
-    than PPCA with all K. It is NaN at K = L and where K is no better than L on the held-out rows.
-    Both are NaN where the baseline is not measured.
+    The share is of the gap between PPCA with L and with K components, NaN where there is none; both
+    are NaN where the baseline is not measured.
     """
     K, L = cell
     values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]
@@ -253,9 +246,8 @@ class StabilityConfig(FitCampaign):
     """Settings of a series of fits; InputError for values without meaning.
 
     A reference is fitted as a run would be; by the way "starts" the random start then differs from
-    fit to fit, by "halves" the half of the rows, of which a random sample is used as in a grid. K
-    and L are among the `parameters`. Components are matched with the reference's by |cos|; all fits
-    share one preprocessing and are scored on the same rows.
+    fit to fit, by "halves" the half of the rows, of which a random sample is used as in a grid.
+    Components are matched with the reference's by |cos|.
     """
 
     folder: ClassVar[str] = "stability"

@@ -481,9 +481,8 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     """Return the variant to take, out of the reliable ones if there are any.
 
     As good as the best is a variant that it does not clear by two standard errors of the paired
-    difference. Of these the paper's model comes first, then row scales alone, whose fits have no
-    floor of a feature to end at, then the variant of fewest parameters. None before a variant has
-    been measured.
+    difference. Of these the paper's model comes first, then row scales alone, then the variant of
+    fewest parameters. None before a variant has been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants

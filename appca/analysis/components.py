@@ -88,11 +88,7 @@ def in_data_space(model: FittedModel) -> np.ndarray:
 
 
 def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
-    """Return the components (K, D) as they are shown: images in data space, weights of a table.
-
-    Weights are of the features after they were scaled: with the units of the data, the feature with
-    the largest numbers would stand first in every component.
-    """
+    """Return the components (K, D): images in data space, weights of a table's scaled features."""
     if image_shape is not None:
         return in_data_space(model)
     before = model.preprocessing
@@ -208,11 +204,7 @@ def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
 
 
 def opens_in_pair_view(active: np.ndarray) -> bool:
-    """Whether panels should show pairs of components rather than whole subspaces.
-
-    True when some row uses more than two components (for two, both views are the same) and under
-    half of the rows lie in subspaces of at least `LEAST_ROWS` rows.
-    """
+    """Whether some row uses over two components, and most lie in subspaces of few rows."""
     sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
     in_large = sizes[sizes >= LEAST_ROWS].sum()
     return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
@@ -253,8 +245,7 @@ def explained_shares(fitted: FittedRun) -> tuple[np.ndarray, float]:
 
     Of the sum over rows |y|^2 = |r|^2 + 2 s'W'r + |W s|^2, with r the rest of a row y - W s, taking
     component k away raises |r|^2 by 2 s_k w_k'r + s_k^2 |w_k|^2; and since s is the posterior mean
-    given the row's set, w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal
-    components the shares add up; those of factors that are not orthogonal do not.
+    given the row's set, w_k'r = s_k sigma2/tau2_k. Shares of orthonormal components add up.
     """
     tiny, scores = np.finfo(float).tiny, fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
@@ -321,7 +312,7 @@ def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
     With z_n the 0/1 row of the components of row n and s_a the sum over class a, all pairs of rows
     of classes a and b share s_a's_b; of a class with itself, the sum of s_a is of no pairs. If
-    labels were permuted among the rows, every entry would have the expectation `overall`.
+    labels were permuted, every entry would have the expectation `overall`.
     """
     sums = np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
     counts = np.bincount(codes[codes >= 0], minlength=n_classes)

@@ -145,11 +145,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Judge every invariant quantity that moves.
-
-    R-hat is rank-normalised, or plain for a quantity of two values, of which folding about the
-    median may leave one.
-    """
+    """Judge every invariant quantity that moves; R-hat is plain for those of two values."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -218,11 +214,7 @@ def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
 def of_chains(
     diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
 ) -> list[Check]:
-    """Check whether the chains agree, from which starts, and whether there are enough draws.
-
-    `apart` is what `starts_apart` says. What cannot be computed, as of a chain that never moves,
-    counts as the worst.
-    """
+    """Check whether the chains agree, from which starts, and whether there are enough draws."""
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)
@@ -290,8 +282,7 @@ def of_climb(
 ) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
-    `log_likelihoods` (n_iter,) are total nats, `reason` why the estimator stopped, `tol` the gain
-    in nats per row below which it stops, `at_floor` the share of features at the floor of noise.
+    `log_likelihoods` (n_iter,) are total nats; `at_floor` is the share of features at the floor.
     """
     if "floor" in reason:
         why = (

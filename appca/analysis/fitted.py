@@ -96,9 +96,8 @@ class FittedModel(_ReadOnly):
     is one number, or one for each feature, 0 of a constant one; `scale` (K,) is the root mean
     square of a component's scores over the rows that use it. Where rows differ in it, `n_active` is
     None; then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
-    parameter of the IBP. Sizes (K + 1,) and row scales are there if learned. `draws` are those that
-    queries of a sampled fit average over, as `QueryDraws`; `log_likelihoods` are in nats, one an
-    iteration; `names` those that a person gave the components.
+    parameter of the IBP. `draws` are those that queries of a sampled fit average over, as
+    `QueryDraws`; `log_likelihoods` are in nats, one an iteration.
     """
 
     components: np.ndarray

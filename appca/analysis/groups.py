@@ -89,8 +89,7 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     """Return the rows that a rule holds for, (N,) bool; none whose number is missing.
 
     `relation` is a key of `OF_CLASSES` for classes, which `value` names, and of `OF_NUMBERS` for
-    numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError when it does not
-    suit the column, or a share is not one.
+    numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError for others.
     """
     rules = OF_NUMBERS if column.names is None else OF_CLASSES
     if relation not in rules:
@@ -168,8 +167,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
 
     Pixels are not compared. Differences are ranked by the size of the effect, ties by Cohen's d.
-    Use and subspace are left out where all rows of the group share one. Raises InputError when the
-    group or the rest has less than two rows.
+    Raises InputError when the group or the rest has less than two rows.
     """
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     refuse_if(

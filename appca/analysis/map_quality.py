@@ -62,9 +62,8 @@ def quality(
     """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
     Of a model whose rows use different components, E has all K scores, zero where a component is
-    not used. `classes` (N,) are numbers from 0 on, negative where there is none: such rows are no
-    anchors and have no vote, and of equally frequent classes the smallest number wins. Raises
-    ValueError when the rows of X and E differ in number, or k is not below N / 2.
+    not used. `classes` (N,) are numbers from 0 on, negative where there is none: such rows have no
+    vote. Raises ValueError when the rows of X and E differ in number, or k is not below N / 2.
     """
     anchors = sample_of(len(X), n_anchors, random_state)
     rows, neighbours = compared_rows(X, E, anchors, n_neighbors, report)
@@ -94,8 +93,7 @@ def panel_trust(
 ) -> Trust:
     """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
-    A panel holds the rows with the same `active` components, at their `scores`, both (N, K). Rows
-    of panels with at most 2 k rows are NaN, as in larger ones are those that `trust` leaves out.
+    Rows of panels with at most 2 k rows are NaN, and those that `trust` leaves out.
     """
     measures = np.full((3, len(X)), np.nan)
     for group in ranked(active):

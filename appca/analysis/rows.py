@@ -148,9 +148,8 @@ class Distances(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
-    With noise per feature T2 is in noise units and Q is 0, without a degree of freedom, as a run
-    does not keep what each feature of a row lacks. With row scales both are over the posterior mean
-    of the row's scale, so that a row is not unusual for being brighter.
+    With noise per feature T2 is in noise units and Q is 0, without a degree of freedom. With row
+    scales both are over the posterior mean of the row's scale.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -269,9 +268,8 @@ def similar(
 ) -> list[SimilarRows]:
     """Group the rows of every subspace by k-means of their projections, tight groups first in each.
 
-    Scores are (N, K), components (K, D). A group has about `size` rows; there are never more groups
-    than different projections. Subspaces of fewer than `LEAST_ROWS` rows, and one without
-    components, are passed over.
+    Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces of fewer than
+    `LEAST_ROWS` rows, and one without components, are passed over.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
@@ -305,8 +303,7 @@ def similar(
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
     """Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
 
-    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that are not orthogonal,
-    as those of adaptive FA do, are not taken for orthogonal ones.
+    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|.
     """
     chosen = list(subspace.components)
     member_scores = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)

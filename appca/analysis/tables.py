@@ -2,13 +2,10 @@
 
 import io
 import re
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from appca.analysis.components import own_name, supports
 from appca.analysis.fitted import DescribedRows, FittedRun
@@ -167,8 +164,7 @@ def component_npz(
 ) -> bytes:
     """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
 
-    Beside them `features` (D,) and `names` (K,) as texts, `explained_variance` (K,) in units of the
-    fit, and `components_of_fit` (K, D') and `mean_of_fit` (D',), as the estimator has them.
+    Beside them `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
     """
     return npz_of(
         {
@@ -188,23 +184,3 @@ def _features(dataset: "Dataset") -> list[str]:
     if dataset.image_shape is None or dataset.feature_names is not None:
         return list(dataset.column_names)
     return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]
-
-
-def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write draws (chain, draw, ...) as NetCDF.
-
-    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
-    """
-    from appca.models.chains import to_arviz
-
-    draws, name = dict(posterior), "components"
-    thinned = None
-    if name in draws and draws[name].shape[1] != np.shape(draws["log_posterior"])[1]:
-        thinned = draws.pop(name)
-    data: Any = to_arviz(draws)
-    if thinned is not None:
-        data.constant_data[name] = (("chain", "thinned_draw", "component", "feature"), thinned)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "draws.nc"
-        data.to_netcdf(str(file))
-        return file.read_bytes()

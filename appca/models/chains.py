@@ -8,9 +8,11 @@ means nothing before the draws are aligned; numbers about Z that do not depend o
 """
 
 import math
+import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -291,6 +293,24 @@ def to_arviz(posterior: Draws) -> "InferenceData":
         | {"components": ["component", "feature"], "mean": ["feature"]},
     )
     return data
+
+
+def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
+    """Write draws (chain, draw, ...) as NetCDF.
+
+    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
+    """
+    draws, name = dict(posterior), "components"
+    thinned = None
+    if name in draws and draws[name].shape[1] != np.shape(draws["log_posterior"])[1]:
+        thinned = draws.pop(name)
+    data: Any = to_arviz(draws)
+    if thinned is not None:
+        data.constant_data[name] = (("chain", "thinned_draw", "component", "feature"), thinned)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "draws.nc"
+        data.to_netcdf(str(file))
+        return file.read_bytes()
 
 
 N_PAIRS = 20

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from appca.analysis.diagnostics import (
     worst,
 )
 from appca.analysis.fitted import FittedRun
-from appca.analysis.tables import netcdf_bytes
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
 from appca.plots import check as plots
@@ -158,7 +156,12 @@ def table(shown: Shown) -> None:
         look["height"] = HEIGHT if len(diagnoses) > MANY else "auto"
         st.dataframe(styled(diagnoses, n_chains, burn_in / thin), **look)
     file = f"draws-{shown.config.id}.nc"
-    made = partial(netcdf_bytes, shown.fitted.posterior)
+
+    def made() -> bytes:
+        from appca.models.chains import netcdf_bytes
+
+        return netcdf_bytes(shown.fitted.posterior)
+
     save_button("Save the draws (NetCDF)", made, file, key="draws")
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.tables import netcdf_bytes
-from appca.models.chains import load_arviz
+from appca.models.chains import load_arviz, netcdf_bytes
 
 
 def drawn(seed, n_kept):
