@@ -144,7 +144,7 @@ def dropped(app, file):
 def test_forged_files_at_the_page_data_get_their_sentences(start, content):  # noqa: F811
     app = start("data/open")
     before = sorted(path for path in Path(home()).rglob("*") if path.is_file())
-    for name in ("K a text", "L above K", "stop that is code", "runs a number"):
+    for name in ("K a text", "start code", "stop that is code", "another model"):
         change, sentence = BAD[name]
         dropped(app, altered(content, change))
         assert not app.exception, name

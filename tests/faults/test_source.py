@@ -23,7 +23,7 @@ SCRIPTS = sorted(path for path in (ROOT / "appca").rglob("*.js"))
 CALLS = {"eval", "exec", "compile", "__import__"}
 NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "pooch", "aiohttp"}
 MAY_ASK = {
-    "appca/data/downloads.py",  # published data sets, when a person asks for them
+    "appca/data/sources.py",  # published data sets, when a person asks for them
     "appca/commands/app.py",  # whether its own server has started
     "appca/ui/streamlit_internals.py",  # a Unix socket that the server listens at
 }
