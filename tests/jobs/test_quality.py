@@ -83,15 +83,14 @@ def test_every_method_is_measured_on_the_same_rows_and_goes_on_where_it_was_ende
     assert {line["n_neighbors"] for line in every} == {15}
     lines = {line["key"]: line for line in every}
     pca = PCA(4).fit(split.train)
-    assert lines["pca"]["log_likelihood"] == pytest.approx(pca.score(split.test))
+    assert lines["pca"]["log_likelihood"] is None, "probabilistic PCA beside it has the same"
     back = pca.inverse_transform(pca.transform(split.test))
     assert lines["pca"]["mse"] == pytest.approx(np.square(back - split.test).mean())
     assert lines["pca"]["mae"] == pytest.approx(np.abs(back - split.test).mean())
     expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
     assert lines["pca"]["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
     # The variances of the two are divided by N and by N - 1.
-    density = lines["pca"]["log_likelihood"]
-    assert lines["ppca_k"]["log_likelihood"] == pytest.approx(density, abs=0.02)
+    assert lines["ppca_k"]["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
     sizes = {key: (line["size"], line["used"]) for key, line in lines.items()}
     assert sizes["own"] == (4, 2)
     assert sizes["ppca_l"] == sizes["plane"] == (2, 2)

@@ -230,8 +230,8 @@ BROKEN = {
     "alpha given the used columns only, finite": (
         FINITE,
         STEPS,
-        "n_components = len(log_pi)",
-        "n_components = len(log_pi) - 1",
+        "K = len(log_pi)",
+        "K = len(log_pi) - 1",
     ),
     "x not redrawn after z, infinite": (
         INFINITE,
