@@ -35,18 +35,28 @@ const KEYS = {
 const caps = (...keys) =>
   element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
 
-/** A dialog that its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
+/** Close a dialog, and let the next key be the picture's: the focus would stay inside for a moment. @param {Stage} stage @param {HTMLDialogElement} made */
+function shut(stage, made) {
+  made.close();
+  stage.hit.focus({ preventScroll: true });
+}
+
+/** A dialog that Escape, its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
 function dialog(stage, name, label, title, ...children) {
-  const close = button('', { 'aria-label': 'Close' }, () => made.close(), caps('Esc'));
+  const close = button('', { 'aria-label': 'Close' }, () => shut(stage, made), caps('Esc'));
   const head = element('header', '', {}, ...title, close);
   const look = { 'aria-label': label };
   const made = element('dialog', `appca-dialog ${name}`, look, head, ...children);
   made.addEventListener('click', ({ target }) => {
-    if (target === made) made.close();
+    if (target === made) shut(stage, made);
   });
-  made.addEventListener('close', () => stage.hit.focus({ preventScroll: true }));
-  for (const kind of ['keydown', 'wheel'])
-    made.addEventListener(kind, (event) => event.stopPropagation()); // no keys of the page
+  made.addEventListener('wheel', (event) => event.stopPropagation());
+  made.addEventListener('keydown', (event) => {
+    event.stopPropagation(); // no keys of the page
+    if (event.key !== 'Escape') return;
+    event.preventDefault();
+    shut(stage, made);
+  });
   stage.root.append(made);
   return made;
 }
@@ -182,7 +192,7 @@ export function buildPalette(stage, actions, fly, acts) {
   const go = (/** @type {Hit | undefined} */ hit, rows = false) => {
     if (!hit) return;
     recent = [hit, ...recent.filter(({ label }) => label !== hit.label)].slice(0, RECENT);
-    box.close();
+    shut(stage, box);
     if (rows && hit.component !== undefined) actions.select(rowsUsing(stage, hit.component));
     else if (hit.run) hit.run();
     else if (hit.target) fly(hit.target);

@@ -169,10 +169,8 @@ function listenAnywhere(stage, actions, { search, keys, halt }) {
       escape(stage, actions, view ?? stage.views[0]);
     } else if (document.querySelector('.appca-explorer') === stage.root) {
       const asked = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k';
-      const field = document.activeElement; // for a moment still that of a dialog that has closed
       const typing =
-        (field?.matches(TYPED) && field.checkVisibility()) ||
-        document.querySelector('dialog[open]');
+        document.activeElement?.matches(TYPED) || document.querySelector('dialog[open]');
       if (!asked && (typing || !['/', '?'].includes(event.key))) return;
       event.preventDefault();
       event.stopPropagation();
