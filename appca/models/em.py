@@ -257,9 +257,9 @@ def expect(
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
     compiled = settings.compiled and soft and fixed and not many_swaps(settings)
-    model = state.row_model(settings, rows.n_features)
     work: Callable[[Block], SubspaceStatistics]
     if variant.by_feature or variant.row_scales:
+        model = state.row_model(settings, rows.n_features)
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
@@ -271,16 +271,15 @@ def expect(
     if variant.row_scales:
         return sums
     # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
-    m, n = state.displacement, rows.mass
-    power = settings.power if variant.by_feature else rows.total
+    n, power, shift = rows.mass, rows.total, state.shift
+    value, around = sums.log_likelihood, power + n * float(shift @ shift)
     if variant.by_feature:
-        around = np.square(state.scale) @ (power + n * np.square(m))
+        power = settings.power
+        around = np.square(state.scale) @ (power + n * np.square(state.displacement))
     else:
-        around = power + n * (m @ m)
-    value = sums.log_likelihood - float(around) / (2.0 * state.noise)
-    if not variant.by_feature:
-        value += n * float(background(np.zeros(1), model)[0, 0])
+        value -= 0.5 * n * rows.n_features * math.log(2.0 * math.pi * state.noise)
         value -= n * numerics.log_binomial(K, settings.n_active) if fixed else 0.0
+    value -= float(around) / (2.0 * state.noise)
     return sums._replace(log_likelihood=value, inverse=n, power=power)
 
 
@@ -374,10 +373,11 @@ def maximise(
     joint (docs/mathematics.md 1.12).
     """
     n, weight, variant = rows.mass, sums.inverse, settings.variant
-    offset, shift = np.zeros(()), np.zeros_like(sums.s)
-    if settings.learn_mean:
-        offset, shift = np.asarray(sums.first / weight), sums.s / weight
-    A = sums.A - np.multiply.outer(offset, sums.s)
+    A, offset = sums.A, np.zeros(())
+    shift = sums.s / weight if settings.learn_mean else np.zeros_like(sums.s)
+    if settings.learn_mean and isinstance(sums.first, np.ndarray):
+        offset = sums.first / weight
+        A = A - np.outer(offset, sums.s)
     W, scale, noise = state.W, state.scale, state.noise
     if variant.by_feature:
         power = sums.power - weight * np.square(offset)
@@ -388,7 +388,7 @@ def maximise(
             scale = np.minimum((c + np.sqrt(c**2 + 4.0 * p)) / (2.0 * p), settings.most)
     else:
         W = settings.update(A, W)
-        away = float(np.square(offset).sum() + shift @ shift)
+        away = float(shift @ shift) + (float(offset @ offset) if offset.ndim else 0.0)
         residual = sums.power - 2.0 * np.sum(W * A) - weight * away
         noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), settings.floor)
     return SubspaceState(
@@ -429,30 +429,33 @@ def extend(
     W is brought back to orthonormal columns by its polar factor (a retraction onto the Stiefel
     manifold); variances stay above their floors, and fixed ones as they are.
     """
+    most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
 
     def ahead(first: Array, last: Array) -> Array:
-        return np.asarray(last + beta * (last - first))
+        return last + beta * (last - first)
 
-    def in_logs(first: Any, last: Any) -> Array:
-        first, last = np.asarray(first), np.asarray(last)
-        some = (first > 0.0) & (last > 0.0)
-        change = beta * np.log(np.where(some, last, 1.0) / np.where(some, first, 1.0))
-        most = MAX_MOMENTUM_LOG_CHANGE
-        return np.asarray(last * np.exp(np.clip(change, -most, most)))
+    def in_logs(first: Any, last: Any) -> Any:
+        return last * np.minimum(np.maximum((last / first) ** beta, 1.0 / most), most)
 
     latent = now.latent
     if isinstance(settings.latent, str):
         latent = np.maximum(in_logs(before.latent, latent), settings.least_variance)
     noise = max(float(in_logs(before.noise, now.noise)), settings.least_variance)
     W, shift = polar(ahead(before.W, now.W), now.W), ahead(before.shift, now.shift)
-    state = SubspaceState(W, shift, latent, noise, ahead(before.offset, now.offset))
+    offset = ahead(before.offset, now.offset) if now.offset.ndim else now.offset
     if settings.variant == PAPER:
-        return state
-    sizes = None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes))
-    return state._replace(
-        scale=np.minimum(in_logs(before.scale, now.scale), settings.most),
-        weights=probabilities(in_logs(before.weights, now.weights)),
-        sizes=sizes,
+        return SubspaceState(W, shift, latent, noise, offset)
+    counted, scale = now.scale > 0.0, np.zeros_like(now.scale)
+    scale[counted] = in_logs(before.scale[counted], now.scale[counted])
+    return SubspaceState(
+        W,
+        shift,
+        latent,
+        noise,
+        offset,
+        np.minimum(scale, settings.most) if scale.ndim else scale,
+        probabilities(in_logs(before.weights, now.weights)),
+        None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes)),
     )
 
 
@@ -546,7 +549,8 @@ def expect_compiled(
     if not sparse:
         X = X.view()
         X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype)
+    small = X.itemsize < state.latent.itemsize
+    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
     value, A, totals = by(X, state.W, constants(block, state, beta), n_active, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])

@@ -198,9 +198,9 @@ def _weighted(S: Array, weights: Array | None) -> Array:
 
 def added(a: R, b: R) -> R:
     """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
-    if not isinstance(a, tuple) or not isinstance(b, tuple):
+    if not isinstance(a, tuple):
         return cast(R, a + b)  # type: ignore[operator]
-    parts = [added(x, y) for x, y in zip(a, b, strict=True)]
+    parts = map(added, a, cast(tuple[Any, ...], b))
     return cast(R, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))
 
 
