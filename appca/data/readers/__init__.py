@@ -57,7 +57,7 @@ KINDS = {
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
     "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
-    "arff": Kind((".arff",), f"{_HERE}arrays", "ARFF_READER"),
+    "arff": Kind((".arff",), f"{_HERE}tables", "ARFF_READER"),
     "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}arrays", "HDF5_READER"),
     "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
     "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
@@ -186,7 +186,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 
 def _array_and_table(files: Files, reader: Reader[Any], chosen: Any, limits: ReadLimits) -> Dataset:
     """Read an array, whose rows the columns of a table name and label."""
-    from appca.data.readers.roles import names_beside
+    from appca.data.readers.intake import names_beside
 
     (name, file), (other, packed) = sorted(files, key=lambda named: kind_of(*named) != "npy")
     title, beside = (shortened(text, LONGEST_NAME) for text in (name, other))

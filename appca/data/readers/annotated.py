@@ -1,17 +1,14 @@
 """Counts and annotated data: H5AD files, Zarr stores and Matrix Market files."""
 
 import io
-import json
 import math
 import operator
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -24,7 +21,6 @@ from appca.data.files import (
     Files,
     Reader,
     ReadLimits,
-    content,
     file_bytes,
     file_stream,
     members,
@@ -33,10 +29,8 @@ from appca.data.files import (
 )
 from appca.data.readers.arrays import (
     ArrayOptions,
-    Beside,
     Hdf5,
     Item,
-    Upload,
     build,
     check_array,
     choose,
@@ -47,8 +41,9 @@ from appca.data.readers.arrays import (
     sparse_item,
     values_of,
 )
+from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
-from appca.words import InputError, is_text, shortened, unknown
+from appca.words import InputError, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # of matrices with the rows of X
@@ -255,208 +250,55 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-# Zarr stores of versions 2 and 3, without the library
-
-_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
-_BLOSC = {1: "lz4_raw", 3: "zlib", 4: "zstd"}  # codecs inside, by number
-_MOST_SPLITS, _LEAST_SPLIT = 16, 128
 _NO_STORE = "is not a Zarr store, or is damaged; save it again"
-
-
-class ZarrArray(NamedTuple):
-    """An array of a store."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype  # object for texts of any length
-    chunks: tuple[int, ...]
-    fill: Any
-    codecs: list[str]  # in the order in which chunks are unpacked
-    order: str  # "C" or "F"
-    prefix: str  # of the names of chunks
-    separator: str  # of their places
-
-    @classmethod
-    def described(cls, folder: str, about: dict[str, Any]) -> "ZarrArray":
-        """Return an array of version 2 or 3, by what the store says of it."""
-        prefix = f"{folder}/" if folder else ""
-        if about["zarr_format"] == 2:
-            kind, chunks = about["dtype"], about["chunks"]
-            packing = [about["compressor"], *reversed(about["filters"] or [])]
-            codecs = [codec["id"] for codec in packing if codec]
-            separator = about.get("dimension_separator", ".")
-        else:
-            kind, chunks = about["data_type"], about["chunk_grid"]["configuration"]["chunk_shape"]
-            steps = {step["name"]: step.get("configuration", {}) for step in about["codecs"]}
-            codecs = [step for step in reversed(steps) if step != "bytes"]
-            encoding = about["chunk_key_encoding"]
-            is_old = encoding["name"] == "v2"
-            separator = encoding.get("configuration", {}).get("separator", "." if is_old else "/")
-            prefix += "" if is_old else f"c{separator}"
-            if isinstance(kind, dict):
-                kind = f"<U{kind['configuration']['length_bytes'] // 4}"
-            kind = np.dtype("O" if kind == "string" else kind)
-            kind = kind.newbyteorder(">") if steps.get("bytes", {}).get("endian") == "big" else kind
-        dtype, fill = np.dtype(kind), about.get("fill_value")
-        fill = ("" if dtype.kind in "OU" else 0) if fill is None else fill
-        shape, chunks = (tuple(map(operator.index, sides)) for sides in (about["shape"], chunks))
-        if len(shape) != len(chunks) or min([*shape, *chunks, 1]) < 0 or 0 in chunks:
-            msg = "sides that cannot be"
-            raise ValueError(msg)
-        return cls(shape, dtype, chunks, fill, codecs, about.get("order", "C"), prefix, separator)
+_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
 
 
 class ZarrStore:
-    """The arrays and attributes of a store in a zip, by path; "" is the root."""
+    """The arrays and attributes of a store in a folder, by path; "" is the root."""
 
-    def __init__(self, upload: Upload, archive: zipfile.ZipFile) -> None:
-        self.upload, self._archive = upload, archive
-        self._names, self._attributes = set(archive.namelist()), dict[str, Any]()
-        self.items: dict[str, Item] = {}
-        root = root_of(archive.namelist())
+    def __init__(self, upload: Upload, folder: Path) -> None:
+        import zarr
+
+        self.upload, self.items = upload, dict[str, Item]()
         with upload.or_damaged(_NO_STORE):
-            for path in archive.namelist():
-                folder, _, last = path.rpartition("/")
-                if last not in _DESCRIPTIONS:
+            root: Any = zarr.open(folder, mode="r")
+            inside = [] if isinstance(root, zarr.Array) else root.members(max_depth=None)
+            self._nodes: dict[str, Any] = {"": root, **dict(inside)}
+            for path, node in self._nodes.items():
+                if not isinstance(node, zarr.Array):
                     continue
-                place, about = folder.removeprefix(root).strip("/"), json.loads(self._read(path))
-                beside = f"{folder}/.zattrs".lstrip("/")  # of version 2
-                said = json.loads(self._read(beside)) if beside in self._names else {}
-                self._attributes[place] = about.get("attributes", said)
-                if last == ".zarray" or about.get("node_type") == "array":
-                    array = ZarrArray.described(folder, about)
-                    dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
-                    if dtype.kind in "buifU":
-                        load = partial(self._load, place, array)
-                        self.items[place] = Item(array.shape, dtype, load)
-                    else:
-                        upload.report["unused"][place] = f"values of type {array.dtype}"
-            if not self._attributes:
-                msg = "no description"
-                raise ValueError(msg)
+                dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
+                if dtype.kind in "buifU":
+                    self.items[path] = Item(node.shape, dtype, partial(self._load, path, node))
+                else:
+                    upload.report["unused"][path] = f"values of type {dtype}"
 
     def attributes(self, path: str) -> Mapping[str, Any]:
         """Return the attributes of a group or array."""
-        attributes: Mapping[str, Any] = self._attributes.get(path, {})
-        return attributes
+        return dict(self._nodes[path].attrs) if path in self._nodes else {}
 
-    def _read(self, path: str) -> bytes:
-        return content(self.upload.name, self._archive, self._archive.getinfo(path))
-
-    def _load(self, place: str, array: ZarrArray) -> np.ndarray:
-        """Read an array; texts become those of NumPy."""
-        name, limits = self.upload.name, self.upload.limits
-        title = f"“{place or name}” in “{name}”"
-        shape, chunks, size = array.shape, array.chunks, max(1, array.dtype.itemsize)
+    def _load(self, path: str, node: Any) -> np.ndarray:
+        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
+        if any(getattr(codec, "codec_id", "") == "pickle" for codec in node.filters):
+            msg = f"“{path}” in “{self.upload.name}” is packed by pickle; write the store again."
+            raise InputError(msg)
+        most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
+        self.upload.check_size(path, most)
         with self.upload.or_damaged(_NO_STORE):
-            most = max(math.prod(shape), math.prod(chunks)) * size
-            if most <= limits.n_bytes:
-                values = np.full(shape, array.fill, array.dtype)
-                for at in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks, strict=True))):
-                    path = array.prefix + (array.separator.join(map(str, at)) or "0")
-                    if path in self._names:  # else all is fill
-                        ends = zip(at, chunks, shape, strict=True)
-                        place_of = tuple(slice(j * c, min((j + 1) * c, n)) for j, c, n in ends)
-                        part = tuple(slice(each.stop - each.start) for each in place_of)
-                        values[place_of] = self._unpacked(title, self._read(path), array)[part]
-                if array.dtype.hasobject:
-                    longest = max(map(len, map(str, values.ravel().tolist())), default=1)
-                    most = 4 * values.size * longest
-            if most > limits.n_bytes:
-                msg = (
-                    f"{title} has {most / 1e6:,.0f} MB, or chunks of as many, more than "
-                    f"{limits.most}; keep fewer rows or columns, and write the store again."
-                )
-                raise InputError(msg)
-            values = values.astype(str) if array.dtype.hasobject else values
-            if not is_text(values):
-                msg = f"{title} contains invalid Unicode; save it again."
-                raise InputError(msg)
-            return values
-
-    def _unpacked(self, title: str, data: bytes, array: ZarrArray) -> np.ndarray:
-        """Return the values of a chunk."""
-        size = math.prod(array.chunks) * max(1, array.dtype.itemsize)
-        most = self.upload.limits.n_bytes if array.dtype.hasobject else size
-        for codec in array.codecs:
-            if codec == "vlen-utf8":
-                return _strings(data).reshape(array.chunks)
-            data = _decoded(title, codec, data, most)
-        values = np.frombuffer(data[:size], array.dtype)
-        if array.order == "F":
-            return values.reshape(array.chunks[::-1]).T
-        return values.reshape(array.chunks)
-
-
-def _decoded(title: str, codec: str, data: bytes, most: int) -> bytes:
-    if codec in ("zlib", "gzip"):
-        return zlib.decompressobj(47 if codec == "gzip" else 15).decompress(data, most)
-    if codec == "crc32c":
-        return data[:-4]
-    if codec == "blosc":
-        return _from_blosc(data, most)
-    if codec in ("zstd", "lz4", "lz4_raw"):
-        import pyarrow as pa
-
-        if codec == "zstd":  # its size is not stated, so no more than allowed is unpacked
-            with pa.input_stream(pa.BufferReader(data), compression="zstd") as stream:
-                return bytes(stream.read(most))
-        data = data[4:] if codec == "lz4" else data
-        return bytes(pa.decompress(data, most, "lz4_raw", asbytes=True))
-    msg = f"{title} is packed by the codec “{shortened(codec)}”; use Blosc, Zstandard or gzip."
-    raise InputError(msg)
-
-
-def _from_blosc(data: bytes, most: int) -> bytes:
-    """Unpack a chunk of c-blosc 1: blocks, each of one or of `width` streams, shuffled or not."""
-    flags, width = data[2], data[3]
-    size, block_size = struct.unpack_from("<2I", data, 4)
-    if size > most or (size and not block_size):
-        msg = "a chunk is larger than it may be"
-        raise ValueError(msg)
-    if flags & 2:  # not packed
-        return data[16 : 16 + size]
-    made = bytearray()
-    starts = struct.unpack_from(f"<{-(-size // block_size)}I", data, 16)
-    for i, at in enumerate(starts):
-        length = min(block_size, size - i * block_size)
-        split = not flags & 16 and width <= _MOST_SPLITS and length == block_size
-        n = width if split and block_size // width >= _LEAST_SPLIT else 1
-        block = bytearray()
-        for _ in range(n):
-            (packed,) = struct.unpack_from("<I", data, at)
-            piece, at = data[at + 4 : at + 4 + packed], at + 4 + packed  # noqa: PLW2901
-            whole = packed == length // n
-            block += piece if whole else _decoded("", _BLOSC[flags >> 5], piece, length // n)
-        made += _unshuffled(bytes(block), width, flags)
-    return bytes(made)
-
-
-def _unshuffled(block: bytes, width: int, flags: int) -> bytes:
-    """Undo the transposition of the bytes (1) or bits (4) of elements of some width."""
-    n = len(block) // width
-    codes, rest = np.frombuffer(block, np.uint8, n * width), block[n * width :]
-    if flags & 1 and width > 1:
-        return codes.reshape(width, n).T.tobytes() + rest
-    if flags & 4 and n % 8 == 0:
-        bits = np.unpackbits(codes.reshape(8 * width, n // 8), axis=1, bitorder="little")
-        return np.packbits(bits.T, axis=1, bitorder="little").tobytes() + rest
-    return block
-
-
-def _strings(data: bytes) -> np.ndarray:
-    texts, at = [], 4
-    for _ in range(int.from_bytes(data[:4], "little")):
-        end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-        texts.append(data[at + 4 : end].decode("utf-8", "replace"))
-        at = end
-    return np.array(texts, object)
+            values = np.asarray(node[...])
+            return self.upload.texts(path, values) if values.dtype.kind in "OTU" else values
 
 
 @contextmanager
 def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[ZarrStore]:
-    """Open a store in a zip."""
-    with file_stream(name, file, limits) as stream:
-        yield ZarrStore(Upload(name, limits), members(name, stream, limits)[0])
+    """Open a store in a zip, which is unpacked on the disk."""
+    upload = Upload(name, limits)
+    with file_stream(name, file, limits) as stream, TemporaryDirectory(dir=limits.scratch) as made:
+        archive, folder = members(name, stream, limits)[0], Path(made)
+        with upload.or_damaged(_NO_STORE):
+            archive.extractall(folder)
+        yield ZarrStore(upload, folder / root_of(archive.namelist()))
 
 
 def root_of(names: list[str]) -> str:

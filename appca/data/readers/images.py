@@ -25,8 +25,8 @@ from appca.data.files import (
     note,
     parts,
 )
-from appca.data.readers.arrays import Beside, Upload, build
-from appca.data.readers.intake import FileReport
+from appca.data.readers.arrays import build
+from appca.data.readers.intake import Beside, FileReport, Upload
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:

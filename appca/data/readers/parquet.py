@@ -16,7 +16,6 @@ from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
     LONGEST_NAME,
-    TOO_LARGE,
     File,
     Files,
     Reader,
@@ -25,8 +24,19 @@ from appca.data.files import (
     plain_file,
 )
 from appca.data.readers.images import Entry, ImageOptions, dataset_of
-from appca.data.readers.intake import EXACT, FileReport, as_list, convert, row_ids
-from appca.data.readers.roles import ImageShape, Table, build, check_columns, names_beside, unique
+from appca.data.readers.intake import (
+    EXACT,
+    FileReport,
+    ImageShape,
+    Table,
+    as_list,
+    build,
+    check_columns,
+    convert,
+    names_beside,
+    row_ids,
+    unique,
+)
 from appca.words import InputError, shortened
 
 if TYPE_CHECKING:
@@ -45,7 +55,9 @@ _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 class ParquetOptions(NamedTuple):
     """How to read a Parquet table."""
 
-    roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
+    roles: dict[str, str] | None = (
+        None  # name to role (see `intake.ROLES`) where the guess is wrong
+    )
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
     image_shape: ImageShape = None  # "auto" takes squares of grey for images
     size: tuple[int, int] | None = None  # (h, w) to bring images of a column to
@@ -205,7 +217,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
             f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
             "rows or columns."
         )
-        raise InputError(msg, {TOO_LARGE: True})
+        raise InputError(msg)
 
 
 def _table(

@@ -6,17 +6,26 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.files import LIMITS, File, Reader, ReadLimits, check_matrix, file_bytes
+from appca.data.files import LIMITS, File, Reader, ReadLimits, check_matrix, few, file_bytes, note
 from appca.data.readers import intake
-from appca.data.readers.intake import FileReport, as_list, bare, number_in
-from appca.data.readers.roles import ImageShape, Table, build, check_columns, unique
+from appca.data.readers.intake import (
+    FileReport,
+    ImageShape,
+    Table,
+    as_list,
+    bare,
+    build,
+    check_columns,
+    number_in,
+    unique,
+)
 from appca.words import InputError, counted, shortened, unknown
 
 if TYPE_CHECKING:
@@ -35,14 +44,14 @@ _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text ta
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
-_WORD = re.compile(rb"[^\s\d,;|\"]*[\x80-\xff][^\s\d,;|\"]*")
+_NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
 _SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
+_OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = [
     *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
-_OLD = ["mac_roman", "cp437", "cp850"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
@@ -51,6 +60,7 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _MOST_TOTALS = 3  # rows at the end
+_ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
 class CsvOptions(NamedTuple):
@@ -60,7 +70,7 @@ class CsvOptions(NamedTuple):
     decimal: str | None = None  # "." or ","
     header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
     encoding: str | None = None
-    roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
+    roles: dict[str, str] | None = None  # name to role (see `intake.ROLES`) where it is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
     image_shape: ImageShape = "auto"  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
@@ -75,6 +85,16 @@ class SheetOptions(NamedTuple):
     roles: dict[str, str] | None = None
     missing: str = "refuse"
     image_shape: ImageShape = "auto"
+    na_values: Any = ()
+    transpose: bool = False
+
+
+class ArffOptions(NamedTuple):
+    """How to read a file of Weka; fields as of `CsvOptions`."""
+
+    roles: dict[str, str] | None = None
+    missing: str = "refuse"
+    image_shape: ImageShape = None
     na_values: Any = ()
     transpose: bool = False
 
@@ -161,7 +181,8 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
     frame = _parsed(name, text, report, width, texts)
-    table = _table(frame, titles, as_list(options.na_values), lines, report)
+    gaps = {row[j] for row in rows for j in {*range(width)} - {*texts}}
+    table = _table(frame, titles, as_list(options.na_values), lines, report, gaps)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
     return table
@@ -174,22 +195,21 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     try:
         if codecs.lookup(code).name not in ("utf-8", "utf-8-sig"):
             text = data.decode(code).encode()
-        elif (stray := _first_stray(text)) is not None:
-            if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
-                raise stray
-            letters = text.decode(errors="surrogateescape")
-            some = itertools.islice(_STRAY.finditer(letters), 20)
-            places = {letters.count("\n", 0, stray.start()) + 1 for stray in some}
-            report["repaired"] = sorted(places)
-            text = _STRAY.sub(
-                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
-            ).encode()
+        elif not text.isascii():
+            text.decode()
     except UnicodeDecodeError as error:
         cause, byte = error, error.object[error.start]
         msg = (
             f"“{name}” is not {code} text (byte {byte:#04x}); save it as UTF-8 or name its "
             "encoding, such as cp1252."
         )
+        if code.startswith("utf-8") and not encoding and not _BINARY.search(data[:_SAMPLE_BYTES]):
+            msg, letters = "", text.decode(errors="surrogateescape")
+            some = itertools.islice(_STRAY.finditer(letters), 20)
+            report["repaired"] = sorted({letters.count("\n", 0, at.start()) + 1 for at in some})
+            text = _STRAY.sub(
+                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
+            ).encode()
     except LookupError:
         msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
     if data[:2] == b"PK":
@@ -203,17 +223,6 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
-def _first_stray(text: bytes) -> UnicodeDecodeError | None:
-    """Return why text is not UTF-8, if so; by the piece, for one emoji makes a `str` four times."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, 0 if text.isascii() else len(text), _PIECE):
-            decoder.decode(text[start : start + _PIECE], final=start + _PIECE >= len(text))
-    except UnicodeDecodeError as error:
-        return error
-    return None
-
-
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -222,14 +231,12 @@ def _encoding_of(data: bytes) -> str:
     even, odd = (sample == 0).sum(axis=0) / max(1, len(sample))
     if len(data) % 2 == 0 and min(even, odd) < 0.05 and max(even, odd) > 0.3:
         return "utf-16-le" if odd > even else "utf-16-be"
-    utf8 = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
-    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
-        return utf8
-    words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
+    cells = () if data.isascii() else dict.fromkeys(_NO_WORD.split(data[:_DETECTED_BYTES]))
+    words = [word for word in cells if not word.isascii()]
     signs = b" ".join(words).decode(errors="surrogateescape")
-    n_strays = len(_STRAY.findall(signs))
-    if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
-        return utf8
+    n_strays, n_signs = len(_STRAY.findall(signs)), len(re.findall(r"[^\x00-\x7f]", signs))
+    if _BINARY.search(data[:_SAMPLE_BYTES]) or 2 * n_strays <= n_signs:
+        return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     is_foreign = 2 * sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs))) > n_strays
     if is_foreign or len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
         from charset_normalizer import from_bytes
@@ -540,8 +547,13 @@ def _table(
     none: list[str],
     lines: Counter[str],
     report: FileReport,
+    gaps: Iterable[str] = (),
 ) -> Table:
-    """Leave out rows that are no data, and read the columns of texts as numbers or words."""
+    """Leave out rows that are no data, and read the columns of texts as numbers or words.
+
+    A cell such as NA is a gap of a column of words where it is one of numbers in the same row, too;
+    `gaps` has those that were seen among numbers that are parsed already.
+    """
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     left_out = _rows_without_data(frame, is_text, header)
     lines.update(left_out.values())
@@ -552,8 +564,20 @@ def _table(
     names = unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
     said: dict[str, str] = {}
-    for j in np.flatnonzero(is_text).tolist():
-        frame[j], said[names[j]] = intake.convert(frame[j], names[j], report, none)
+    texts = {j: frame[j] for j in np.flatnonzero(is_text).tolist()}
+    for j, column in texts.items():
+        frame[j], said[names[j]] = intake.convert(column, names[j], report, none)
+    numbers = [j for j in texts if frame[j].dtype.kind in "iuf"]
+    filled = dict[str, int]()
+    for j in texts.keys() - numbers:
+        for word in [word for word in frame[j].unique() if word and word.lower() in intake.GAPS]:
+            at = frame[j] == word
+            parsed = word in gaps and frame.loc[at, ~is_text].isna().any(axis=None)
+            if parsed or any((texts[k][at] == word).any() for k in numbers):
+                frame.loc[at, j] = None
+                filled[names[j]] = int(at.sum())
+    if filled:
+        note(report, "Gaps among words", few([f"{name} ({n:,})" for name, n in filled.items()]))
     frame.columns = names
     return Table(frame, [bool(title) for title in header], report, said)
 
@@ -631,6 +655,30 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     return _table(frame, titles, as_list(options.na_values), lines, report)
 
 
+def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits) -> Dataset:
+    """Read a file of Weka: its attributes are columns, those of classes labels; ? is a gap."""
+    import pandas as pd
+
+    text = file_bytes(name, file, limits).decode("utf-8-sig", "replace")
+    head, _, body = re.sub(r"(?im)^\s*@data.*$", "\0", text, count=1).partition("\0")
+    kinds = {key.strip("'\""): kind for key, kind in _ATTRIBUTE.findall(head)}
+    quote = '"' if body.count('"') > body.count("'") else "'"
+    lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
+    cells: list[list[str]] = []
+    with suppress(csv.Error):
+        cells += csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    if not kinds or {len(row) for row in cells} != {len(kinds)}:
+        sparse = lines and lines[0].lstrip().startswith("{")
+        why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
+        msg = f"“{name}” is {why}; write it again, or as CSV."
+        raise InputError(msg)
+    frame = pd.DataFrame(cells, columns=range(len(kinds)), dtype=object)
+    nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
+    none = ["?", *as_list(options.na_values)]
+    table = _table(frame, [*kinds], none, Counter(), {"decimal": "."})
+    return build(name, table, options._replace(roles=nominal | (options.roles or {})), limits)
+
+
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
     """Return the rows of a sheet as texts; a merged cell is in each of its places."""
     sheet = book.get_sheet_by_name(title)
@@ -650,4 +698,5 @@ def _text(cell: object) -> str:
 
 
 READER = Reader(CsvOptions, read)
+ARFF_READER = Reader(ArffOptions, read_arff)
 SHEET_READER = Reader(SheetOptions, read)
