@@ -27,20 +27,8 @@ from appca.data.files import (
     note,
     plain_file,
 )
-from appca.data.readers.arrays import (
-    ArrayOptions,
-    Hdf5,
-    Item,
-    build,
-    check_array,
-    choose,
-    native,
-    of_type,
-    opened_hdf5,
-    read_items,
-    sparse_item,
-    values_of,
-)
+from appca.data.readers import arrays
+from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
 from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import InputError, shortened, unknown
@@ -49,6 +37,8 @@ _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # of matrices with the rows of X
 _OTHER = {"raw": "before filtering"}  # parts that are not read, beside those of no single row
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
+_NO_STORE = "is not a Zarr store, or is damaged; save it again"
+_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # of parts of a store
 
 
 class H5adOptions(NamedTuple):
@@ -62,10 +52,46 @@ class H5adOptions(NamedTuple):
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
 
 
+class ZarrStore:
+    """The arrays and attributes of a store in a folder, by path; "" is the root."""
+
+    def __init__(self, upload: Upload, folder: Path) -> None:
+        import zarr
+
+        self.upload, self.items = upload, dict[str, Item]()
+        with upload.or_damaged(_NO_STORE):
+            root: Any = zarr.open(folder, mode="r")
+            inside = [] if isinstance(root, zarr.Array) else root.members(max_depth=None)
+            self._nodes: dict[str, Any] = {"": root, **dict(inside)}
+            nodes = {path: n for path, n in self._nodes.items() if isinstance(n, zarr.Array)}
+            for path, node in nodes.items():
+                steps = (*node.filters, *node.compressors)
+                if any(getattr(step, "codec_id", "") == "pickle" for step in steps):
+                    msg = f"“{upload.name}” holds pickled objects, which may run; write it without."
+                    raise InputError(msg)
+                dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
+                if dtype.kind in "buifU":
+                    self.items[path] = Item(node.shape, dtype, partial(self._load, path, node))
+                else:
+                    upload.report["unused"][path] = f"values of type {dtype}"
+
+    def attributes(self, path: str) -> Mapping[str, Any]:
+        """Return the attributes of a group or array."""
+        return dict(self._nodes[path].attrs) if path in self._nodes else {}
+
+    def _load(self, path: str, node: Any) -> np.ndarray:
+        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
+        most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
+        self.upload.check_size(path, most)
+        with self.upload.or_damaged(_NO_STORE):
+            values = np.asarray(node[...])
+            return self.upload.texts(path, values) if values.dtype.kind in "OTU" else values
+
+
 class Contents:
     """The parts of annotated data of anndata 0.7 and newer, in a file or a store."""
 
-    def __init__(self, tree: "Hdf5 | ZarrStore") -> None:
+    def __init__(self, tree: Hdf5 | ZarrStore) -> None:
         self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
 
     def matrices(self) -> dict[str, Item]:
@@ -79,28 +105,20 @@ class Contents:
             if path == place and len(item.shape) == 2:
                 matrices[place] = item
             elif f"{place}/indptr" in self.items:
-                matrices[place] = self._sparse(place)
+                about = self.attributes(place)
+                sides = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
+                kind = str(about.get("encoding-type", about.get("h5sparse_format")))
+                stored = [self.items[f"{place}/{part}"] for part in _SPARSE]
+                load = partial(lambda stored: [part.load() for part in stored], stored)
+                rows, columns = map(operator.index, sides)
+                matrix = arrays.sparse_item(load, (rows, columns), by_columns="csc" in kind)
+                matrices[place] = matrix._replace(dtype=stored[0].dtype)
             elif path != place:
                 self.upload.report["unused"][place] = "a table; store it as an array"
         return matrices
 
-    def _sparse(self, path: str) -> Item:
-        about = self.attributes(path)
-        rows, columns = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
-        kind = str(about.get("encoding-type", about.get("h5sparse_format")))
-        parts = [self.items[f"{path}/{part}"] for part in _SPARSE]
-        shape, by_columns = (operator.index(rows), operator.index(columns)), "csc" in kind
-        item = sparse_item(lambda: [part.load() for part in parts], shape, by_columns=by_columns)
-        return item._replace(dtype=parts[0].dtype)
-
     def index_path(self, table: str) -> str:
-        """Return the path of the names of rows of obs or var.
-
-        Raises
-        ------
-        InputError
-            When there is none, as in files of anndata before 0.7.
-        """
+        """Return the path of the names of rows of obs or var; refuse files of before 0.7."""
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
         if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
@@ -119,12 +137,11 @@ class Contents:
         """List the columns of a table that have one value for each of n rows: name to path."""
         paths, index = {}, self.index_path(table)
         for path, item in self.items.items():
-            if not path.startswith(f"{table}/") or item.shape != (n,):
-                continue
-            key, *rest = path.removeprefix(f"{table}/").split("/")
-            is_column = f"{table}/{key}" != index and key != "__categories"
-            if is_column and rest in ([], ["codes"], ["values"]):
-                paths[key] = f"{table}/{key}"
+            if path.startswith(f"{table}/") and item.shape == (n,):
+                key, *rest = path.removeprefix(f"{table}/").split("/")
+                is_column = f"{table}/{key}" != index and key != "__categories"
+                if is_column and rest in ([], ["codes"], ["values"]):
+                    paths[key] = f"{table}/{key}"
         return paths
 
     def column(self, path: str) -> np.ndarray:
@@ -147,182 +164,80 @@ class Contents:
             return np.where(np.isfinite(values), values, np.nan)
         return values if values.dtype.kind in "uibU" else values.astype(str)
 
-
-def read_h5ad(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read X, a layer or a representation as rows, and columns of `obs` as labels.
-
-    Row names are those of `obs`, features those of `var`. Sparse matrices are filled with their
-    zeros.
-    """
-    with opened_h5ad(name, file, limits) as contents:
-        return read_contents(contents, options)
-
-
-def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
-    """Read annotated data, however they are stored; see `read_h5ad`."""
-    upload, unused = contents.upload, contents.upload.report["unused"]
-    with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
-        matrices = contents.matrices()
-        wanted = choose(upload, matrices, options.array)
-        item = matrices[wanted]
-        n, d = item.shape
-        if not item.is_sparse:
-            check_array(wanted, item.shape, item.dtype, upload.limits)
-        ids, labels = _rows_named(contents, options, n)
-        features, places = None, None
-        if not wanted.startswith("obsm/"):
-            features = contents.names("var")
-            places = _places(contents, options, d)
-        if len(ids) != n or (features is not None and len(features) != d):
-            msg = "names of another number"
-            raise ValueError(msg)
-        X = native(values_of(upload, item, places))
-    if features is not None and places is not None:
-        features = [features[j] for j in places.tolist()]
-    upload.report.update(array=wanted, dtype=str(item.dtype))
-    others = [path for path in matrices if path != wanted]
-    unused |= {path: f"another matrix; array={path} reads it" for path in others}
-    there = {path.partition("/")[0] for path in (*contents.items, *unused)}
-    for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
-        del unused[path]
-    unused |= {part: why for part, why in _OTHER.items() if part in there}
-    return build(upload, X, Beside(ids, labels, features), options.missing)
-
-
-@contextmanager
-def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
-    """Open an .h5ad file."""
-    upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
-        yield Contents(tree)
-
-
-def _places(contents: Contents, options: H5adOptions, d: int) -> np.ndarray | None:
-    """Return the places of the variables that are read; None where all are."""
-    columns = contents.columns("var", d)
-    types = contents.column(columns["feature_types"]) if "feature_types" in columns else None
-    name, marked = contents.upload.name, options.mask_var
-    places = of_type(contents.upload, types, options.feature_type)
-    if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
-        return places
-    if marked not in columns:
-        error = unknown("column", marked, columns, f" in var of “{name}”")
-        raise error
-    marks = contents.column(columns[marked])
-    chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
-    chosen = chosen if places is None else np.intersect1d(chosen, places)
-    if len(chosen) < 2:
-        msg = (
-            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
-            "variables; at least 2 are needed, so read all by mask_var=null."
-        )
-        raise InputError(msg)
-    contents.upload.report["marked"] = {"column": marked, "of": d}
-    return chosen
-
-
-def _rows_named(
-    contents: Contents, options: H5adOptions, n: int
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    columns, report = contents.columns("obs", n), contents.upload.report
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in columns:
-            error = unknown("column", key, columns, f" in obs of “{contents.upload.name}”")
+    def marked(self, options: H5adOptions, d: int) -> np.ndarray | None:
+        """Return the places of the variables that are read; None where all are."""
+        columns = self.columns("var", d)
+        types = self.column(columns["feature_types"]) if "feature_types" in columns else None
+        name, marked = self.upload.name, options.mask_var
+        places = of_type(self.upload, types, options.feature_type)
+        if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
+            return places
+        if marked not in columns:
+            error = unknown("column", marked, columns, f" in var of “{name}”")
             raise error
-    path = contents.index_path("obs") if options.ids is None else columns[options.ids]
-    ids = contents.column(path).astype(str)
-    if options.labels is not None:
-        return ids, {key: contents.column(columns[key]) for key in options.labels}
-    stated = np.ravel(contents.attributes("obs").get("column-order", ())).tolist()
-    place = {_text(name): i for i, name in enumerate(stated)}
-    order = sorted(columns, key=lambda key: place.get(key, len(place)))
-    labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
-    is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
-    for key in [key for key in labels if not is_number[key]]:
-        if len(np.unique(labels[key])) > MOST_CATEGORIES:
-            report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
-            del labels[key]
-    report["obs"] = sorted(labels, key=lambda key: is_number[key])
-    return ids, {key: labels[key] for key in report["obs"]}
+        marks = self.column(columns[marked])
+        chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
+        chosen = chosen if places is None else np.intersect1d(chosen, places)
+        if len(chosen) < 2:
+            msg = (
+                f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
+                "variables; at least 2 are needed, so read all by mask_var=null."
+            )
+            raise InputError(msg)
+        self.upload.report["marked"] = {"column": marked, "of": d}
+        return chosen
+
+    def beside(self, options: H5adOptions, n: int) -> Beside:
+        """Return the names and the labels of the rows; words come before numbers."""
+        columns, report = self.columns("obs", n), self.upload.report
+        for key in [*filter(None, [options.ids]), *(options.labels or ())]:
+            if key not in columns:
+                error = unknown("column", key, columns, f" in obs of “{self.upload.name}”")
+                raise error
+        path = self.index_path("obs") if options.ids is None else columns[options.ids]
+        ids = self.column(path).astype(str)
+        if options.labels is not None:
+            return Beside(ids, {key: self.column(columns[key]) for key in options.labels})
+        stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
+        place = {_text(name): i for i, name in enumerate(stated)}
+        order = sorted(columns, key=lambda key: place.get(key, len(place)))
+        labels = {key: self.column(columns[key]) for key in order if key != options.ids}
+        is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
+        for key in [key for key in labels if not is_number[key]]:
+            if len(np.unique(labels[key])) > MOST_CATEGORIES:
+                report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
+                del labels[key]
+        report["obs"] = sorted(labels, key=lambda key: is_number[key])
+        return Beside(ids, {key: labels[key] for key in report["obs"]})
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-_NO_STORE = "is not a Zarr store, or is damaged; save it again"
-_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
-
-
-class ZarrStore:
-    """The arrays and attributes of a store in a folder, by path; "" is the root."""
-
-    def __init__(self, upload: Upload, folder: Path) -> None:
-        import zarr
-
-        self.upload, self.items = upload, dict[str, Item]()
-        with upload.or_damaged(_NO_STORE):
-            root: Any = zarr.open(folder, mode="r")
-            inside = [] if isinstance(root, zarr.Array) else root.members(max_depth=None)
-            self._nodes: dict[str, Any] = {"": root, **dict(inside)}
-            for path, node in self._nodes.items():
-                if not isinstance(node, zarr.Array):
-                    continue
-                dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
-                if dtype.kind in "buifU":
-                    self.items[path] = Item(node.shape, dtype, partial(self._load, path, node))
-                else:
-                    upload.report["unused"][path] = f"values of type {dtype}"
-
-    def attributes(self, path: str) -> Mapping[str, Any]:
-        """Return the attributes of a group or array."""
-        return dict(self._nodes[path].attrs) if path in self._nodes else {}
-
-    def _load(self, path: str, node: Any) -> np.ndarray:
-        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
-        if any(getattr(codec, "codec_id", "") == "pickle" for codec in node.filters):
-            msg = f"“{path}” in “{self.upload.name}” is packed by pickle; write the store again."
-            raise InputError(msg)
-        most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
-        self.upload.check_size(path, most)
-        with self.upload.or_damaged(_NO_STORE):
-            values = np.asarray(node[...])
-            return self.upload.texts(path, values) if values.dtype.kind in "OTU" else values
+@contextmanager
+def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
+    """Open an .h5ad file."""
+    upload = Upload(name, limits)
+    with plain_file(name, file, limits) as stream, arrays.opened_hdf5(upload, stream) as tree:
+        yield Contents(tree)
 
 
 @contextmanager
-def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[ZarrStore]:
+def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open a store in a zip, which is unpacked on the disk."""
     upload = Upload(name, limits)
     with file_stream(name, file, limits) as stream, TemporaryDirectory(dir=limits.scratch) as made:
         archive, folder = members(name, stream, limits)[0], Path(made)
         with upload.or_damaged(_NO_STORE):
             archive.extractall(folder)
-        yield ZarrStore(upload, folder / root_of(archive.namelist()))
+        yield Contents(ZarrStore(upload, folder / root_of(archive.namelist())))
 
 
 def root_of(names: list[str]) -> str:
     """Return the folder of the store among the files of a zip, "" where it is not in one."""
     places = [path.rpartition("/") for path in names]
     return min((place[0] for place in places if place[2] in _DESCRIPTIONS), key=len, default="")
-
-
-def annotated_in(store: ZarrStore) -> Contents:
-    """Return the annotated data in a store."""
-    if not any(path.startswith("obs/") for path in store.items):
-        name = store.upload.name
-        msg = f"“{name}” holds neither AnnData nor a single array; give one array's store."
-        raise InputError(msg)
-    return Contents(store)
-
-
-def read_zarr(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read annotated data as from .h5ad, or the rows of an array."""
-    with opened_zarr(name, file, limits) as store:
-        if set(store.items) != {""}:
-            return read_contents(annotated_in(store), options)
-        only = ArrayOptions(missing=options.missing)
-        return read_items(store.upload, {"array": store.items[""]}, only)
 
 
 def packed(store: Path) -> BinaryIO:
@@ -333,6 +248,49 @@ def packed(store: Path) -> BinaryIO:
             named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
             archive.writestr(named, path.read_bytes())
     return cast("BinaryIO", kept)
+
+
+def read(
+    opened: Any, name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS
+) -> Dataset:
+    """Read X, a layer or a representation as rows, and columns of `obs` as labels.
+
+    Row names are those of `obs`, features those of `var`. Sparse matrices are filled with their
+    zeros. A Zarr store of other things is read as an HDF5 file.
+    """
+    with opened(name, file, limits) as contents:
+        upload, unused = contents.upload, contents.upload.report["unused"]
+        if opened is opened_zarr and not any(path[:4] == "obs/" for path in contents.items):
+            items = {path or "array": item for path, item in contents.items.items()}
+            how = arrays.ArrayOptions(*options[:3], missing=options.missing)
+            return arrays.read_items(upload, items, how)
+        with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
+            matrices = contents.matrices()
+            wanted = arrays.choose(upload, matrices, options.array)
+            item = matrices[wanted]
+            n, d = item.shape
+            if not item.is_sparse:
+                arrays.check_array(wanted, item.shape, item.dtype, upload.limits)
+            beside, features, places = contents.beside(options, n), None, None
+            if not wanted.startswith("obsm/"):
+                features, places = contents.names("var"), contents.marked(options, d)
+            if (
+                len(beside.ids if beside.ids is not None else ()) != n
+                or len(features or "X" * d) != d
+            ):
+                msg = "names of another number"
+                raise ValueError(msg)
+            X = arrays.native(values_of(upload, item, places))
+        if features is not None and places is not None:
+            features = [features[j] for j in places.tolist()]
+        upload.report.update(array=wanted, dtype=str(item.dtype))
+        others = [path for path in matrices if path != wanted]
+        unused |= {path: f"another matrix; array={path} reads it" for path in others}
+        there = {path.partition("/")[0] for path in (*contents.items, *unused)}
+        for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
+            del unused[path]
+        unused |= {part: why for part, why in _OTHER.items() if part in there}
+        return build(upload, X, beside._replace(features=features), options.missing)
 
 
 MARKETS = (".mtx", ".mtx.gz")
@@ -364,29 +322,25 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_matrix
 
-    files = _with_neighbours(files)
     name, file = next(named for named in files if named[0].lower().endswith(MARKETS))
-    title = shortened(name, LONGEST_NAME)
-    text = file_bytes(title, file, limits)
-    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
-    for other, data in files:
-        if other != name:
-            names_of = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
-            cells = [line.split("\t") for line in names_of.splitlines() if line.strip()]
-            tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
-    upload = Upload(title, limits)
+    upload, text = Upload(shortened(name, LONGEST_NAME), limits), file_bytes(name, file, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
         if entries > len(text) or max(rows, columns) * 8 > limits.n_bytes:
             msg = (
-                f"“{title}” states {rows:,} x {columns:,} numbers, more than {limits.most} can "
-                "hold or its text has; save it again."
+                f"“{upload.name}” states {rows:,} x {columns:,} numbers, more than {limits.most} "
+                "can hold or its text has; save it again."
             )
             raise InputError(msg)
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
-    for side, lines in tables.items():
-        if len(lines) - 1 in matrix.shape and len(lines) not in matrix.shape:
-            tables[side] = lines[1:]  # the first is a heading
+    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
+    for other, data in _with_neighbours(files):
+        if other != name:
+            beside = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
+            cells = [line.split("\t") for line in beside.splitlines() if line.strip()]
+            has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
+            named = [[cell.strip() for cell in line] for line in cells[has_heading:]]
+            tables[side_of(other)] = named
     sizes = {side: len(lines) for side, lines in tables.items()}
     turn = options.transpose
     if turn is None:
@@ -398,12 +352,12 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     for n, side in zip(matrix.shape, _SIDES, strict=True):
         if sizes.get(side, n) != n:
             msg = (
-                f"“{title}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside it; "
-                "give the files that belong together."
+                f"“{upload.name}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside "
+                "it; give the files that belong together."
             )
             raise InputError(msg)
     upload.report["turned"] = turn
-    note(upload.report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
+    note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
     places = of_type(upload, types, options.feature_type)
@@ -423,8 +377,8 @@ def _with_neighbours(files: Files) -> Files:
     stem = name.lower().removesuffix(".gz").removesuffix(".mtx")
     neighbours: dict[str, Path] = {}
     for path in sorted(Path(file).parent.iterdir()):
-        lower, side = path.name.lower(), side_of(path.name)
-        belongs = stem == "matrix" or lower.startswith(stem.removesuffix("matrix"))
+        side = side_of(path.name)
+        belongs = stem == "matrix" or path.name.lower().startswith(stem.removesuffix("matrix"))
         if side and belongs and path.is_file():
             neighbours.setdefault(side, path)
     return [*files, *((path.name, path) for path in neighbours.values())]
@@ -434,14 +388,13 @@ def side_of(name: str) -> str:
     """Return "rows" or "columns" for a table of their names, else nothing."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
-    words = stem if ending in ("tsv", "txt", "csv") else ending
-    exact = words == ending
+    is_table = ending in ("tsv", "txt", "csv")
     for side, titles in _SIDES.items():
-        if any(title == words if exact else title in words for title in titles):
+        if any(title in stem if is_table else title == ending for title in titles):
             return side
     return ""
 
 
-H5AD_READER = Reader(H5adOptions, read_h5ad)
-ZARR_READER = Reader(H5adOptions, read_zarr)
+H5AD_READER = Reader(H5adOptions, partial(read, opened_h5ad))
+ZARR_READER = Reader(H5adOptions, partial(read, opened_zarr))
 MTX_READER = Reader(MtxOptions, None, read_market)

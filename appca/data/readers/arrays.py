@@ -451,8 +451,8 @@ _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Ge
 _DAMAGED = "is not an HDF5 file or is damaged; write it again"
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
 _HEADER_OF_7_3 = 512
-_NUMBERS = {"double", "single", "logical"}  # classes of MATLAB
-_NUMBERS |= {f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
+_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}  # by classes of MATLAB
+_NUMBERS |= {f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
 _MIXED = "a cell array of different things; save one matrix, or one word a cell"
 _OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
 
@@ -546,7 +546,9 @@ class Hdf5:
         factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
         values = stored.astype(np.float64 if scaled else dtype)
         values = values * factor + offset if scaled else values
-        told = [f"{np.count_nonzero(gaps):,} cells with the fill value are missing"] * gaps.any()
+        told = [f"{np.count_nonzero(gaps):,} cells with the fill value are missing"] * bool(
+            gaps.any()
+        )
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
         if told:
@@ -666,7 +668,7 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
     Three sides are images: (n, h, w), or with `transpose` (h, w, n).
     """
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     upload, items = Upload(name, limits), dict[str, Item]()
     with plain_file(name, file, limits) as stream:
@@ -676,9 +678,13 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             with opened_hdf5(upload, stream, matlab=True) as tree:
                 return read_items(upload, tree.items, options)
         with upload.or_damaged("is damaged or no MAT file; save it again in MATLAB with '-v7'"):
-            for key, value in loadmat(stream, spmatrix=False, mat_dtype=True).items():
-                if not key.startswith("__"):
-                    _take(key, value, items, upload.report["unused"])
+            kinds = {key: _NUMBERS.get(kind) for key, _, kind in whosmat(stream)}
+            stream.seek(0)
+            for key, value in loadmat(stream, spmatrix=False).items():
+                if not key.startswith("__"):  # whole numbers are written in fewer bytes
+                    dtype = kinds.get(key) if value.dtype.kind in "biuf" else None
+                    stored = value if dtype is None else value.astype(dtype)
+                    _take(key, stored, items, upload.report["unused"])
     return read_items(upload, items, options)
 
 

@@ -275,9 +275,9 @@ class Upload:
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
         """Return texts of any length as those of NumPy."""
-        longest = max(map(len, map(str, values.ravel().tolist())), default=1)
-        self.check_size(path, 4 * values.size * longest)
-        texts = values.astype(str)
+        strings = [*map(str, values.ravel().tolist())]
+        self.check_size(path, 4 * len(strings) * max(map(len, strings), default=1))
+        texts = np.array(strings, dtype=str).reshape(values.shape)
         if not is_text(texts):
             msg = f"“{shortened(path)}” in “{self.name}” contains invalid Unicode; save it again."
             raise InputError(msg)
