@@ -187,7 +187,7 @@ class Contents:
         self.upload.report["marked"] = {"column": marked, "of": d}
         return chosen
 
-    def beside(self, options: H5adOptions, n: int) -> Beside:
+    def beside(self, options: H5adOptions, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the names and the labels of the rows; words come before numbers."""
         columns, report = self.columns("obs", n), self.upload.report
         for key in [*filter(None, [options.ids]), *(options.labels or ())]:
@@ -197,7 +197,7 @@ class Contents:
         path = self.index_path("obs") if options.ids is None else columns[options.ids]
         ids = self.column(path).astype(str)
         if options.labels is not None:
-            return Beside(ids, {key: self.column(columns[key]) for key in options.labels})
+            return ids, {key: self.column(columns[key]) for key in options.labels}
         stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
         place = {_text(name): i for i, name in enumerate(stated)}
         order = sorted(columns, key=lambda key: place.get(key, len(place)))
@@ -208,7 +208,7 @@ class Contents:
                 report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
                 del labels[key]
         report["obs"] = sorted(labels, key=lambda key: is_number[key])
-        return Beside(ids, {key: labels[key] for key in report["obs"]})
+        return ids, {key: labels[key] for key in report["obs"]}
 
 
 def _text(value: Any) -> str:
@@ -271,13 +271,11 @@ def read(
             n, d = item.shape
             if not item.is_sparse:
                 arrays.check_array(wanted, item.shape, item.dtype, upload.limits)
-            beside, features, places = contents.beside(options, n), None, None
+            ids, labels = contents.beside(options, n)
+            features, places = None, None
             if not wanted.startswith("obsm/"):
                 features, places = contents.names("var"), contents.marked(options, d)
-            if (
-                len(beside.ids if beside.ids is not None else ()) != n
-                or len(features or "X" * d) != d
-            ):
+            if len(ids) != n or (features is not None and len(features) != d):
                 msg = "names of another number"
                 raise ValueError(msg)
             X = arrays.native(values_of(upload, item, places))
@@ -290,7 +288,7 @@ def read(
         for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
             del unused[path]
         unused |= {part: why for part, why in _OTHER.items() if part in there}
-        return build(upload, X, beside._replace(features=features), options.missing)
+        return build(upload, X, Beside(ids, labels, features), options.missing)
 
 
 MARKETS = (".mtx", ".mtx.gz")

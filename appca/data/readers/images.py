@@ -3,7 +3,7 @@
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,6 +49,11 @@ _CHOICES = {
     "broken": ("refuse", "skip"),
 }
 PathParts = tuple[str, ...]
+Entry = tuple[str, Callable[[], bytes]]  # the name of a file, and what reads it
+
+
+class NotAnImageError(Exception):
+    """The bytes are no image of a known format."""
 
 
 class ImageOptions(NamedTuple):
@@ -61,23 +66,12 @@ class ImageOptions(NamedTuple):
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN of float images
 
 
-class NotAnImageError(Exception):
-    """The bytes are no image of a known format."""
-
-
 class Page(NamedTuple):
     """One image, (h, w) where it has no colour, else (h, w, 3), with its opacity (h, w)."""
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None  # uint8; None where all is opaque
     is_deep_colour: bool = False  # its colours had 16 bits, of which 8 are left
-
-
-class Entry(NamedTuple):
-    """One file, not yet read."""
-
-    filename: str
-    load: Callable[[], bytes]
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -87,21 +81,20 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
     names; each page of a TIFF file and each frame of a GIF is one.
     """
     name, file = files[0]
+    title = shortened(name, LONGEST_NAME)
     if len(files) == 1 and name.lower().endswith(".zip"):
-        title = shortened(name, LONGEST_NAME)
         with file_stream(title, file, limits) as stream:
             archive, items = members(title, stream, limits)
-            read = partial(content, title, archive)
-            packed = [Entry(item.filename, partial(read, item)) for item in items]
+            packed = [(item.filename, partial(content, title, archive, item)) for item in items]
             return dataset_of(title, packed, options, limits)
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
-    folders = [parts(name)[:-1] for name, _ in files]
-    shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
-    title = shared[-1] if shared else counted(len(files), "image")
-    title = shortened(name, LONGEST_NAME) if len(files) == 1 else title
-    entries = [Entry(name, partial(_bytes, name, file, limits)) for name, file in files]
+    if len(files) > 1:
+        folders = [parts(name)[:-1] for name, _ in files]
+        shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
+        title = shared[-1] if shared else counted(len(files), "image")
+    entries = [(name, partial(_bytes, name, file, limits)) for name, file in files]
     dataset = dataset_of(title, entries, options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
@@ -113,26 +106,24 @@ def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
 
 
 def dataset_of(
-    name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits
+    name: str, entries: Sequence[Entry], options: ImageOptions, limits: ReadLimits
 ) -> Dataset:
     """Make a data set of images, in natural order of their names.
 
     ``report["skipped"]`` names the files that were left out.
     """
-    size = options.size
+    size, choices = options.size, {key: getattr(options, key) for key in _CHOICES}
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
         raise InputError(msg)
-    for key, values in _CHOICES.items():
-        if getattr(options, key) not in values:
-            msg = f"{key} must be one of {', '.join(values)}; got {getattr(options, key)!r}."
-            raise InputError(msg)
-    entries = [entry for entry in entries if not is_hidden(entry.filename)]
-    others = [entry for entry in entries if not entry.filename.lower().endswith(ENDINGS)]
-    upload = Upload(name, limits)
-    upload.report.update(files=len(entries), skipped=[entry.filename for entry in others])
-    entries = [entry for entry in entries if entry.filename.lower().endswith(ENDINGS)]
-    paths, pages = _decoded(upload, entries, options)
+    for key in [key for key in choices if choices[key] not in _CHOICES[key]]:
+        msg = f"{key} must be one of {', '.join(_CHOICES[key])}; got {choices[key]!r}."
+        raise InputError(msg)
+    entries = [entry for entry in entries if not is_hidden(entry[0])]
+    images = [entry for entry in entries if entry[0].lower().endswith(ENDINGS)]
+    skipped = [name for name, _ in entries if not name.lower().endswith(ENDINGS)]
+    upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
+    paths, pages = _decoded(upload, images, options)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
@@ -157,31 +148,30 @@ def _decoded(
     upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
     """Return paths and pages in natural order; the report receives what was skipped."""
-    name, limits, report = upload.name, upload.limits, upload.report
-    named = [(parts(entry.filename), entry) for entry in entries]
-    paths: list[PathParts] = []
-    pages: list[Page] = []
+    limits, report = upload.limits, upload.report
+    paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
-    for path, entry in sorted(named, key=lambda named: [natural(part) for part in named[0]]):
-        label, before = shortened(entry.filename), len(pages)
+    named = [(parts(name), shortened(name), load) for name, load in entries]
+    for path, label, load in sorted(named, key=lambda one: [natural(part) for part in one[0]]):
+        before = len(pages)
         try:
-            for page in decode(entry.load(), label, options.size, limits):
+            for page in decode(load(), label, options.size, limits):
                 kept = page if options.colour == "keep" else page._replace(pixels=grey(page.pixels))
                 pages.append(kept)
                 _check_alike("/".join((paths or [path])[0]), pages[0], label, kept, report)
                 n_bytes += kept.pixels.nbytes
                 if n_bytes > limits.n_bytes:
                     msg = (
-                        f"The pixels of “{name}” fill more than {limits.most}; choose a smaller "
-                        "size or fewer images."
+                        f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
+                        "smaller size or fewer images."
                     )
                     raise InputError(msg)
         except NotAnImageError as error:
             if options.broken == "refuse":
-                msg = f"“{label}” in “{name}” is not an image; take it out, or skip such files."
-                raise InputError(msg, report) from error
+                msg = f"“{label}” in “{upload.name}” is not an image; take it out, or skip such "
+                raise InputError(msg + "files.", report) from error
             del pages[before:]
-            report["skipped"].append(entry.filename)
+            report["skipped"].append("/".join(path))
         n, (*above, last) = len(pages) - before, path
         n_paged += n > 1
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
@@ -237,8 +227,7 @@ def decode(
     """
     from PIL import Image, ImageOps
 
-    too_big = (Image.DecompressionBombError, Image.DecompressionBombWarning)
-    most = min(limits.pixels, limits.n_bytes // 4)  # with opacity
+    most, msg = min(limits.pixels, limits.n_bytes // 4), ""  # with opacity
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             n_pages = getattr(image, "n_frames", 1) if image.format in _PAGED else 1
@@ -250,22 +239,20 @@ def decode(
                     continue
                 width, height = image.size
                 if width * height > most:
-                    msg = (
-                        f"“{name}” has {width:,} x {height:,} pixels, more than {most / 1e6:,.1f} "
-                        "million; make it smaller."
-                    )
-                    raise InputError(msg)
+                    msg = f"{width:,} x {height:,} pixels, more than {most / 1e6:,.1f} million"
+                    break
                 is_deep = image.mode == "RGB" and ";16" in str(image.tile)
                 page = _page(ImageOps.exif_transpose(image), tags, size)
                 yield page._replace(is_deep_colour=is_deep)
     except InputError:
         raise
-    except too_big as error:
-        most = limits.pixels // 10**6
-        msg = f"“{name}” has far more than {most:,} million pixels; make it smaller."
-        raise InputError(msg) from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        msg = f"far more than {limits.pixels // 10**6:,} million pixels"
     except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error
+    if msg:
+        msg = f"“{name}” has {msg}; make it smaller."
+        raise InputError(msg)
 
 
 def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] | None) -> Page:
@@ -311,18 +298,19 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 def _check_alike(title: str, first: Page, label: str, page: Page, report: FileReport) -> None:
     """Refuse another size or depth than that of the first image."""
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
+    msg = ""
     if (h, w) != (h2, w2):
         report["option"] = f"size=[{h},{w}]"  # that would do
         msg = (
             f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
             "choose a size to bring all of them to."
         )
-        raise InputError(msg, report)
-    if first.pixels.dtype != page.pixels.dtype:
+    elif first.pixels.dtype != page.pixels.dtype:
         msg = (
             f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
             f"{page.pixels.dtype}, which have no scale in common; save all of them alike."
         )
+    if msg:
         raise InputError(msg, report)
 
 
@@ -352,36 +340,30 @@ def _stacked(
             opacity = opacity[..., None] if is_coloured else opacity
             pixels = np.rint(pixels * opacity + grounds[row] * (1 - opacity))
         X[row] = np.broadcast_to(pixels, sides).ravel()
-    if dtype == np.uint8:
-        return X, sides, [0, 255]
-    low, high = float(np.nanmin(X)), float(np.nanmax(X))
-    if np.isfinite([low, high]).all() and low < high:
+    low, high = (0.0, 255.0) if dtype == np.uint8 else (float(np.nanmin(X)), float(np.nanmax(X)))
+    if not np.isfinite([low, high]).all() or low == high:
+        return X, sides, [0, 1]
+    if dtype != np.uint8:
         low = min(low, 0.0) if low < 0.5 * high else low
         note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
-        return X, sides, [low, high]
-    return X, sides, [0, 1]
+    return X, sides, [low, high]
 
 
 def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
     """Choose the grey value that lies under transparent parts, by row, so that all ink is seen."""
-    ink = {}
-    for row, page in enumerate(pages):
-        if page.alpha is not None:
-            weights = page.alpha.astype(np.float64)
-            ink[row] = (float((grey(page.pixels) * weights).sum()), float(weights.sum()))
-    if not ink:
+    see_through = {row: page for row, page in enumerate(pages) if page.alpha is not None}
+    if not see_through:
         return {}
-    total, weight = (sum(each) for each in zip(*ink.values(), strict=True))
-    ground = 255 if total < 127.5 * weight else 0
-    grounds = {
-        row: 255 - ground if amount and abs(value / amount - ground) < _HIDDEN else ground
-        for row, (value, amount) in ink.items()
-    }
+    amounts = np.array([float(np.sum(page.alpha, dtype=float)) for page in see_through.values()])
+    inks = np.array([float((grey(p.pixels) * (p.alpha / 255)).sum()) for p in see_through.values()])
+    inks *= 255
+    ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
     words = {0: "black", 255: "white"}
-    odd = sum(value != ground for value in grounds.values())
+    odd = int(hidden.sum())
     but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
-    note(report, "Transparent parts", f"{words[ground]} in {counted(len(ink), 'image')}{but}")
-    return grounds
+    note(report, "Transparent parts", f"{words[ground]} in {counted(len(inks), 'image')}{but}")
+    return dict(zip(see_through, np.where(hidden, 255 - ground, ground).tolist(), strict=True))
 
 
 READER = Reader(ImageOptions, None, read_many)

@@ -23,7 +23,7 @@ from appca.data.files import (
     check_matrix,
     plain_file,
 )
-from appca.data.readers.images import Entry, ImageOptions, dataset_of
+from appca.data.readers.images import ImageOptions, dataset_of
 from appca.data.readers.intake import (
     EXACT,
     FileReport,
@@ -114,7 +114,7 @@ def _pictures(
             raise InputError(msg)
         return image
 
-    entries = [Entry(f"{row:09d}.png", partial(content, row)) for row in range(len(data))]
+    entries = [(f"{row:09d}.png", partial(content, row)) for row in range(len(data))]
     how = ImageOptions(options.size, options.colour, classes="none", broken="refuse")
     dataset = dataset_of(name, entries, how, limits)
     about = (table.schema.metadata or {}).get(b"huggingface", b"")
