@@ -44,15 +44,11 @@ def _gz(*endings: str) -> tuple[str, ...]:
 
 
 _HERE = "appca.data.readers."
+_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 KINDS = {
     "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
     "csv": Kind(_gz(".csv", ".tsv", ".tab", ".txt", ".dat"), f"{_HERE}tables", title="tables"),
-    "sheet": Kind(
-        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
-        f"{_HERE}tables",
-        "SHEET_READER",
-        "spreadsheets",
-    ),
+    "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
     "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
@@ -78,14 +74,15 @@ _REMEDIES = {  # for endings that people try, beside the general one
 }
 # first bytes of a file
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
-_IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
+_STARTS |= {
+    bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
+}
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
     """Return the kind of a file: by the end of its name, else by its first bytes."""
     lower = name.lower()
-    named = (key for key, kind in KINDS.items() if lower.endswith(kind.endings))
-    kind = next(named, None)
+    kind = next((key for key, kind in KINDS.items() if lower.endswith(kind.endings)), None)
     if kind is not None or file is None:
         return kind
     with file_stream(name, file) as stream:
@@ -97,8 +94,7 @@ def kind_of(name: str, file: File | None = None) -> str | None:
                     start = inner.read(4)
             except (EOFError, OSError, zlib.error):
                 return None
-    is_idx = len(start) == 4 and start[:2] == b"\0\0" and start[2] in _IDX_TYPES
-    return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)
+    return _STARTS.get(start)
 
 
 def by_libraries(files: Files) -> bool:
@@ -119,9 +115,9 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     limits : ReadLimits
         What the file may ask of the machine.
     **options
-        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `ParquetOptions` for
-        tables, `NpyOptions` (NPY, IDX, ARFF), `ArrayOptions` (NPZ, MAT, HDF5), `H5adOptions` (also
-        for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
+        Fields of the reader's options: of `CsvOptions`, `SheetOptions`, `ArffOptions` or
+        `ParquetOptions` for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
+        `H5adOptions` (also for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
         ``by_column=True`` says that pixels run down the columns first.
 
     Returns
@@ -166,14 +162,15 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         for _, file in files if files is not uploaded else ():  # temporary files
             if file is not uploaded[0][1]:
                 ends.callback(getattr(file, "close", int))
-        if kind == "npy" and len(files) > 1:
-            dataset = _array_and_table(files, reader, chosen, limits)
-        elif reader.read_many is not None:
+        if reader.read_many is not None:
             dataset = reader.read_many(files, chosen, limits)
         else:
             assert reader.read is not None  # one of the two is there
-            name, file = files[0]
+            name, file = min(files, key=lambda named: kind_of(*named) != kind)
             dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
+            if len(files) > 1:
+                dataset = _named_by(dataset, *max(files, key=lambda n: kind_of(*n) != kind), limits)
+                dataset.provenance["files"] = [name for name, _ in files]
     if options.get("image_shape") and options.get("by_column", kind == "mat"):
         dataset = _down_first(dataset)
     if left_out:
@@ -184,31 +181,27 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     return dataset
 
 
-def _array_and_table(files: Files, reader: Reader[Any], chosen: Any, limits: ReadLimits) -> Dataset:
-    """Read an array, whose rows the columns of a table name and label."""
+def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
+    """Name and label the rows of an array by the columns of a table beside it."""
     from appca.data.readers.intake import names_beside
 
-    (name, file), (other, packed) = sorted(files, key=lambda named: kind_of(*named) != "npy")
-    title, beside = (shortened(text, LONGEST_NAME) for text in (name, other))
-    assert reader.read is not None  # it takes one file
-    dataset = reader.read(title, file, chosen, limits)
-    n = dataset.n_rows
+    n, title = dataset.n_rows, shortened(name, LONGEST_NAME)
     if dataset.provenance["report"].get("dropped"):
         msg = (
-            f"“{title}” has rows with missing values, which were left out, and “{beside}” says "
-            "nothing of which; keep them (missing=model)."
+            f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
+            "says nothing of which; keep them (missing=model)."
         )
         raise InputError(msg)
-    module = import_module(KINDS[kind_of(other, packed) or ""].module)
-    table = module.table_beside(beside, packed, n, limits)
+    module = import_module(KINDS[kind_of(name, file) or ""].module)
+    table = module.table_beside(title, file, n, limits)
     if len(table.frame) != n:
         msg = (
-            f"“{beside}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
+            f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
             "the array; give a table with one line for each row."
         )
         raise InputError(msg)
-    ids, labels = names_beside(table, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
+    ids, labels, unused = names_beside(table, limits)
+    dataset.provenance["report"].setdefault("unused", {}).update(unused)
     return replace(dataset, ids=dataset.ids if ids is None else ids, labels=labels)
 
 
@@ -241,15 +234,13 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
             return files, []
         if {Path(path).name for path in archive.namelist()} & {".zgroup", ".zarray", "zarr.json"}:
             return ((f"{name[:-4]}.zarr.zip", file),), []
-        read = [item for item in items if side_of(item.filename) or kind_of(item.filename)]
-        inside = [
-            (
-                "/".join(parts(item.filename)),
-                temporary_file(name, unpacked(name, archive, item), limits),
-            )
-            for item in read
-        ]
-    others = {item.filename for item in items} - {item.filename for item in read}
+        inside, others = list[tuple[str, File]](), list[str]()
+        for item in items:
+            if side_of(item.filename) or kind_of(item.filename):
+                content = temporary_file(name, unpacked(name, archive, item), limits)
+                inside.append(("/".join(parts(item.filename)), content))
+            else:
+                others.append(item.filename)
     return (inside, sorted(others)) if inside else (files, [])
 
 

@@ -352,7 +352,7 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
     upload = Upload(name, limits)
     with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
         shape, by_columns, dtype = npy_header(stream)
-        if dtype.hasobject or min(shape, default=0) < 0:
+        if dtype.hasobject or min(shape, default=0) <= 0:
             check_array(name, shape, dtype, limits)
         X = _mapped(upload, stream, dtype, shape, "F" if by_columns else "C")
         check_array(name, shape, dtype, limits)

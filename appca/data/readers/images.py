@@ -244,8 +244,6 @@ def decode(
                 is_deep = image.mode == "RGB" and ";16" in str(image.tile)
                 page = _page(ImageOps.exif_transpose(image), tags, size)
                 yield page._replace(is_deep_colour=is_deep)
-    except InputError:
-        raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
     except Exception as error:  # decoders fail in as many ways as there are formats

@@ -548,20 +548,16 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
 
 
 def names_beside(
-    table: Table, limits: ReadLimits, *, all_words: bool = True
-) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
-    """Return the names and the labels of rows by a table that lies beside them: no features.
-
-    Columns of words are labels, all or those of few. The table's report gets what is not used.
-    """
+    table: Table, limits: ReadLimits
+) -> tuple[np.ndarray | None, dict[str, np.ndarray], dict[str, str]]:
+    """Return names and labels of rows by a table beside them, and why other columns are unused."""
     columns = describe(table)
-    roles, left_out = guess_roles(columns, len(table.frame), {}, table.report)
+    roles, unused = guess_roles(columns, len(table.frame), {}, table.report)
     for each in columns:
-        words = all_words and each.kind == "text" and roles[each.name] == "ignored"
-        if words or roles[each.name] == "feature":
+        if roles[each.name] == "feature" or (roles[each.name] == "ignored" and each.kind == "text"):
             roles[each.name] = "label"
-    table.report["unused"] = {key: why for key, why in left_out.items() if roles[key] == "ignored"}
-    return _ids_and_labels(table.frame, roles, table.report, limits)
+            unused.pop(each.name, None)
+    return *_ids_and_labels(table.frame, roles, table.report, limits), unused
 
 
 def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:

@@ -1,29 +1,15 @@
-"""Parquet tables, with images in columns."""
+"""Parquet tables."""
 
 import base64
-import json
 import math
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    check_matrix,
-    plain_file,
-)
-from appca.data.readers.images import ImageOptions, dataset_of
+from appca.data.files import LONGEST_NAME, File, Files, Reader, ReadLimits, check_matrix, plain_file
 from appca.data.readers.intake import (
     EXACT,
     FileReport,
@@ -33,8 +19,6 @@ from appca.data.readers.intake import (
     build,
     check_columns,
     convert,
-    names_beside,
-    row_ids,
     unique,
 )
 from appca.words import InputError, shortened
@@ -42,7 +26,6 @@ from appca.words import InputError, shortened
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_ABOUT = 1 << 22  # bytes of what Hugging Face says of the columns
 _NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
 _MOST_NESTED = 3  # structs in structs
 _MOSTLY = 0.9  # share of lists of one length from which the others are gaps
@@ -53,35 +36,25 @@ _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
 class ParquetOptions(NamedTuple):
-    """How to read a Parquet table."""
+    """How to read a Parquet table; fields as of `tables.CsvOptions`."""
 
-    roles: dict[str, str] | None = (
-        None  # name to role (see `intake.ROLES`) where the guess is wrong
-    )
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: ImageShape = None  # "auto" takes squares of grey for images
-    size: tuple[int, int] | None = None  # (h, w) to bring images of a column to
-    colour: str = "grey"  # or "keep", of images of a column
-    na_values: Any = ()  # further cells that are gaps, such as -999
-    transpose: bool = False  # columns are samples
+    roles: dict[str, str] | None = None
+    missing: str = "refuse"
+    image_shape: ImageShape = None
+    na_values: Any = ()
+    transpose: bool = False
 
 
-def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
+def read_many(files: Files, options: ParquetOptions, limits: ReadLimits) -> Dataset:
     """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
 
     Categories are words, and times are dates. Columns of lists, of one length and shape in most
     rows, become one column for each place; folders called key=value become a column of words; other
-    nested columns are left out. A column of images as Hugging Face stores them, {bytes, path},
-    gives a data set of images.
+    nested columns are left out.
     """
     name = shortened(files[0][0], LONGEST_NAME)
     table, texts = _parts(files, limits)
-    for key, kind in zip(table.column_names, table.schema.types, strict=True):
-        inner = {field.name: field.type for field in kind} if _is(kind, "struct") else {}
-        if "bytes" in inner and _is(inner["bytes"], "binary large_binary") and not options.roles:
-            return _pictures(name, table, key, options, limits)
-    columns = _table(name, table, texts, as_list(options.na_values), limits)
-    dataset = build(name, columns, options, limits)
+    dataset = build(name, _table(name, table, texts, options, limits), options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -89,54 +62,7 @@ def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names rows."""
     del n_rows  # text tables alone may have a header or none
-    return _table(name, *_parts([(name, file)], limits), (), limits)
-
-
-def _pictures(
-    name: str, table: "pa.Table", column: str, options: ParquetOptions, limits: ReadLimits
-) -> Dataset:
-    """Decode the images of a column; other columns name the rows, or are labels.
-
-    Raises InputError when an image is missing or cannot be decoded, or they differ in size.
-    """
-    import pyarrow as pa
-    from pyarrow import compute
-
-    data = pa.concat_arrays([chunk.field("bytes") for chunk in table[column].chunks])
-
-    def content(row: int) -> bytes:
-        image: bytes | None = data[row].as_py()
-        if image is None:
-            msg = (
-                f"Row {row + 1} of “{shortened(column)}” has no image bytes; write the table with "
-                "the images in it, or leave the row out."
-            )
-            raise InputError(msg)
-        return image
-
-    entries = [(f"{row:09d}.png", partial(content, row)) for row in range(len(data))]
-    how = ImageOptions(options.size, options.colour, classes="none", broken="refuse")
-    dataset = dataset_of(name, entries, how, limits)
-    about = (table.schema.metadata or {}).get(b"huggingface", b"")
-    rest = table.drop_columns([column])
-    features: dict[str, Any] = {}
-    with suppress(ValueError, KeyError, TypeError, RecursionError):
-        features = dict(json.loads(about[:_MOST_ABOUT])["info"]["features"])
-    for key, said in features.items():
-        with suppress(ValueError, KeyError, TypeError, pa.ArrowException):  # other than classes
-            codes = compute.if_else(compute.less(rest[key], 0), None, rest[key])  # -1: unknown
-            names = compute.take(pa.array(said["names"], pa.string()), codes)
-            rest = rest.set_column(rest.column_names.index(key), key, names.dictionary_encode())
-    beside = _table(name, rest, set(), (), limits)
-    ids, labels = names_beside(beside, limits, all_words=False)
-    dataset.provenance["report"] |= {"unused": beside.report["unused"], "array": column}
-    ids = row_ids(np.arange(len(data))) if ids is None else ids
-    return replace(dataset, ids=ids, labels=labels)
-
-
-def other_columns(name: str) -> InputError:
-    """Return the sentence for a file with other columns than those before it."""
-    return InputError(f"“{name}” has other columns than the files before it; keep the same ones.")
+    return _table(name, *_parts([(name, file)], limits), ParquetOptions(), limits)
 
 
 def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
@@ -146,8 +72,7 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
     """
     import pyarrow as pa
 
-    tables: list[pa.Table] = []
-    texts: set[str] = set()
+    tables, texts = list[pa.Table](), set[str]()
     for name, file in files:
         title = shortened(name, LONGEST_NAME)
         with plain_file(title, file, limits) as stream:
@@ -158,7 +83,8 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
                 table = table.append_column(key, pa.repeat(text, len(table)).dictionary_encode())
         names = tables[0].column_names if tables else table.column_names
         if sorted(table.column_names) != sorted(names):
-            raise other_columns(title)
+            msg = f"“{title}” has other columns than the files before it; keep the same ones."
+            raise InputError(msg)
         tables.append(table if len(set(names)) < len(names) else table.select(names))
         check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
     if len(tables) == 1:
@@ -186,9 +112,9 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
         file = parquet.ParquetFile(stream, read_dictionary=words, pre_buffer=False)
         table = file.read(use_threads=False)
         about = (file.metadata.metadata or {}).get(b"ARROW:schema", b"")
-    except InputError:
-        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
         msg = f"“{shortened(name)}” is not a Parquet file or is damaged; save it again."
         raise InputError(msg) from error
     texts.update(words)
@@ -221,7 +147,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
 
 
 def _table(
-    name: str, table: "pa.Table", texts: set[str], none: Sequence[str], limits: ReadLimits
+    name: str, table: "pa.Table", texts: set[str], options: ParquetOptions, limits: ReadLimits
 ) -> Table:
     """Return the columns as numbers or texts, by their declared types.
 
@@ -230,6 +156,13 @@ def _table(
     import pandas as pd
     import pyarrow as pa
 
+    for key, kind in zip(table.column_names, table.schema.types, strict=True):
+        if _is(kind, "struct") and "bytes" in [field.name for field in kind]:
+            msg = (
+                f"The column “{shortened(key)}” of “{name}” holds images; write each into a file, "
+                "in a folder for each class, and open the folder."
+            )
+            raise InputError(msg)
     for _ in range(_MOST_NESTED):
         if any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
@@ -237,8 +170,7 @@ def _table(
     titles = unique(old)
     renamed = [new for new, was in zip(titles, old, strict=True) if new != was]
     report: FileReport = {"renamed": renamed}
-    said: dict[str, str] = {}
-    parts: list[tuple[str, pa.ChunkedArray]] = []
+    said, parts = dict[str, str](), list[tuple[str, pa.ChunkedArray]]()
     try:
         for key, title, column in zip(table.column_names, titles, table.columns, strict=True):
             places = _places(name, title, column, report, limits)
@@ -253,6 +185,7 @@ def _table(
         reason = shortened(str(error), 100)
         msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
         raise InputError(msg) from error
+    none = as_list(options.na_values)
     for key in frame.columns[frame.dtypes == "category"]:
         words = [
             text.decode("utf-8", "replace") if isinstance(text, bytes) else text
