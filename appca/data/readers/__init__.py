@@ -27,7 +27,7 @@ from appca.data.files import (
     unpacked,
 )
 from appca.data.pixels import PixelShape, pixel_order
-from appca.words import InputError, counted, naming_extra, shortened
+from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 
 
 class Kind(NamedTuple):
@@ -115,8 +115,8 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     limits : ReadLimits
         What the file may ask of the machine.
     **options
-        Fields of the reader's options: of `CsvOptions`, `SheetOptions`, `ArffOptions` or
-        `ParquetOptions` for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
+        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `TableOptions` (Parquet
+        and ARFF) for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
         `H5adOptions` (also for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
         ``by_column=True`` says that pixels run down the columns first.
 
@@ -143,9 +143,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     out and named in the report; Parquet files with the same columns; an array and a table; an IDX
     file of images and one of their labels; or a NIfTI recording and its mask.
     """
-    if not files:
-        msg = "There is no file to read; give at least one."
-        raise InputError(msg)
+    refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
     files, left_out = _unzipped(files, limits)
     kind = _kind_together(files)
@@ -186,20 +184,18 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
     from appca.data.readers.intake import names_beside
 
     n, title = dataset.n_rows, shortened(name, LONGEST_NAME)
-    if dataset.provenance["report"].get("dropped"):
-        msg = (
-            f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
-            "says nothing of which; keep them (missing=model)."
-        )
-        raise InputError(msg)
+    refuse_if(
+        dataset.provenance["report"].get("dropped"),
+        f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
+        "says nothing of which; keep them (missing=model).",
+    )
     module = import_module(KINDS[kind_of(name, file) or ""].module)
     table = module.table_beside(title, file, n, limits)
-    if len(table.frame) != n:
-        msg = (
-            f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
-            "the array; give a table with one line for each row."
-        )
-        raise InputError(msg)
+    refuse_if(
+        len(table.frame) != n,
+        f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
+        "the array; give a table with one line for each row.",
+    )
     ids, labels, unused = names_beside(table, limits)
     dataset.provenance["report"].setdefault("unused", {}).update(unused)
     return replace(dataset, ids=dataset.ids if ids is None else ids, labels=labels)

@@ -31,7 +31,7 @@ from appca.data.readers import arrays
 from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
 from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
-from appca.words import InputError, shortened, unknown
+from appca.words import InputError, refuse_if, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # of matrices with the rows of X
@@ -45,8 +45,6 @@ class H5adOptions(NamedTuple):
     """How to read annotated data."""
 
     array: str | None = None  # X, layers/NAME or obsm/NAME; None takes X
-    ids: str | None = None  # a column of obs; None takes its index
-    labels: tuple[str, ...] | None = None  # columns of obs; None takes all that can be
     mask_var: str | None = HIGHLY_VARIABLE  # a column of var, where there is one; None takes all
     feature_type: str | None = None  # of var; None takes gene expression, "all" takes all
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
@@ -121,12 +119,11 @@ class Contents:
         """Return the path of the names of rows of obs or var; refuse files of before 0.7."""
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
-        if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
-            msg = (
-                f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
-                "newer wrote it; read it with anndata and write it again."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(),
+            f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
+            "newer wrote it; read it with anndata and write it again.",
+        )
         return f"{table}/{key}"
 
     def names(self, table: str) -> list[str]:
@@ -178,30 +175,22 @@ class Contents:
         marks = self.column(columns[marked])
         chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
         chosen = chosen if places is None else np.intersect1d(chosen, places)
-        if len(chosen) < 2:
-            msg = (
-                f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
-                "variables; at least 2 are needed, so read all by mask_var=null."
-            )
-            raise InputError(msg)
+        refuse_if(
+            len(chosen) < 2,
+            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
+            "variables; at least 2 are needed, so read all by mask_var=null.",
+        )
         self.upload.report["marked"] = {"column": marked, "of": d}
         return chosen
 
-    def beside(self, options: H5adOptions, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def beside(self, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the names and the labels of the rows; words come before numbers."""
         columns, report = self.columns("obs", n), self.upload.report
-        for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-            if key not in columns:
-                error = unknown("column", key, columns, f" in obs of “{self.upload.name}”")
-                raise error
-        path = self.index_path("obs") if options.ids is None else columns[options.ids]
-        ids = self.column(path).astype(str)
-        if options.labels is not None:
-            return ids, {key: self.column(columns[key]) for key in options.labels}
+        ids = self.column(self.index_path("obs")).astype(str)
         stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
         place = {_text(name): i for i, name in enumerate(stated)}
         order = sorted(columns, key=lambda key: place.get(key, len(place)))
-        labels = {key: self.column(columns[key]) for key in order if key != options.ids}
+        labels = {key: self.column(columns[key]) for key in order}
         is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
         for key in [key for key in labels if not is_number[key]]:
             if len(np.unique(labels[key])) > MOST_CATEGORIES:
@@ -262,7 +251,7 @@ def read(
         upload, unused = contents.upload, contents.upload.report["unused"]
         if opened is opened_zarr and not any(path[:4] == "obs/" for path in contents.items):
             items = {path or "array": item for path, item in contents.items.items()}
-            how = arrays.ArrayOptions(*options[:3], missing=options.missing)
+            how = arrays.ArrayOptions(options.array, missing=options.missing)
             return arrays.read_items(upload, items, how)
         with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
             matrices = contents.matrices()
@@ -271,7 +260,7 @@ def read(
             n, d = item.shape
             if not item.is_sparse:
                 arrays.check_array(wanted, item.shape, item.dtype, upload.limits)
-            ids, labels = contents.beside(options, n)
+            ids, labels = contents.beside(n)
             features, places = None, None
             if not wanted.startswith("obsm/"):
                 features, places = contents.names("var"), contents.marked(options, d)
@@ -324,12 +313,11 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     upload, text = Upload(shortened(name, LONGEST_NAME), limits), file_bytes(name, file, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
-        if entries > len(text) or max(rows, columns) * 8 > limits.n_bytes:
-            msg = (
-                f"“{upload.name}” states {rows:,} x {columns:,} numbers, more than {limits.most} "
-                "can hold or its text has; save it again."
-            )
-            raise InputError(msg)
+        refuse_if(
+            entries > len(text) or max(rows, columns) * 8 > limits.n_bytes,
+            f"“{upload.name}” states {rows:,} x {columns:,} numbers, more than {limits.most} "
+            "can hold or its text has; save it again.",
+        )
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
     tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
     for other, data in _with_neighbours(files):

@@ -31,7 +31,7 @@ from appca.data.files import (
 from appca.data.readers.intake import Beside, Upload, data_set
 from appca.frames import distinct_names
 from appca.storage.packed import npy_header
-from appca.words import InputError, counted, shortened, unknown
+from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 _MOST_LISTED = 6
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
@@ -57,8 +57,6 @@ class ArrayOptions(NamedTuple):
     """How to read a file of several arrays; those in groups are named like ``train/X``."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
-    ids: str | None = None  # the array that names the rows; None looks for one
-    labels: tuple[str, ...] | None = None  # arrays with one entry a row; None looks for them
     transpose: bool = False  # each column is a row, as MATLAB's tools often have it
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
@@ -90,7 +88,7 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(upload, items, wanted, options, len(values))
+    named = _rows_named(upload, items, wanted, len(values))
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
             choice = f"another matrix; array={key} reads it"
@@ -202,15 +200,13 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
 
 
-def _rows_named(
-    upload: Upload, items: Mapping[str, Item], wanted: str, options: ArrayOptions, n_rows: int
-) -> Beside:
+def _rows_named(upload: Upload, items: Mapping[str, Item], wanted: str, n_rows: int) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else all but texts of
     which many differ; those that all differ name the rows.
     """
-    unused, columns = upload.report["unused"], dict[str, np.ndarray]()
+    unused, columns, named = upload.report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
         if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
             continue
@@ -218,27 +214,19 @@ def _rows_named(
             columns[key] = _column(item)
         else:
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in columns:
-            place = f" with an entry for each of {counted(n_rows, 'row')} in “{upload.name}”"
-            error = unknown("array", key, columns, place)
-            raise error
-    distinct = {key: len(np.unique(column)) for key, column in columns.items()}
-    chosen = dict.fromkeys(options.labels or ())
-    if not chosen and _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
+    if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
         titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
-        chosen = {f"label_{i}": str(title) for i, title in enumerate(titles)}
+        named = {f"label_{i}": str(title) for i, title in enumerate(titles)}
+    distinct = {key: len(np.unique(column)) for key, column in columns.items()}
     most = max(_FEW_NAMES, n_rows / 2)  # classes
     texts = [key for key in columns if columns[key].dtype.kind == "U" and distinct[key] > most]
     called = sorted(key for key in columns if key.rpartition("/")[2] in _ID_NAMES)
-    able = [key for key in (*_ID_NAMES, *called, *([] if chosen else texts)) if key in columns]
-    able = [key for key in able if distinct[key] == n_rows and columns[key].dtype.kind in "Uiu"]
-    id_of, labels = options.ids or next(iter(able), None), dict[str, np.ndarray]()
-    for key in [key for key in dict.fromkeys([*chosen, *columns]) if key in columns]:
-        if key in chosen or not (chosen or key in texts or key == id_of):
-            labels[chosen.get(key) or key] = columns[key]
-        elif key != id_of:
-            unused[key] = "not one of the labels" if chosen else "texts, of which many differ"
+    able = [key for key in (*_ID_NAMES, *called, *texts) if distinct.get(key) == n_rows]
+    id_of = next((key for key in able if columns[key].dtype.kind in "Uiu"), None)
+    labels = {title: columns[key] for key, title in named.items() if key in columns}
+    others = [key for key in texts if key not in (*named, id_of)]
+    unused |= dict.fromkeys(others, "texts, of which many differ")
+    labels |= {key: columns[key] for key in columns if key not in (*named, *texts, id_of)}
     return Beside(None if id_of is None else columns[id_of].astype(str), labels)
 
 
@@ -334,12 +322,11 @@ def _mapped(
     """Map numbers from the place of a stream on, which must be all that is left."""
     begin = stream.tell()
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
-    if present != expected or not expected:
-        msg = (
-            f"“{upload.name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} "
-            f"bytes after its header; it holds {present:,}, so copy or save it again."
-        )
-        raise InputError(msg)
+    refuse_if(
+        present != expected or not expected,
+        f"“{upload.name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} "
+        f"bytes after its header; it holds {present:,}, so copy or save it again.",
+    )
     return np.memmap(stream, dtype, "r", begin, shape, order)
 
 
@@ -408,9 +395,7 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
     """
     arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
-    if images.ndim == 1:
-        msg = f"“{name}” holds labels alone; give the file of images with it."
-        raise InputError(msg)
+    refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
     if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
         sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
         msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."

@@ -27,7 +27,7 @@ from appca.data.files import (
 )
 from appca.data.readers.arrays import build
 from appca.data.readers.intake import Beside, FileReport, Upload
-from appca.words import InputError, counted, shortened
+from appca.words import InputError, counted, refuse_if, shortened
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -160,12 +160,11 @@ def _decoded(
                 pages.append(kept)
                 _check_alike("/".join((paths or [path])[0]), pages[0], label, kept, report)
                 n_bytes += kept.pixels.nbytes
-                if n_bytes > limits.n_bytes:
-                    msg = (
-                        f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
-                        "smaller size or fewer images."
-                    )
-                    raise InputError(msg)
+                refuse_if(
+                    n_bytes > limits.n_bytes,
+                    f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
+                    "smaller size or fewer images.",
+                )
         except NotAnImageError as error:
             if options.broken == "refuse":
                 msg = f"“{label}” in “{upload.name}” is not an image; take it out, or skip such "
@@ -207,12 +206,11 @@ def labels_of(paths: list[PathParts], stems: list[str], source: str) -> dict[str
         if len(matches) == len(stems) and 1 < len(set(classes)) < len(classes):
             numbers = [int(match["number"][:15]) for match in matches]
             return {"class": np.array(classes), "number": np.array(numbers)}
-    if source == "name":
-        msg = (
-            f"File names such as “{stems[0][:40]}” do not start with a class and a number; "
-            "put each class into a folder of its own."
-        )
-        raise InputError(msg)
+    refuse_if(
+        source == "name",
+        f"File names such as “{stems[0][:40]}” do not start with a class and a number; "
+        "put each class into a folder of its own.",
+    )
     return {}
 
 
@@ -248,9 +246,7 @@ def decode(
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
     except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error
-    if msg:
-        msg = f"“{name}” has {msg}; make it smaller."
-        raise InputError(msg)
+    refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
 
 def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] | None) -> Page:

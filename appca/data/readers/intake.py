@@ -13,7 +13,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset, NumberedNames, are_bytes, distinct
 from appca.data.files import ReadLimits, check_matrix, few
-from appca.words import InputError, counted, is_text, shortened, unknown
+from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,12 +266,11 @@ class Upload:
 
     def check_size(self, path: str, n_bytes: int) -> None:
         """Refuse an array that would fill the memory."""
-        if n_bytes > self.limits.n_bytes:
-            msg = (
-                f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
-                f"{self.limits.most}; keep fewer rows or columns, and write the file again."
-            )
-            raise InputError(msg)
+        refuse_if(
+            n_bytes > self.limits.n_bytes,
+            f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
+            f"{self.limits.most}; keep fewer rows or columns, and write the file again.",
+        )
 
     def texts(self, path: str, values: np.ndarray) -> np.ndarray:
         """Return texts of any length as those of NumPy."""
@@ -451,6 +450,16 @@ _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cel
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
 
 
+class TableOptions(NamedTuple):
+    """How to read a table whose columns have names and kinds: Parquet and ARFF."""
+
+    roles: dict[str, str] | None = None  # name to role (see `ROLES`) where the guess is wrong
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    image_shape: ImageShape = None  # "auto" takes squares of grey for images
+    na_values: Any = ()  # further cells that are gaps, such as -999
+    transpose: bool = False  # columns are samples
+
+
 class Table(NamedTuple):
     """Columns with names that differ: numbers, or texts with None in the gaps."""
 
@@ -562,12 +571,11 @@ def names_beside(
 
 def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
     """Refuse a table of more columns than are read."""
-    if n_columns > limits.columns:
-        msg = (
-            f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
-            "take fewer, turn it so that these are rows, or save the numbers as NPY."
-        )
-        raise InputError(msg)
+    refuse_if(
+        n_columns > limits.columns,
+        f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
+        "take fewer, turn it so that these are rows, or save the numbers as NPY.",
+    )
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -793,12 +801,11 @@ def _ids_and_labels(
             continue
         longest = max((len(str(text)) for text in values.unique().tolist()), default=0)
         total += 4 * longest * len(frame)
-        if total > limits.n_bytes // 2:
-            msg = (
-                f"Column “{shortened(name)}” holds texts of up to {longest:,} characters, too "
-                "long for a label or an id; make it ignored."
-            )
-            raise InputError(msg)
+        refuse_if(
+            total > limits.n_bytes // 2,
+            f"Column “{shortened(name)}” holds texts of up to {longest:,} characters, too "
+            "long for a label or an id; make it ignored.",
+        )
         texts = values.astype("object").where(values.notna(), "").astype(str)
         columns[name] = texts.to_numpy(dtype=str)
     if id_of is None:

@@ -3,7 +3,7 @@
 import base64
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 import numpy as np
@@ -13,15 +13,15 @@ from appca.data.files import LONGEST_NAME, File, Files, Reader, ReadLimits, chec
 from appca.data.readers.intake import (
     EXACT,
     FileReport,
-    ImageShape,
     Table,
+    TableOptions,
     as_list,
     build,
     check_columns,
     convert,
     unique,
 )
-from appca.words import InputError, shortened
+from appca.words import InputError, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,17 +35,7 @@ _LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
-class ParquetOptions(NamedTuple):
-    """How to read a Parquet table; fields as of `tables.CsvOptions`."""
-
-    roles: dict[str, str] | None = None
-    missing: str = "refuse"
-    image_shape: ImageShape = None
-    na_values: Any = ()
-    transpose: bool = False
-
-
-def read_many(files: Files, options: ParquetOptions, limits: ReadLimits) -> Dataset:
+def read_many(files: Files, options: TableOptions, limits: ReadLimits) -> Dataset:
     """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
 
     Categories are words, and times are dates. Columns of lists, of one length and shape in most
@@ -62,7 +52,7 @@ def read_many(files: Files, options: ParquetOptions, limits: ReadLimits) -> Data
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names rows."""
     del n_rows  # text tables alone may have a header or none
-    return _table(name, *_parts([(name, file)], limits), ParquetOptions(), limits)
+    return _table(name, *_parts([(name, file)], limits), TableOptions(), limits)
 
 
 def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
@@ -138,16 +128,15 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
     if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here, so else it is left out
         chunks = (group.column(j) for group in groups for j in range(group.num_columns))
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
-    if unpacked > limits.n_bytes:
-        msg = (
-            f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
-            "rows or columns."
-        )
-        raise InputError(msg)
+    refuse_if(
+        unpacked > limits.n_bytes,
+        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
+        "rows or columns.",
+    )
 
 
 def _table(
-    name: str, table: "pa.Table", texts: set[str], options: ParquetOptions, limits: ReadLimits
+    name: str, table: "pa.Table", texts: set[str], options: TableOptions, limits: ReadLimits
 ) -> Table:
     """Return the columns as numbers or texts, by their declared types.
 
@@ -157,12 +146,11 @@ def _table(
     import pyarrow as pa
 
     for key, kind in zip(table.column_names, table.schema.types, strict=True):
-        if _is(kind, "struct") and "bytes" in [field.name for field in kind]:
-            msg = (
-                f"The column “{shortened(key)}” of “{name}” holds images; write each into a file, "
-                "in a folder for each class, and open the folder."
-            )
-            raise InputError(msg)
+        refuse_if(
+            _is(kind, "struct") and "bytes" in [field.name for field in kind],
+            f"The column “{shortened(key)}” of “{name}” holds images; write each into a file, "
+            "in a folder for each class, and open the folder.",
+        )
     for _ in range(_MOST_NESTED):
         if any(map(pa.types.is_struct, table.schema.types)):
             table = table.flatten()
@@ -268,4 +256,4 @@ def _places(
     return [(title + name, pa.array(block[:, j])) for j, name in enumerate(names)]
 
 
-READER = Reader(ParquetOptions, None, read_many)
+READER = Reader(TableOptions, None, read_many)

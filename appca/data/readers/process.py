@@ -35,7 +35,7 @@ from appca.data.files import (
 from appca.data.readers import read_many
 from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, serve
 from appca.storage.files import forget
-from appca.words import InputError, counted, refusing, shortened
+from appca.words import InputError, counted, refuse_if, refusing, shortened
 
 MEMORY = int(0.6 * MACHINE_MEMORY)  # bytes for an upload
 SECONDS = 300.0
@@ -264,12 +264,11 @@ def read_sets(
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
-    if not all(len(line) == 2 for line in table):
-        msg = (
-            f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
-            "CSV."
-        )
-        raise InputError(msg)
+    refuse_if(
+        not all(len(line) == 2 for line in table),
+        f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
+        "CSV.",
+    )
     for feature, of in table[1:]:
         sets.setdefault(of, []).append(feature)
     return sets

@@ -19,6 +19,7 @@ from appca.data.readers.intake import (
     FileReport,
     ImageShape,
     Table,
+    TableOptions,
     as_list,
     bare,
     build,
@@ -26,7 +27,7 @@ from appca.data.readers.intake import (
     number_in,
     unique,
 )
-from appca.words import InputError, counted, shortened, unknown
+from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,16 +90,6 @@ class SheetOptions(NamedTuple):
     transpose: bool = False
 
 
-class ArffOptions(NamedTuple):
-    """How to read a file of Weka; fields as of `CsvOptions`."""
-
-    roles: dict[str, str] | None = None
-    missing: str = "refuse"
-    image_shape: ImageShape = None
-    na_values: Any = ()
-    transpose: bool = False
-
-
 class Record(NamedTuple):
     """A row of cells, and where it is written."""
 
@@ -113,25 +104,21 @@ class Record(NamedTuple):
         return sum(map(bool, map(bare, self.cells)))
 
 
-def read(
-    name: str, file: File, options: CsvOptions | SheetOptions, limits: ReadLimits = LIMITS
-) -> Dataset:
+def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a text table, or a sheet as the same cells in one: float64, or uint8 for images.
 
     Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
     after some were dropped.
     """
-    if isinstance(options, SheetOptions):
-        return build(name, sheet_of(name, file, options, limits), options, limits)
-    return build(name, table_of(name, file, options, limits), options, limits)
+    make: Any = sheet_of if isinstance(options, SheetOptions) else table_of
+    return build(name, make(name, file, options, limits), options, limits)
 
 
 def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
     table = table_of(name, file, CsvOptions(), limits)
     if len(table.frame) != n_rows:
-        other = CsvOptions(header=not table.report["header"])
-        again = table_of(name, file, other, limits)
+        again = table_of(name, file, CsvOptions(header=not table.report["header"]), limits)
         table = again if len(again.frame) == n_rows else table
     return table
 
@@ -140,13 +127,11 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     """Return the columns of a text table, and how it is written."""
     report: FileReport = {}
     text = as_text(name, file_bytes(name, file, limits), options.encoding, report)
-    separator, decimal, msg = options.separator, options.decimal, ""
-    if decimal not in (None, ".", ","):
-        msg = f"The decimal sign must be a point or a comma; got {decimal!r}."
-    elif separator is not None and len(separator) != 1:
-        msg = f"The separator must be one character; got {separator!r}."
-    if msg:
-        raise InputError(msg)
+    separator, decimal = options.separator, options.decimal
+    odd = f"The decimal sign must be a point or a comma; got {decimal!r}."
+    refuse_if(decimal not in (None, ".", ","), odd)
+    odd = f"The separator must be one character; got {separator!r}."
+    refuse_if(separator is not None and len(separator) != 1, odd)
     begin = len(text) - len(text.lstrip(b"\n"))
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
@@ -181,7 +166,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
     frame = _parsed(name, text, report, width, texts)
-    gaps = {row[j] for row in rows for j in {*range(width)} - {*texts}}
+    gaps = {row[j] for j in {*range(width)} - {*texts} for row in rows}
     table = _table(frame, titles, as_list(options.na_values), lines, report, gaps)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
@@ -331,12 +316,11 @@ def lay_out(
 
     A column without a name has "". Lines of titles above are counted.
     """
-    is_numbered = header is not None and not isinstance(header, bool)
-    places = [i for i, row in enumerate(some) if row.line == header] if is_numbered else []
-    if is_numbered and not places:
-        msg = f"Line {header} of “{name}” cannot be the header; name a line at its start."
-        raise InputError(msg)
-    top = places[0] if is_numbered else _titles(some, width)
+    is_free = header is None or isinstance(header, bool)
+    places = [i for i, row in enumerate(some) if row.line == header]
+    sentence = f"Line {header} of “{name}” cannot be the header; name a line at its start."
+    refuse_if(not is_free and not places, sentence)
+    top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
     # R's header has no name for the rows'
     shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
@@ -348,14 +332,13 @@ def lay_out(
     if in_doubt:
         report["doubt"] = {"option": "header", "now": has_header, "other": not has_header}
     report |= {"header": has_header, "header_line": None}
+    lines["title"] = top
     if not has_header:
-        lines["title"] = top
         return top, [""] * width
-    if len(some) < top + 2:
-        msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
-        raise InputError(msg)
+    sentence = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
+    refuse_if(len(some) < top + 2, sentence)
     stop = top + 1
-    while not is_numbered and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
+    while is_free and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
         numeric = grid.numeric(stop - top + 1)  # below names, or units
         is_word = np.isnan(grid.values[stop - top, numeric])
         n_words = (is_word & ~grid.gaps[stop - top, numeric]).sum()
@@ -366,15 +349,13 @@ def lay_out(
     for row in some[max(0, top - 1) : stop]:
         titles = [""] * shorter + [bare(" ".join(cell.split())) for cell in row.cells]
         parts.append((titles + [""] * width)[:width])
-    is_double = top > 0 and stop == top + 1 and len(set(parts[1])) < width
-    is_double = is_double and some[top - 1].n_filled > 1
+    is_double = 0 < top == stop - 1 and len({*parts[1]}) < width and some[top - 1].n_filled > 1
     if top and not is_double:
         del parts[0]
-    top -= is_double
     for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
         for j in range(1, width):
             part[j] = part[j] or part[j - 1]
-    lines["title"], report["header_line"] = top, some[stop - 1].line
+    lines["title"], report["header_line"] = top - is_double, some[stop - 1].line
     return stop, [
         " ".join(dict.fromkeys(filter(None, names))) for names in zip(*parts, strict=True)
     ]
@@ -383,8 +364,7 @@ def lay_out(
 def _titles(some: Sequence[Record], width: int) -> int:
     """Return how many lines stand above the table: titles, notes, lines of empty cells."""
     grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
-    words = np.isnan(grid.values) & ~grid.gaps
-    usual = len(grid.texts)
+    words, usual = np.isnan(grid.values) & ~grid.gaps, len(grid.texts)
     for place, row in enumerate(some[:_TOP]):
         n, n_filled = len(row.cells), row.n_filled
         is_short = n < width or 2 * n_filled <= width
@@ -451,12 +431,11 @@ def _even(
     lines.update(filter(None, kinds))
     pieces, before = [], start
     for row, kind in zip(odd, kinds, strict=True):
-        if not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))):
-            msg = (
-                f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
-                f"{width}; give every line the same number, or choose another separator."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))),
+            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
+            f"{width}; give every line the same number, or choose another separator.",
+        )
         pieces.append(text[before : row.start])
         before = row.stop
         if not kind:  # separators at its end
@@ -641,9 +620,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
         refusal = unknown("sheet", chosen, list(sheets), f" in “{name}”")
         raise refusal
     some = sheets[chosen]
-    if not some:
-        msg = f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another."
-        raise InputError(msg)
+    refuse_if(not some, f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another.")
     report: FileReport = {"sheet": chosen, "sheets": [*sheets], "decimal": ".", "unused": unread}
     width = max(len(row.cells) for row in some)
     check_columns(name, width, limits)
@@ -655,7 +632,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     return _table(frame, titles, as_list(options.na_values), lines, report)
 
 
-def read_arff(name: str, file: File, options: ArffOptions, limits: ReadLimits) -> Dataset:
+def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
     """Read a file of Weka: its attributes are columns, those of classes labels; ? is a gap."""
     import pandas as pd
 
@@ -698,5 +675,5 @@ def _text(cell: object) -> str:
 
 
 READER = Reader(CsvOptions, read)
-ARFF_READER = Reader(ArffOptions, read_arff)
+ARFF_READER = Reader(TableOptions, read_arff)
 SHEET_READER = Reader(SheetOptions, read)
