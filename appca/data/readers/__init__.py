@@ -49,7 +49,7 @@ KINDS = {
     "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
     "csv": Kind(_gz(".csv", ".tsv", ".tab", ".txt", ".dat"), f"{_HERE}tables", title="tables"),
     "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
-    "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
+    "parquet": Kind((".parquet", ".pq"), f"{_HERE}tables", "PARQUET_READER", "Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
     "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
@@ -182,6 +182,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
     """Name and label the rows of an array by the columns of a table beside it."""
     from appca.data.readers.intake import names_beside
+    from appca.data.readers.tables import table_beside
 
     n, title = dataset.n_rows, shortened(name, LONGEST_NAME)
     refuse_if(
@@ -189,8 +190,7 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
         f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
         "says nothing of which; keep them (missing=model).",
     )
-    module = import_module(KINDS[kind_of(name, file) or ""].module)
-    table = module.table_beside(title, file, n, limits)
+    table = table_beside(str(kind_of(name, file)), title, file, n, limits)
     refuse_if(
         len(table.frame) != n,
         f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
@@ -215,10 +215,7 @@ def _down_first(dataset: Dataset) -> Dataset:
 
 
 def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
-    """Return what a zip without images holds as files of their own, and the names of the others.
-
-    Other files are returned as they are.
-    """
+    """Return what a zip without images holds as files of their own, and the names of the others."""
     from appca.data.readers.annotated import side_of
 
     name, file = files[0]

@@ -244,8 +244,7 @@ def read(
 ) -> Dataset:
     """Read X, a layer or a representation as rows, and columns of `obs` as labels.
 
-    Row names are those of `obs`, features those of `var`. Sparse matrices are filled with their
-    zeros. A Zarr store of other things is read as an HDF5 file.
+    A Zarr store of other things is read as an HDF5 file.
     """
     with opened(name, file, limits) as contents:
         upload, unused = contents.upload, contents.upload.report["unused"]
@@ -302,10 +301,7 @@ def is_market(names: list[str]) -> bool:
 
 
 def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a matrix, and the names of its rows and columns from files beside it.
-
-    Barcodes or documents are rows; features, genes or terms are columns.
-    """
+    """Read a matrix, and the names of its rows and columns from files beside it."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_matrix
 

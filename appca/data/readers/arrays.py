@@ -71,10 +71,7 @@ class NpyOptions(NamedTuple):
 
 
 def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
-    """Read one array as rows, and vectors with one entry a row as ids and labels.
-
-    ``report["unused"]`` names the arrays that were not used, each with the reason.
-    """
+    """Read one array as rows, and vectors with one entry a row as ids and labels."""
     report, unused = upload.report, upload.report["unused"]
     wanted = choose(upload, items, options.array)
     item = items[wanted]
@@ -98,11 +95,9 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
 
 
 def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
-    """Return the name of the array that holds the rows.
+    """Return the name of the array with the rows: that `wanted`, X, or the only one it can be.
 
-    It is the one `wanted` by a person, else that named X, or the only one it can be; one with fewer
-    rows than usual is taken only where no other can be. The report receives ``arrays``: those it
-    can be, with their sizes in words.
+    One with fewer rows than usual is taken only where no other can be.
     """
     name, report, possible = upload.name, upload.report, dict[str, Item]()
     for least in (LIMITS.least_rows, upload.limits.least_rows):
@@ -175,11 +170,7 @@ def kept_type(dtype: np.dtype) -> np.dtype:
 
 
 def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> np.ndarray:
-    """Return an array, or some of its columns; a sparse matrix with its zeros.
-
-    Raises InputError when the parts of a sparse matrix do not fit together, or it is larger with
-    its zeros than allowed.
-    """
+    """Return an array, or some of its columns; a sparse matrix with its zeros."""
     if not item.is_sparse:
         values: np.ndarray = item.load()
         return values if columns is None else values[:, columns]
@@ -297,11 +288,7 @@ def build(
 
 
 def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
-    """Return the places of the features of the wanted type; None where all are read.
-
-    `types` (D,) are those of the file, such as Gene Expression and Antibody Capture, if it states
-    them. The report says which were read, and how to choose others.
-    """
+    """Return the places of the features of the wanted type, of `types` (D,); None of all."""
     counts = Counter([] if types is None else types.tolist())
     if wanted not in (None, "all", *counts):
         error = unknown("feature type", wanted, sorted(counts), f" in “{upload.name}”")
@@ -331,11 +318,7 @@ def _mapped(
 
 
 def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3).
-
-    uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
-    float32, other numbers float64.
-    """
+    """Read an array (N, D), or images (N, h, w) or (N, h, w, 3), which may stay on the disk."""
     upload = Upload(name, limits)
     with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
         shape, by_columns, dtype = npy_header(stream)
@@ -348,10 +331,9 @@ def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LI
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, and those with one entry per row as ids and labels.
+    """Read one array as rows, or a sparse matrix of SciPy, and others as ids and labels.
 
-    Types are as from NPY. A sparse matrix of SciPy is filled with its zeros. What ``python -m appca
-    data --out x.npz`` writes comes back as it was.
+    What ``python -m appca data --out x.npz`` writes comes back as it was.
     """
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
@@ -389,10 +371,7 @@ _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images and, from a file with one number for each, their labels.
-
-    Bytes stay bytes, and stay on the disk.
-    """
+    """Read images and, from a file with one number for each, their labels."""
     arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
     refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
@@ -443,10 +422,7 @@ _OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
 
 
 class Hdf5:
-    """The arrays of an open HDF5 file, by their paths. No link is followed.
-
-    ``report["unused"]`` receives the paths of those that cannot be read, each with the reason.
-    """
+    """The arrays of an open HDF5 file, by their paths. No link is followed."""
 
     def __init__(self, upload: Upload, root: Any, *, matlab: bool) -> None:
         import h5py
@@ -605,11 +581,9 @@ def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> It
 
 
 def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, and those with one entry per row as ids and labels.
+    """Read one array as rows, or counts of 10x Genomics, of cells; others are ids and labels.
 
-    Types are as from NPY. Counts of 10x Genomics, as Cell Ranger 2 and newer write them, become
-    rows of cells. Attributes by which netCDF packs numbers are applied. Links, virtual data sets
-    and numbers in other files are not followed.
+    Attributes by which netCDF packs numbers are applied. Nothing in other files is followed.
     """
     upload = Upload(name, limits)
     with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
@@ -649,10 +623,7 @@ _FEATURES_OF_10X = {
 
 
 def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one variable as rows, and vectors or cells of text with one entry per row as labels.
-
-    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
-    """
+    """Read one variable as rows, and vectors or cells of text with one entry per row as labels."""
     from scipy.io import loadmat, whosmat
 
     upload, items = Upload(name, limits), dict[str, Item]()

@@ -75,11 +75,7 @@ class Page(NamedTuple):
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images that came as files of their own, such as those of a folder, or as one zip.
-
-    The names may hold folders; they are never used as paths. Rows are in natural order of the
-    names; each page of a TIFF file and each frame of a GIF is one.
-    """
+    """Read images from files of their own, such as those of a folder, or from one zip."""
     name, file = files[0]
     title = shortened(name, LONGEST_NAME)
     if len(files) == 1 and name.lower().endswith(".zip"):
@@ -108,10 +104,7 @@ def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
 def dataset_of(
     name: str, entries: Sequence[Entry], options: ImageOptions, limits: ReadLimits
 ) -> Dataset:
-    """Make a data set of images, in natural order of their names.
-
-    ``report["skipped"]`` names the files that were left out.
-    """
+    """Make a data set of images, in natural order of their names."""
     size, choices = options.size, {key: getattr(options, key) for key in _CHOICES}
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
@@ -185,11 +178,7 @@ def _stem(name: str) -> str:
 
 
 def labels_of(paths: list[PathParts], stems: list[str], source: str) -> dict[str, np.ndarray]:
-    """Return label columns from the folders or names of files.
-
-    `paths` have the folders and the name of each file, without the folders all share. The source
-    "auto" takes folders when there are two or more, else names when they are a class and a number.
-    """
+    """Return label columns from folders, where they differ, else from names of class and number."""
     if source == "none":
         return {}
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
@@ -219,9 +208,7 @@ def decode(
 ) -> Iterator[Page]:
     """Yield the pages of an image file, upright as its maker held it, stretched to `size` (h, w).
 
-    Pixels are uint8, or uint16, int32, uint32 or float32 where the file has more than 256 grey
-    levels. Raises NotAnImageError when nothing can be decoded, and InputError when the image has
-    more pixels than allowed; `name` is for its sentence.
+    Raises NotAnImageError when nothing can be decoded; `name` is for the sentence of others.
     """
     from PIL import Image, ImageOps
 

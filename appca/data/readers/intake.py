@@ -106,13 +106,10 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Read a column of texts: numbers where 90% of the cells that are there are numbers.
+    """Return a column of texts as numbers where 90% of its cells are, else with None in gaps.
 
-    Half is enough for a column that a person has chosen as numbers, and codes are numbers then. The
-    decimal sign is the report's unless the column makes sense with the other one only.
-
-    Returns numbers, or texts with None in the gaps, and why numbers among the texts are none. The
-    report receives ``not_numbers`` (cells that are none, with how often), ``units``, ``decimals``.
+    Half is enough for one that a person has chosen as numbers. Returns also why numbers among texts
+    are none; the report receives cells that are no numbers, units, and other decimal signs.
     """
     import pandas as pd
 
@@ -147,10 +144,9 @@ def _numbers_of(
     said: dict[str, Any],
     is_chosen: bool,
 ) -> np.ndarray | str:
-    """Return the column as numbers, of which there is something to be said; or why it is text.
+    """Return the column as numbers, or why it is text, as are digits with leading zeros and codes.
 
-    Whole numbers beyond 2^53 stay exact, as whole numbers or as text. Digits with leading zeros,
-    and codes such as 1E5 among digits, are text.
+    Whole numbers beyond 2^53 stay exact, as whole numbers or as text.
     """
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
@@ -215,11 +211,7 @@ def plain_numbers(texts: Sequence[str]) -> list[float]:
 
 
 def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
-    """Return values that may stand for a gap, with how often they occur, by column of X (N, D).
-
-    They are the least or the greatest of their column, far off from all others, and repeated or
-    written with nines alone, such as -999.
-    """
+    """Return values far off, and repeated or of nines alone such as -999, by column of X (N, D)."""
     far: dict[int, dict[float, int]] = {}
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
@@ -302,12 +294,8 @@ def data_set(
     """Make a data set of a matrix (N, D): settle its gaps (NaN), and check and note its quality.
 
     Where gaps are `missing`, "refuse" refuses the data; "model" puts the column's mean in as a
-    placeholder that a model may fill, "mean" for good; "drop" leaves out the rows concerned. Of a
-    single row, a column may be empty that is left to the model; its placeholder is 0.
-
-    `features` are D names for sentences; those of `beside` are in the file. The report receives
-    ``missing`` (cells by column), ``n_missing``, ``filled`` (cells), ``modelled`` (cells, if left
-    to the model), ``dropped`` (rows), ``constant``, ``n_constant`` and ``duplicates``.
+    placeholder that a model may fill, "mean" for good; "drop" leaves out the rows concerned.
+    `features` are D names for sentences; those of `beside` are in the file.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -499,12 +487,7 @@ def is_label_name(name: str) -> bool:
 
 
 def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
-    """Make a data set of a table, by the fields that all options of tables have.
-
-    The table's report receives what was found and done: rows, columns, kinds, roles, what is left
-    out and why, features that may be labels (see `likely_labels`), values far off, and what
-    `intake` notes.
-    """
+    """Make a data set of a table, by the fields of `TableOptions`, which all have."""
     frame, report, n = table.frame, table.report, len(table.frame)
     report.update(rows=n, columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)
@@ -643,11 +626,7 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
 def guess_roles(
     columns: list[Column], n_rows: int, chosen: Mapping[str, str], report: FileReport
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give every column a role; those that a person chose are kept.
-
-    Returns also why a column is ignored: no words where a person alone wants it so. Raises
-    InputError when a chosen column or role does not exist, or when two columns are ids.
-    """
+    """Give every column a role, as chosen by a person or guessed; return also why it is ignored."""
     names = [column.name for column in columns]
     for name, role in chosen.items():
         if name not in names:
@@ -721,11 +700,9 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Return the features that may be labels, with how many values each has.
+    """Return features of 2 to 30 whole numbers, each in 3 rows or more, with how many they are.
 
-    They hold 2 to 30 whole numbers, each of them in at least 3 rows, as a group, a batch or a
-    population does. Nobody can tell them from counts, so they are features until a person says
-    otherwise; where most columns are of that kind, none is named.
+    They may be labels, such as a group; where most columns are of that kind, they are counts.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]
@@ -782,11 +759,7 @@ def _image_shape(
 def _ids_and_labels(
     frame: "pd.DataFrame", roles: dict[str, str], report: FileReport, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
-    """Return the names of the rows, if a column has them, and the labels.
-
-    The class comes first: columns called so, then others, many values last. Refuses texts whose
-    longest, times the rows, would fill the memory.
-    """
+    """Return the names of the rows, if a column has them, and the labels: the class first."""
 
     def rank(name: str) -> tuple[bool, bool, bool]:
         n_values, named = int(frame[name].nunique()), is_label_name(name)

@@ -1,8 +1,6 @@
 """Files read in a process of their own, whose memory and time are bounded.
 
-The worst file then costs its own upload, and no page of anybody else. The process, which
-``python -m appca.data.readers.process`` runs, is kept warm and reads one upload after the other;
-one that failed or has grown is replaced.
+It is kept warm and reads one upload after the other; one that failed or has grown is replaced.
 """
 
 import atexit
@@ -51,8 +49,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     """Read files as by `appca.data.readers.read_many`, in another process.
 
     The folder of temporary files in `limits` receives a copy of them, and the data set, whose
-    numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
-    when the process takes more memory or time than the files may, or ends.
+    numbers stay on the disk until they are used. Raises InputError also when the process ends.
     """
     return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
@@ -67,9 +64,8 @@ def work_apart(
 ) -> Result:
     """Let another process do something with files, and return what is received of the result.
 
-    `task` names a function, as "module:function". The process calls it with copies of the files, a
-    folder that ends with the work, the limits and the options; it returns JSON-able facts, which
-    `receive` gets with the folder. Fails as `read_apart`.
+    `task` names a function, as "module:function", which gets copies of the files, a folder that
+    ends with the work, the limits and the options; `receive` gets the folder and what it returns.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     remedy = "free some space on the disk of temporary files"
@@ -218,10 +214,7 @@ Sets = dict[str, list[str]]  # names of features by the name of their set
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
-    """Read sets as `read_sets`, in the other process.
-
-    `scratch` is a folder for a copy of the file; `space` has the grid and affine of a recording.
-    """
+    """Read sets as `read_sets`, in the other process; `space` has a recording's grid and affine."""
     options = {key: space[key] for key in ("grid", "affine") if key in space}
     task, limits = f"{_HERE}:sets_into", ReadLimits(scratch=scratch)
     return work_apart(
