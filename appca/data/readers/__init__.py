@@ -10,22 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    ENDINGS,
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    checksum,
-    file_stream,
-    members,
-    parts,
-    temporary_file,
-    unpacked,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.pixels import PixelShape, pixel_order
 from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 
@@ -58,7 +45,7 @@ KINDS = {
     "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
     "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
     "idx": Kind(_gz(".idx", "-ubyte"), f"{_HERE}arrays", "IDX_READER"),
-    "images": Kind((".zip", *ENDINGS), f"{_HERE}images", title="images"),
+    "images": Kind((".zip", *uploads.ENDINGS), f"{_HERE}images", title="images"),
     "nifti": Kind(_gz(".nii"), "appca.data.brain", title="NIfTI"),
 }
 SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
@@ -85,7 +72,7 @@ def kind_of(name: str, file: File | None = None) -> str | None:
     kind = next((key for key, kind in KINDS.items() if lower.endswith(kind.endings)), None)
     if kind is not None or file is None:
         return kind
-    with file_stream(name, file) as stream:
+    with uploads.file_stream(name, file) as stream:
         start = stream.read(4)
         if start[:2] == b"\x1f\x8b":
             stream.seek(0)
@@ -165,7 +152,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         else:
             assert reader.read is not None  # one of the two is there
             name, file = min(files, key=lambda named: kind_of(*named) != kind)
-            dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
+            dataset = reader.read(shortened(name, uploads.LONGEST_NAME), file, chosen, limits)
             if len(files) > 1:
                 dataset = _named_by(dataset, *max(files, key=lambda n: kind_of(*n) != kind), limits)
                 dataset.provenance["files"] = [name for name, _ in files]
@@ -173,7 +160,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         dataset = _down_first(dataset)
     if left_out:
         dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
-    dataset.provenance["sha256"] = checksum(uploaded, limits)
+    dataset.provenance["sha256"] = uploads.checksum(uploaded, limits)
     if options:
         dataset.provenance["options"] = options
     return dataset
@@ -184,7 +171,7 @@ def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Da
     from appca.data.readers.intake import names_beside
     from appca.data.readers.tables import table_beside
 
-    n, title = dataset.n_rows, shortened(name, LONGEST_NAME)
+    n, title = dataset.n_rows, shortened(name, uploads.LONGEST_NAME)
     refuse_if(
         dataset.provenance["report"].get("dropped"),
         f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
@@ -221,17 +208,19 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
     name, file = files[0]
     if len(files) > 1 or not name.lower().endswith(".zip") or kind_of(name) == "zarr":
         return files, []
-    with file_stream(name, file, limits) as stream:
-        archive, items = members(name, stream, limits, may_be_inside=(".gz", ".npz"))
-        if any(item.filename.lower().endswith(ENDINGS) for item in items):
+    with uploads.file_stream(name, file, limits) as stream:
+        archive, items = uploads.members(name, stream, limits, may_be_inside=(".gz", ".npz"))
+        if any(item.filename.lower().endswith(uploads.ENDINGS) for item in items):
             return files, []
         if {Path(path).name for path in archive.namelist()} & {".zgroup", ".zarray", "zarr.json"}:
             return ((f"{name[:-4]}.zarr.zip", file),), []
         inside, others = list[tuple[str, File]](), list[str]()
         for item in items:
             if side_of(item.filename) or kind_of(item.filename):
-                content = temporary_file(name, unpacked(name, archive, item), limits)
-                inside.append(("/".join(parts(item.filename)), content))
+                content = uploads.temporary_file(
+                    name, uploads.unpacked(name, archive, item), limits
+                )
+                inside.append(("/".join(uploads.parts(item.filename)), content))
             else:
                 others.append(item.filename)
     return (inside, sorted(others)) if inside else (files, [])
@@ -242,30 +231,29 @@ def _kind_together(files: Files) -> str:
     from appca.data.readers.annotated import is_market
 
     names = [name for name, _ in files]
-    if len(names) > 1 and any(".zarr/" in name for name in names):
-        msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
-        raise InputError(msg)
-    if is_market(names):
-        return "mtx"
+    zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
+    refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)
     kinds = [kind_of(*named_file) for named_file in files]
-    together = set(kinds)
+    together, scans, tables = {*kinds}, kinds.count("nifti"), kinds.count("csv")
+    masks = sum("mask" in name.lower() for name in names)
+    is_scan = scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1))
+    is_named = len(names) == 2 and together in ({"csv", "npy"}, {"npy", "parquet"})
+    has_images = len(names) > 1 and any(name.lower().endswith(uploads.ENDINGS) for name in names)
+    rules = (
+        (is_market(names), "mtx"),
+        (len(names) == 1 or together in ({"idx"}, {"parquet"}), kinds[0]),
+        (is_named, "npy"),
+        (has_images, "images"),
+        (is_scan, "nifti"),
+    )
+    for holds, kind in rules:
+        if holds and kind is not None:
+            return kind
     if len(names) == 1:
-        if kinds[0] is not None:
-            return kinds[0]
         general = "save its table as CSV, XLSX or Parquet, or its array as NPY"
         remedy = _REMEDIES.get(Path(names[0]).suffix.lower(), general)
-        msg = f"“{shortened(names[0], LONGEST_NAME)}” is of no known kind; {remedy}."
+        msg = f"“{shortened(names[0], uploads.LONGEST_NAME)}” is of no known kind; {remedy}."
         raise InputError(msg)
-    if len(names) == 2 and together in ({"csv", "npy"}, {"npy", "parquet"}):
-        return "npy"
-    if any(name.lower().endswith(ENDINGS) for name in names):
-        return "images"
-    if together in ({"idx"}, {"parquet"}):
-        return str(kinds[0])
-    scans, tables = kinds.count("nifti"), kinds.count("csv")
-    masks = sum("mask" in name.lower() for name in names)
-    if scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1)):
-        return "nifti"
     some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (

@@ -13,20 +13,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    file_bytes,
-    file_stream,
-    members,
-    note,
-    plain_file,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers import arrays
 from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
 from appca.data.readers.intake import Beside, Upload
@@ -208,7 +197,10 @@ def _text(value: Any) -> str:
 def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open an .h5ad file."""
     upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, arrays.opened_hdf5(upload, stream) as tree:
+    with (
+        uploads.plain_file(name, file, limits) as stream,
+        arrays.opened_hdf5(upload, stream) as tree,
+    ):
         yield Contents(tree)
 
 
@@ -216,8 +208,11 @@ def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]
 def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open a store in a zip, which is unpacked on the disk."""
     upload = Upload(name, limits)
-    with file_stream(name, file, limits) as stream, TemporaryDirectory(dir=limits.scratch) as made:
-        archive, folder = members(name, stream, limits)[0], Path(made)
+    with (
+        uploads.file_stream(name, file, limits) as stream,
+        TemporaryDirectory(dir=limits.scratch) as made,
+    ):
+        archive, folder = uploads.members(name, stream, limits)[0], Path(made)
         with upload.or_damaged(_NO_STORE):
             archive.extractall(folder)
         yield Contents(ZarrStore(upload, folder / root_of(archive.namelist())))
@@ -306,7 +301,10 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     from scipy.sparse import coo_matrix
 
     name, file = next(named for named in files if named[0].lower().endswith(MARKETS))
-    upload, text = Upload(shortened(name, LONGEST_NAME), limits), file_bytes(name, file, limits)
+    upload, text = (
+        Upload(shortened(name, uploads.LONGEST_NAME), limits),
+        uploads.file_bytes(name, file, limits),
+    )
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
         refuse_if(
@@ -318,7 +316,9 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
     for other, data in _with_neighbours(files):
         if other != name:
-            beside = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
+            beside = uploads.file_bytes(shortened(other), data, limits).decode(
+                "utf-8-sig", "replace"
+            )
             cells = [line.split("\t") for line in beside.splitlines() if line.strip()]
             has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
             named = [[cell.strip() for cell in line] for line in cells[has_heading:]]
@@ -339,7 +339,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             )
             raise InputError(msg)
     upload.report["turned"] = turn
-    note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
+    uploads.note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
     places = of_type(upload, types, options.feature_type)

@@ -12,22 +12,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    check_matrix,
-    few,
-    file_stream,
-    members,
-    note,
-    plain_file,
-    unpacked,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers.intake import Beside, Upload, data_set
 from appca.frames import distinct_names
 from appca.storage.packed import npy_header
@@ -81,7 +68,7 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
             values = np.where(items[key].load(), np.nan, values)
-            note(report, "Masked", f"cells that “{key}” marks are missing")
+            uploads.note(report, "Masked", f"cells that “{key}” marks are missing")
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
@@ -103,22 +90,21 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
     for least in (LIMITS.least_rows, upload.limits.least_rows):
         possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
     report["arrays"] = {key: sides_of(item.shape) for key, item in possible.items()}
-    if wanted is not None:
-        if wanted not in items:
-            there = f"choose of {_listed(items) or 'none'}"
-            error = unknown("array", wanted, items, f" in “{name}”", there)
-            error.report = report
-            raise error
-        return wanted
-    if "X" in possible or len(possible) == 1:
-        return "X" if "X" in possible else next(iter(possible))
-    if possible:
-        report["option"] = f"array={next(iter(possible))}"  # that would do
-        msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
-        raise InputError(msg, report)
+    if wanted is not None and wanted not in items:
+        there = f"choose of {_listed(items) or 'none'}"
+        error = unknown("array", wanted, items, f" in “{name}”", there)
+        error.report = report
+        raise error
+    first = "X" if "X" in possible else next(iter(possible), None)
+    if wanted is not None or (first is not None and (first == "X" or len(possible) == 1)):
+        return str(wanted or first)
     arrays = [_listed(items)] if items else []
     unused = list(report["unused"].items())[:_MOST_LISTED]
     arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
+    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    if possible:
+        report["option"] = f"array={first}"  # that would do
+        raise InputError(msg, report)
     msg = (
         f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
         "one with a row for each object and at least 2 columns."
@@ -150,7 +136,7 @@ def check_array(
         why = f"has shape {shape}; at least {least} and 2 values in each are needed"
     else:
         itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
-        check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
+        uploads.check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
         return
     msg = f"“{name}” {why}."
     raise InputError(msg)
@@ -276,8 +262,10 @@ def build(
     if sides is None and limits.least_rows > 1 and X.dtype.kind == "f" and np.isnan(X.min()):
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
-        left_out = few([features[j] for j in empty[:6].tolist()], len(empty))
-        note(report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}")
+        left_out = uploads.few([features[j] for j in empty[:6].tolist()], len(empty))
+        uploads.note(
+            report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}"
+        )
         keep = np.setdiff1d(np.arange(X.shape[1]), empty)
         features, X = [features[j] for j in keep.tolist()], X[:, keep]
     report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
@@ -299,7 +287,7 @@ def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.
     unread = {kind: "" if chosen in (kind, "all") else ", not read" for kind in sorted(counts)}
     sizes = ", ".join(f"{kind} ({counts[kind]:,}{words})" for kind, words in unread.items())
     example = next(kind for kind in ("all", *unread) if kind != chosen)
-    note(upload.report, "Feature types", f"{sizes}; choose by feature_type={example}")
+    uploads.note(upload.report, "Feature types", f"{sizes}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
@@ -320,7 +308,7 @@ def _mapped(
 def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read an array (N, D), or images (N, h, w) or (N, h, w, 3), which may stay on the disk."""
     upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
+    with uploads.plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
         shape, by_columns, dtype = npy_header(stream)
         if dtype.hasobject or min(shape, default=0) <= 0:
             check_array(name, shape, dtype, limits)
@@ -337,8 +325,8 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
     """
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
-    with file_stream(name, file, limits) as stream:
-        archive, members_in = members(name, stream, limits)
+    with uploads.file_stream(name, file, limits) as stream:
+        archive, members_in = uploads.members(name, stream, limits)
         inside = {item.filename.removesuffix(".npy"): item for item in members_in}
         if options.array is None and inside.keys() >= _SPARSE:
             from scipy import sparse
@@ -350,7 +338,7 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if not member.filename.endswith(".npy"):
                 unused[key] = "not an NPY file"
                 continue
-            start = io.BytesIO(next(unpacked(name, archive, member), b""))  # a megabyte
+            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # a megabyte
             inner = Upload(shortened(member.filename), limits)
             with inner.or_damaged(_NO_NPY):
                 shape, _, dtype = npy_header(start)
@@ -372,7 +360,9 @@ _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images and, from a file with one number for each, their labels."""
-    arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
+    arrays = [
+        (shortened(name, uploads.LONGEST_NAME), _idx(name, file, limits)) for name, file in files
+    ]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
     refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
     if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
@@ -389,7 +379,7 @@ def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMIT
 
 def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
     """Map the numbers of an IDX file: zeros, type, number of sides, sides, numbers."""
-    with plain_file(name, file, limits) as stream:
+    with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(4)
         if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4:
             beginning = start.hex() or "nothing"
@@ -412,6 +402,7 @@ _NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
 _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
+_OF_FEATURES = {"name": "features/name", "old": "gene_names", "type": "features/feature_type"}
 _DAMAGED = "is not an HDF5 file or is damaged; write it again"
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
 _HEADER_OF_7_3 = 512
@@ -513,7 +504,7 @@ class Hdf5:
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
         if told:
-            note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
+            uploads.note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
         if gaps.any():
             values[gaps] = np.nan
         return values
@@ -586,7 +577,7 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
     Attributes by which netCDF packs numbers are applied. Nothing in other files is followed.
     """
     upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
+    with uploads.plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
         items, unused = tree.items, tree.unused
         groups = {path.rpartition("/")[0] for path in (*items, *unused)} - {""}
         able = [group for group in groups if {f"{group}/{part}" for part in _OF_10X} <= {*items}]
@@ -601,25 +592,18 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
         genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
         stated = {
             title: items[group + path].load()
-            for title, path in _FEATURES_OF_10X.items()
+            for title, path in _OF_FEATURES.items()
             if group + path in items and items[group + path].shape == (genes,)
         }
         places = of_type(upload, stated.get("type"), options.feature_type)
         X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
         others = [path for path in items if not path.startswith(group)]
         unused |= dict.fromkeys(others, "not part of the counts")
-        names = stated.get("name", stated.get("old name"))
+        names = stated.get("name", stated.get("old"))
         names = names if names is None or places is None else names[places]
         ids = barcodes.astype(str) if len(barcodes) == cells else None
         features = None if names is None else names.astype(str).tolist()
         return build(upload, X, Beside(ids, {}, features), options.missing)
-
-
-_FEATURES_OF_10X = {
-    "name": "features/name",
-    "old name": "gene_names",
-    "type": "features/feature_type",
-}
 
 
 def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -627,7 +611,7 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
     from scipy.io import loadmat, whosmat
 
     upload, items = Upload(name, limits), dict[str, Item]()
-    with plain_file(name, file, limits) as stream:
+    with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(_HEADER_OF_7_3 + len(_HDF5))
         stream.seek(0)
         if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):

@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset, natural
-from appca.data.files import (
-    ENDINGS,
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    content,
-    file_stream,
-    is_hidden,
-    members,
-    note,
-    parts,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers.arrays import build
 from appca.data.readers.intake import Beside, FileReport, Upload
 from appca.words import InputError, counted, refuse_if, shortened
@@ -43,11 +30,7 @@ _SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # tags of TIFF
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes of more than 256 grey levels
 _HIDDEN = 32  # grey levels by which ink must differ from the ground under it
 _MOST_SIDE = 4096
-_CHOICES = {
-    "colour": ("grey", "keep"),
-    "classes": ("auto", "folder", "name", "none"),
-    "broken": ("refuse", "skip"),
-}
+_CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
 Entry = tuple[str, Callable[[], bytes]]  # the name of a file, and what reads it
 
@@ -61,7 +44,7 @@ class ImageOptions(NamedTuple):
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
     colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
-    classes: str = "auto"  # or "folder", "name", "none": see `labels_of`
+    classes: str = "auto"  # or "none": see `labels_of`
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN of float images
 
@@ -77,17 +60,19 @@ class Page(NamedTuple):
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images from files of their own, such as those of a folder, or from one zip."""
     name, file = files[0]
-    title = shortened(name, LONGEST_NAME)
+    title = shortened(name, uploads.LONGEST_NAME)
     if len(files) == 1 and name.lower().endswith(".zip"):
-        with file_stream(title, file, limits) as stream:
-            archive, items = members(title, stream, limits)
-            packed = [(item.filename, partial(content, title, archive, item)) for item in items]
+        with uploads.file_stream(title, file, limits) as stream:
+            archive, items = uploads.members(title, stream, limits)
+            packed = [
+                (item.filename, partial(uploads.content, title, archive, item)) for item in items
+            ]
             return dataset_of(title, packed, options, limits)
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
     if len(files) > 1:
-        folders = [parts(name)[:-1] for name, _ in files]
+        folders = [uploads.parts(name)[:-1] for name, _ in files]
         shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
         title = shared[-1] if shared else counted(len(files), "image")
     entries = [(name, partial(_bytes, name, file, limits)) for name, file in files]
@@ -97,7 +82,7 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
 
 
 def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
-    with file_stream(name, file, limits) as stream:
+    with uploads.file_stream(name, file, limits) as stream:
         return stream.read()
 
 
@@ -112,16 +97,16 @@ def dataset_of(
     for key in [key for key in choices if choices[key] not in _CHOICES[key]]:
         msg = f"{key} must be one of {', '.join(_CHOICES[key])}; got {choices[key]!r}."
         raise InputError(msg)
-    entries = [entry for entry in entries if not is_hidden(entry[0])]
-    images = [entry for entry in entries if entry[0].lower().endswith(ENDINGS)]
-    skipped = [name for name, _ in entries if not name.lower().endswith(ENDINGS)]
+    entries = [entry for entry in entries if not uploads.is_hidden(entry[0])]
+    images = [entry for entry in entries if entry[0].lower().endswith(uploads.ENDINGS)]
+    skipped = [name for name, _ in entries if not name.lower().endswith(uploads.ENDINGS)]
     upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
     paths, pages = _decoded(upload, images, options)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
             f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
-            f"that end in {', '.join(ENDINGS)}."
+            f"that end in {', '.join(uploads.ENDINGS)}."
         )
         raise InputError(msg, upload.report)
     X, sides, levels = _stacked(pages, upload.report)
@@ -131,7 +116,7 @@ def dataset_of(
     inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
     whole = ["/".join(path) for path in paths]  # of which a zip may hold one twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
-    named = Beside(np.array(ids), labels_of(paths, stems, options.classes))
+    named = Beside(np.array(ids), labels_of(paths, stems) if options.classes == "auto" else {})
     dataset = build(upload, X, named, options.missing, sides)
     dataset.provenance["image_range"] = levels
     return dataset
@@ -144,7 +129,7 @@ def _decoded(
     limits, report = upload.limits, upload.report
     paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
-    named = [(parts(name), shortened(name), load) for name, load in entries]
+    named = [(uploads.parts(name), shortened(name), load) for name, load in entries]
     for path, label, load in sorted(named, key=lambda one: [natural(part) for part in one[0]]):
         before = len(pages)
         try:
@@ -169,7 +154,9 @@ def _decoded(
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
         paths += [(*above, text) for text in (numbered if n > 1 else [last] * n)]
     if n_paged:
-        note(report, "Pages", f"{counted(n_paged, 'file')} of several; each page is an image")
+        uploads.note(
+            report, "Pages", f"{counted(n_paged, 'file')} of several; each page is an image"
+        )
     return paths, pages
 
 
@@ -177,29 +164,19 @@ def _stem(name: str) -> str:
     return name.rsplit(".", 1)[0] or name
 
 
-def labels_of(paths: list[PathParts], stems: list[str], source: str) -> dict[str, np.ndarray]:
+def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]:
     """Return label columns from folders, where they differ, else from names of class and number."""
-    if source == "none":
-        return {}
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
-    if len(set(folders)) > 1 and source != "name":
+    if len(set(folders)) > 1:
         outer = ["/".join(path[:-2]) for path in paths]
         labels = {"class": folders, "folder": outer}
         return {key: np.array(labels[key]) for key in labels if len(set(labels[key])) > 1}
-    if source == "folder":
-        msg = "All images are in one folder, so folders name no classes; use their names or none."
-        raise InputError(msg)
     for form in _CLASS_AND_NUMBER:
         matches = [match for stem in stems if (match := form.fullmatch(stem))]
         classes = [match["class"] for match in matches]
         if len(matches) == len(stems) and 1 < len(set(classes)) < len(classes):
             numbers = [int(match["number"][:15]) for match in matches]
             return {"class": np.array(classes), "number": np.array(numbers)}
-    refuse_if(
-        source == "name",
-        f"File names such as “{stems[0][:40]}” do not start with a class and a number; "
-        "put each class into a folder of its own.",
-    )
     return {}
 
 
@@ -311,7 +288,7 @@ def _stacked(
         dtype = np.dtype(np.float32 if exact else np.float64)
     grounds = _grounds(pages, report)
     if any(page.is_deep_colour for page in pages):
-        note(report, "Colours", "of 16 bits are read with 8")
+        uploads.note(report, "Colours", "of 16 bits are read with 8")
     X = np.empty((len(pages), math.prod(sides)), dtype)
     for row in range(len(pages)):
         page, pages[row] = pages[row], Page(np.empty(0))
@@ -326,25 +303,29 @@ def _stacked(
         return X, sides, [0, 1]
     if dtype != np.uint8:
         low = min(low, 0.0) if low < 0.5 * high else low
-        note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
+        uploads.note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
     return X, sides, [low, high]
 
 
 def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
     """Choose the grey value that lies under transparent parts, by row, so that all ink is seen."""
-    see_through = {row: page for row, page in enumerate(pages) if page.alpha is not None}
-    if not see_through:
+    sums = {
+        row: (float((grey(page.pixels) * (page.alpha / 255)).sum()), float(page.alpha.sum()) / 255)
+        for row, page in enumerate(pages)
+        if page.alpha is not None
+    }
+    if not sums:
         return {}
-    amounts = np.array([float(np.sum(page.alpha, dtype=float)) for page in see_through.values()])
-    inks = np.array([float((grey(p.pixels) * (p.alpha / 255)).sum()) for p in see_through.values()])
-    inks *= 255
+    inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
     hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
-    note(report, "Transparent parts", f"{words[ground]} in {counted(len(inks), 'image')}{but}")
-    return dict(zip(see_through, np.where(hidden, 255 - ground, ground).tolist(), strict=True))
+    uploads.note(
+        report, "Transparent parts", f"{words[ground]} in {counted(len(inks), 'image')}{but}"
+    )
+    return dict(zip(sums, np.where(hidden, 255 - ground, ground).tolist(), strict=True))
 
 
 READER = Reader(ImageOptions, None, read_many)

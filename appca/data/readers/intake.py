@@ -410,13 +410,8 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 # What the columns of a table are for
 
 ROLES = ("id", "label", "feature", "ignored")
-KINDS = {  # of columns that hold no numbers, in words
-    "text": "words",
-    "date": "dates",
-    "empty": "empty",
-    "list": "lists",
-    "long": "long texts",
-}
+# of columns that hold no numbers, in words
+KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
 _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
 )
@@ -593,7 +588,7 @@ def describe(table: Table) -> list[Column]:
             kind = "long"
         elif kind == "text" and all(map(_DATE.fullmatch, texts)):
             kind = "date"
-        facts = {"complete": len(present) == len(values), "distinct": len(once)}
+        facts: dict[str, Any] = {"complete": len(present) == len(values), "distinct": len(once)}
         columns.append(column._replace(kind=kind, note="" if said in KINDS else said, **facts))
     return columns
 
@@ -750,10 +745,9 @@ def _image_shape(
     if chosen != "auto":
         return None if chosen is None else tuple(chosen)
     side = int(np.sqrt(len(features)))
-    if side < 8 or side * side != len(features):
-        return None
+    is_square = side >= 8 and side * side == len(features)
     anonymous = not named or all(_PIXEL_NAME.fullmatch(name.strip()) for name in features)
-    return (side, side) if anonymous and are_bytes(X) else None
+    return (side, side) if is_square and anonymous and are_bytes(X) else None
 
 
 def _ids_and_labels(

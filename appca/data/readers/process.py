@@ -10,6 +10,7 @@ import io
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,24 +19,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.brain import on_grid
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    MACHINE_MEMORY,
-    File,
-    Files,
-    ReadLimits,
-    chunks_of,
-    file_bytes,
-    file_stream,
-)
+from appca.data.files import LIMITS, File, Files, ReadLimits
 from appca.data.readers import read_many
 from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, serve
 from appca.storage.files import forget
 from appca.words import InputError, counted, refuse_if, refusing, shortened
 
-MEMORY = int(0.6 * MACHINE_MEMORY)  # bytes for an upload
+MEMORY = int(0.6 * uploads.MACHINE_MEMORY)  # bytes for an upload
 SECONDS = 300.0
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
@@ -79,8 +72,11 @@ def work_apart(
             )
             place = Path(ends.enter_context(made))
             for i, (name, file) in enumerate(files):
-                with file_stream(name, file, limits) as stream, (place / str(i)).open("wb") as out:
-                    out.writelines(chunks_of(stream))
+                with (
+                    uploads.file_stream(name, file, limits) as stream,
+                    (place / str(i)).open("wb") as out,
+                ):
+                    out.writelines(uploads.chunks_of(stream))
         request = {
             "task": task,
             "files": [(name, str(place / str(i))) for i, (name, _) in enumerate(files)],
@@ -102,9 +98,8 @@ def work_apart(
             why = f"cannot be read in {MEMORY / 1e6:,.0f} MB, the most that this machine gives to "
             why += "a file, or is damaged"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
-            msg = (
-                f"{title} {why}; give fewer rows or columns, or another kind of file, such as NPY."
-            )
+            why += "; give fewer rows or columns, or another kind of file, such as NPY."
+            msg = f"{title} {why}"
             raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
@@ -130,18 +125,14 @@ class ReadingProcess(Child):
 
     def read(self, request: dict[str, Any]) -> Any:
         """Let it do what is asked for, within the seconds allowed. Raises Ended."""
-
-        def end() -> None:
-            self.late = True
-            self.kill()
-
-        timer = Timer(SECONDS, end)
+        began, timer = time.monotonic(), Timer(SECONDS, self.kill)
         timer.daemon = True
         timer.start()
         try:
             return self.ask(request)
         finally:
             timer.cancel()
+            self.late = time.monotonic() - began >= SECONDS
 
 
 _PROCESSES = Pool(ReadingProcess, _AT_ONCE, kept=1)
@@ -192,11 +183,11 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
 
 def _status(field: str) -> int:
     """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
-    try:
-        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[str, Any]:
@@ -215,11 +206,9 @@ Sets = dict[str, list[str]]  # names of features by the name of their set
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
     """Read sets as `read_sets`, in the other process; `space` has a recording's grid and affine."""
-    options = {key: space[key] for key in ("grid", "affine") if key in space}
+    how = {key: space[key] for key in ("grid", "affine") if key in space}
     task, limits = f"{_HERE}:sets_into", ReadLimits(scratch=scratch)
-    return work_apart(
-        task, lambda _, facts: facts["sets"], [(name, file)], limits=limits, **options
-    )
+    return work_apart(task, lambda _, told: told["sets"], [(name, file)], limits=limits, **how)
 
 
 def sets_into(files: Files, _place: Path, limits: ReadLimits, **space: Any) -> dict[str, Any]:
@@ -250,7 +239,7 @@ def read_sets(
             region = f"region {regions[tuple(place)]}"
             sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))
         return sets
-    text = file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
+    text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
     with suppress(csv.Error):  # such as a field of more than 131,072 letters

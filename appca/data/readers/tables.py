@@ -15,20 +15,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    check_matrix,
-    few,
-    file_bytes,
-    note,
-    plain_file,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers import intake
 from appca.data.readers.intake import FileReport, Table, TableOptions, bare, build, number_in
 from appca.words import InputError, counted, refuse_if, shortened, unknown
@@ -54,10 +43,8 @@ _NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
 _SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
 _OLD = ["mac_roman", "cp437", "cp850"]
-_FOREIGN = [
-    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
-    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-]
+_FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
+_FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
@@ -129,7 +116,7 @@ def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimi
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
     """Return the columns of a text table, and how it is written."""
     report: FileReport = {}
-    text = as_text(name, file_bytes(name, file, limits), options.encoding, report)
+    text = as_text(name, uploads.file_bytes(name, file, limits), options.encoding, report)
     separator, decimal = options.separator, options.decimal
     odd = f"The decimal sign must be a point or a comma; got {decimal!r}."
     refuse_if(decimal not in (None, ".", ","), odd)
@@ -146,9 +133,8 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     separator = separator or _guess_separator(text, begin)
     line = text.count(b"\n", 0, begin)
     some, width = _sample(text, separator, begin, line)
-    if not some:
-        msg = f"“{name}” contains only blanks or comments; choose a file with data in it."
-        raise InputError(msg)
+    odd = f"“{name}” contains only blanks or comments; choose a file with data in it."
+    refuse_if(not some, odd)
     for row in records(b"".join(comments[-1:]).lstrip(b"#% \t"), separator):
         words = {bare(cell) for cell in row.cells if not number_in(cell, ".")} - {""}
         if len(words) == len(row.cells) == width > 1:  # "# a b c" is the header
@@ -164,7 +150,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
         report.setdefault("doubt", {"option": "decimal", "now": decimal, "other": ","})
     start = some[first].start
     intake.check_columns(name, width, limits)
-    check_matrix(name, text.count(b"\n", start), width, 8, limits)
+    uploads.check_matrix(name, text.count(b"\n", start), width, 8, limits)
     text = _even(name, text, separator, width, start, lines)
     rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
@@ -542,21 +528,21 @@ def _table(
     titles = [title or f"column {j + 1}" for j, title in enumerate(header)]
     names = intake.unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
-    said: dict[str, str] = {}
+    said, filled = dict[str, str](), list[str]()
     texts = {j: frame[j] for j in np.flatnonzero(is_text).tolist()}
     for j, column in texts.items():
         frame[j], said[names[j]] = intake.convert(column, names[j], report, none)
-    numbers = [j for j in texts if frame[j].dtype.kind in "iuf"]
-    filled = dict[str, int]()
-    for j in texts.keys() - numbers:
-        for word in [word for word in frame[j].unique() if word and word.lower() in intake.GAPS]:
-            at = frame[j] == word
+    numbers = {j for j in texts if frame[j].dtype.kind in "iuf"}
+    words = {*gaps}.union(*report.get("not_numbers", {}).values())
+    for word in sorted(word for word in words if word and word.lower() in intake.GAPS):
+        for j in [j for j in texts if j not in numbers]:
+            at = (frame[j] == word).to_numpy()
             parsed = word in gaps and frame.loc[at, ~is_text].isna().any(axis=None)
-            if parsed or any((texts[k][at] == word).any() for k in numbers):
+            if parsed or any((texts[k][at] == word).any() for k in numbers if at.any()):
                 frame.loc[at, j] = None
-                filled[names[j]] = int(at.sum())
+                filled.append(f"{names[j]} ({at.sum():,})")
     if filled:
-        note(report, "Gaps among words", few([f"{name} ({n:,})" for name, n in filled.items()]))
+        uploads.note(report, "Gaps among words", uploads.few(filled))
     frame.columns = names
     return Table(frame, [bool(title) for title in header], report, said)
 
@@ -598,7 +584,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     import pandas as pd
     from python_calamine import CalamineError, CalamineWorkbook
 
-    data = io.BytesIO(file_bytes(name, file, limits))
+    data = io.BytesIO(uploads.file_bytes(name, file, limits))
     sheets: dict[str, list[Record]] = {}
     unread: dict[str, str] = {}
     with suppress(CalamineError, OSError, ValueError):
@@ -624,7 +610,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     report: FileReport = {"sheet": chosen, "sheets": [*sheets], "decimal": ".", "unused": unread}
     width = max(len(row.cells) for row in some)
     intake.check_columns(name, width, limits)
-    check_matrix(name, len(some), width, 8, limits)
+    uploads.check_matrix(name, len(some), width, 8, limits)
     lines = Counter[str]()
     first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report, lines)
     cells = [row.cells + [""] * (width - len(row.cells)) for row in some[first:]]
@@ -636,7 +622,7 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     """Read a file of Weka: its attributes are columns, those of classes labels; ? is a gap."""
     import pandas as pd
 
-    text = file_bytes(name, file, limits).decode("utf-8-sig", "replace")
+    text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", "replace")
     head, _, body = re.sub(r"(?im)^\s*@data.*$", "\0", text, count=1).partition("\0")
     kinds = {key.strip("'\""): kind for key, kind in _ATTRIBUTE.findall(head)}
     quote = '"' if body.count('"') > body.count("'") else "'"
@@ -659,7 +645,7 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
     """Return the rows of a sheet as texts; a merged cell is in each of its places."""
     sheet = book.get_sheet_by_name(title)
-    check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
+    uploads.check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         for row in rows[top : min(bottom, top + _HEADER_LINES) + 1]:
@@ -689,7 +675,7 @@ def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dat
 
     Lists of one shape become columns, and folders called key=value one of words.
     """
-    name = shortened(files[0][0], LONGEST_NAME)
+    name = shortened(files[0][0], uploads.LONGEST_NAME)
     table, texts = _parts(files, limits)
     dataset = intake.build(name, _columns(name, table, texts, options, limits), options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
@@ -702,8 +688,8 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
 
     tables, texts = list[pa.Table](), set[str]()
     for name, file in files:
-        title = shortened(name, LONGEST_NAME)
-        with plain_file(title, file, limits) as stream:
+        title = shortened(name, uploads.LONGEST_NAME)
+        with uploads.plain_file(title, file, limits) as stream:
             table = _read(title, stream, texts, limits)
         for key, value in (part.split("=", 1) for part in name.split("/")[:-1] if "=" in part):
             if key not in table.column_names:
@@ -714,7 +700,7 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
             msg = f"“{title}” has other columns than the files before it; keep the same ones."
             raise InputError(msg)
         tables.append(table if len(set(names)) < len(names) else table.select(names))
-        check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
+        uploads.check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
     if len(tables) == 1:
         return tables[0], texts
     try:
@@ -760,7 +746,7 @@ def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
     """Refuse what unpacks to too much; few rows of lists may hold very many values."""
     metadata, kinds = file.metadata, file.schema_arrow.types
     intake.check_columns(name, metadata.num_columns, limits)
-    check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
+    uploads.check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     unpacked = sum(group.total_byte_size for group in groups)
     if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here, so else it is left out
@@ -815,10 +801,9 @@ def _columns(
             for text in frame[key].cat.categories
         ]
         cells = pd.Series(np.array([*words, None], object)[frame[key].cat.codes], dtype=object)
-        frame[key], why = (
-            intake.convert(cells, key, report, none) if key not in said else (cells, "")
-        )
-        said[key] = why or said.get(key, "")
+        if key not in said:
+            cells, said[key] = intake.convert(cells, key, report, none)
+        frame[key] = cells
     return Table(frame, [True] * len(names), report, said)
 
 
@@ -837,12 +822,10 @@ def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
     from pyarrow import compute
 
     kind, said = column.type, ""
-    ends = {"min": 0, "max": 0}
+    ends = {"min": 0, "max": 0}  # beyond these, whole numbers with gaps would be reals
     if column.null_count and _is(kind, "integer"):
         ends = compute.min_max(column).as_py()
-    if (
-        max(abs(end or 0) for end in ends.values()) >= intake.EXACT
-    ):  # with gaps these would be reals
+    if max(abs(end or 0) for end in ends.values()) >= intake.EXACT:
         column = column.cast(pa.string())
     elif _is(kind, _NESTED):
         column, said = pa.nulls(len(column)), "list"
@@ -881,7 +864,7 @@ def _places(
         rows = fits if not shape else rows
         shape.append(int(counts.argmax()))
         intake.check_columns(name, math.prod(shape), limits)
-        check_matrix(name, len(column), math.prod(shape), 8, limits)
+        uploads.check_matrix(name, len(column), math.prod(shape), 8, limits)
         values = compute.list_flatten(values if fits.all() else values.filter(pa.array(fits)))
     if not shape or not _is(values.type, _NUMBER):
         return None
