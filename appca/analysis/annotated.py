@@ -100,8 +100,7 @@ def add_fit(
     run, wanted = FittedRun.from_arrays(members), members["names"]
     path, is_store = Path(str(source)), ending_of(name) == STORE
     opened: Any = annotated.opened_zarr if is_store else annotated.opened_h5ad
-    with opened(name, source, limits) as data:
-        contents = annotated.annotated_in(data) if is_store else data
+    with opened(name, source, limits) as contents:
         n, genes = len(contents.names("obs")), contents.names("var")
     features = None if "use_rep" in params else np.isin(genes, wanted)
     refuse_if(

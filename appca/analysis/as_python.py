@@ -81,8 +81,7 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
         usual = {option.name: option.default for option in SOURCES[source].options}
         special = {k: v for k, v in options.items() if k in usual and v != usual[k]}
         return "\nfrom appca.data.sources import load", _call("load", repr(source), special)
-    sampled = "sample" in kept and len(files) == 1
-    if not sampled and (source != "file" or not files or files[0].endswith(".zarr")):  # a folder
+    if source != "file" or not files or files[0].endswith(".zarr"):  # a folder
         imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
         about = "# The app's own copy of the data, on the machine of the fit."
         return imports, f"{about}\ndataset = DatasetStore(home()).get({dataset.digest!r})"
@@ -90,13 +89,12 @@ def _loading(dataset: Dataset) -> tuple[str, str]:
     paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
     if len(files) <= MOST_NAMED:
         paths = f"[folder / name for name in {[PurePath(name).name for name in files]!r}]"
-    reader, module = ("read_sample", ".process") if sampled else ("read_many", "")
-    imports = f"from pathlib import Path\n\nfrom appca.data.readers{module} import {reader}"
+    imports = "from pathlib import Path\n\nfrom appca.data.readers import read_many"
     load = f"""\
 folder = Path(".")  # write here where the files are
 paths = {paths}
 files = [(path.relative_to(folder).as_posix(), path) for path in paths]
-{_call(reader, "files", options)}"""
+{_call("read_many", "files", options)}"""
     return imports, load
 
 

@@ -59,7 +59,7 @@ def add(commands: parsing.Commands) -> None:
         metavar="FILE",
         help="the class of each row: NPY, or text with one class a line (default: none)",
     )
-    parsing.add_reading(parser, missing="model", samples=True)
+    parsing.add_reading(parser, missing="model")
     group = parser.add_argument_group("how to serve it")
     group.add_argument(
         "--port", type=int, default=PORT, help=f"port to listen on (default: {PORT})"

@@ -13,13 +13,13 @@ from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.files import LIMITS, ONE_IS_ENOUGH, TOO_LARGE, File, Files, ReadLimits, total_bytes
+from appca.data.files import LIMITS, ONE_IS_ENOUGH, File, Files, ReadLimits, total_bytes
 from appca.data.sources import SOURCES, load
 from appca.words import InputError, UnknownNameError, listed, shortened, unknown
 
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by argument
-_TABLES = ("csv", "sheet", "parquet")
+_TABLES = ("csv", "sheet", "parquet", "arff")
 STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 
@@ -56,7 +56,8 @@ def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits
 def _dataset(
     options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits, ends: ExitStack
 ) -> Dataset:
-    from appca.data.readers import kind_of
+    from appca.data.readers import by_libraries, kind_of, read_many
+    from appca.data.readers.process import read_apart
 
     chosen = dict(options.option)
     role_of = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
@@ -84,34 +85,14 @@ def _dataset(
     if options.na_values:
         chosen["na_values"] = options.na_values
     try:
-        return _read_files(options, files, limits, chosen)
+        read = read_apart if by_libraries(files) else read_many
+        return read(files, limits=limits, **chosen)
     except InputError as error:
         hint = _hint(error, options)
         if hint is None:
             raise
         msg = f"{str(error)[:-1]}; {hint}."
         raise InputError(msg, error.report) from error
-
-
-def _read_files(
-    options: argparse.Namespace, files: Files, limits: ReadLimits, chosen: dict[str, Any]
-) -> Dataset:
-    """Read files; for the app, rows of a file that is too large."""
-    from appca.data.readers import by_libraries, read_many
-    from appca.data.readers.process import read_apart
-
-    path = Path(options.data[0])
-    if not (path.is_dir() and files[0][1] == path):
-        try:
-            read = read_apart if by_libraries(files) else read_many
-            return read(files, limits=limits, **chosen)
-        except InputError as error:
-            too_large = (error.report or {}).get(TOO_LARGE) and len(options.data) == 1
-            if not (options.samples and too_large and path.exists()):
-                raise
-    from appca.data.readers.process import read_sample
-
-    return read_sample([(path.name, path)], limits=limits, **chosen)
 
 
 def _hint(error: InputError, options: argparse.Namespace) -> str | None:
@@ -161,7 +142,7 @@ def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
     for text in data:
         path = Path(text)
         if path.is_dir() and path.suffix == STORE:
-            stores.append((path.name, _packed(path, ends, may_be_large=options.samples)))
+            stores.append((path.name, _packed(path, ends)))
         elif path.is_dir():
             paths += _inside(path)
         elif path.is_file():
@@ -173,16 +154,11 @@ def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
     return [*((_name(path, base), path) for path in paths), *stores]
 
 
-def _packed(store: Path, ends: ExitStack, *, may_be_large: bool) -> File:
-    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it.
-
-    A large one that may be is returned as it is.
-    """
+def _packed(store: Path, ends: ExitStack) -> File:
+    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it."""
     from appca.data.readers.annotated import packed
 
     if total_bytes(store) > LIMITS.n_bytes:
-        if may_be_large:
-            return store
         most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"
         msg = f"“{store.name}” has more than {most}; keep fewer rows or columns."
         raise InputError(msg)

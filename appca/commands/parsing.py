@@ -90,14 +90,8 @@ def check_output(options: argparse.Namespace) -> None:
         raise UsageError(msg)
 
 
-def add_reading(
-    parser: argparse.ArgumentParser, missing: str = "refuse", *, samples: bool = False
-) -> None:
-    """Add what says how a file is read; `missing` is what happens to gaps by default.
-
-    With `samples` rows of a file that is too large are drawn; it is refused without.
-    """
-    parser.set_defaults(samples=samples)
+def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
+    """Add what says how a file is read; `missing` is what happens to gaps by default."""
     group = parser.add_argument_group("how to read DATA")
     text = "an option of the reader, such as n=1000 or size=[32,32] (default: the reader's)"
     add_settings(group, "--option", text)

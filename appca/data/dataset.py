@@ -78,7 +78,6 @@ class Provenance(Struct):
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
-    sample: dict[str, int] = {}  # "of" how many rows these were drawn
     class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
     class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
     left_out: _LeftOut | None = None  # rows, by `Dataset.without`

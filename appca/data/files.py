@@ -49,7 +49,6 @@ class ReadLimits(NamedTuple):
 
 LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
-TOO_LARGE = "too_large"  # in the report of a refusal: fewer rows of the file could be read
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ROW_BYTES = 64  # of a row's id, and of what is noted to find repeated rows
@@ -120,7 +119,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
     if size > limits.n_bytes:
         stream.close()
         msg = f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.most} one file may have; "
-        raise InputError(msg + "split it or take fewer rows.", {TOO_LARGE: True})
+        raise InputError(msg + "split it or take fewer rows.")
     return stream
 
 
@@ -143,7 +142,6 @@ def check_matrix(
         size > limits.n_bytes,
         f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, more "
         f"than {limits.most}; {remedy}.",
-        {TOO_LARGE: True},
     )
 
 

@@ -66,8 +66,6 @@ DOUBTS: dict[tuple[str, Any], str] = {  # what a reading in doubt means, by opti
 }
 CLASSES = {
     AUTO: "Classes detected",
-    "folder": "Classes from folders",
-    "name": "Classes from file names",
     "none": "No classes",
 }
 SIZES: dict[Any, str] = {AUTO: "Sizes as they are"} | {

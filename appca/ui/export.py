@@ -312,8 +312,7 @@ def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> Non
     """Draw what saves the annotated data that were opened with the fit, or a new file."""
     names, reported = dataset.provenance.get("files", ()), dataset.provenance.get("report", {})
     whole = reported.get("rows") == dataset.n_rows and "array" in reported
-    whole = whole and "sample" not in dataset.provenance and len(names) == 1
-    name = names[0] if whole and ending_of(names[0]) else None
+    name = names[0] if whole and len(names) == 1 and ending_of(names[0]) else None
     source = None if name is None else arrivals.source_of(dataset)
     said, label, ending = (
         f"“{name}” with this fit. Nothing else in the file is changed.",

@@ -128,7 +128,7 @@ def numbers(pairs: Sequence[Number]) -> str:
 def data_facts(dataset: Dataset) -> dict[str, str]:
     """Return what a data set is, name by name."""
     lines = {
-        "Rows": _rows(dataset),
+        "Rows": f"{dataset.n_rows:,}",
         "Features": _features(dataset),
         "Labels": ", ".join(dataset.labels) or "none",
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
@@ -136,11 +136,6 @@ def data_facts(dataset: Dataset) -> dict[str, str]:
     }
     source = _source(dataset)
     return lines | ({"Source": source} if source else {})
-
-
-def _rows(dataset: Dataset) -> str:
-    total = dataset.provenance.get("sample", {}).get("of")
-    return f"{dataset.n_rows:,}" + (f" of {total:,}, drawn at random" if total else "")
 
 
 def _source(dataset: Dataset) -> str:

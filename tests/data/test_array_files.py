@@ -14,8 +14,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import h5py
+import numcodecs
 import numpy as np
 import pytest
+import zarr
 from PIL import Image
 from scipy import sparse
 
@@ -147,8 +149,8 @@ READ = [
          options={"image_shape": (4, 3)}),
     Case("a.npz", npz(values=X, ids=list("fedcba"), kind=KINDS, age=np.arange(6) // 2,
                       weights=X[:, 0], other=np.arange(5)), X,
-         {"kind": KINDS, "age": [0, 0, 1, 1, 2, 2]}, list("fedcba"),
-         facts="weights (numbers, of which many differ)"),
+         {"kind": KINDS, "age": [0, 0, 1, 1, 2, 2], "weights": X[:, 0]}, list("fedcba"),
+         facts="other (5 values for 6 rows)"),
     Case("two.npz", npz(X=X, X_test=X[:3], labels=np.arange(3)), X,
          facts="labels (3 values for 6 rows), X_test (another matrix; array=X_test reads it)"),
     Case("other.npz", npz(X=X, y=np.arange(5) % 2), X, facts="y (5 values for 6 rows)"),
@@ -172,8 +174,7 @@ READ = [
                       ), X, {"kind": KINDS}, list("abcdef")),
     Case("shuffled.h5", hdf5({"X": IMAGES}, compression="gzip", shuffle=True), IMAGES),
     Case("chosen.h5", hdf5({"a": X, "b": X[:, :2], "names": list("uvwxyz"), "age": X[:, 0]}),
-         X[:, :2], {"age": X[:, 0].tolist()}, list("uvwxyz"),
-         options={"array": "b", "ids": "names", "labels": ("age",)}),
+         X[:, :2], {"age": X[:, 0].tolist()}, list("uvwxyz"), options={"array": "b"}),
     Case("a.h5ad", FULL, C, {"kind": ["B", "T", ""] * 3, "fine": [False] * 3 + [True] * 6},
          CELLS, GENES, "layers/twice (another matrix; array=layers/twice reads it)"),
     Case("layer.h5ad", FULL, 2 * C, options={"array": "layers/twice"}),
@@ -256,7 +257,7 @@ DAMAGED = changed(
 REFUSED = [
     # truncated
     *(Case(name, data[:-9], words) for name, data, words in [
-        ("a.npy", NPY, "is truncated: its header declares 192 bytes and 183"),
+        ("a.npy", NPY, "must hold 6 x 4 numbers in 192 bytes after its header; it holds 183"),
         ("a.idx", idx(IMAGES), "must hold 5 x 4 x 3 numbers in 60 bytes"),
         ("a.mat", mat(X=X), "is damaged or no MAT file"),
         ("a.npz", npz(X=X), "not a zip file or is damaged"),
@@ -290,7 +291,6 @@ REFUSED = [
     Case("pickle.npz", npz(X=np.array([{}, []], object)), r"only “X” \(Python objects; save"),
     Case("many.npz", npz(a=X, b=X[:5]), r"several arrays, “a” \(6 x 4\), “b” \(5 x 4\)"),
     Case("other.npz", npz(a=X), "no array “z”", options={"array": "z"}),
-    Case("ids.npz", npz(a=X), "no array “z” with an entry for each", options={"ids": "z"}),
     Case("labels.idx", idx(IMAGES[:, 0, 0]), "holds labels alone"),
     Case("complex.mat", mat(Z=X * 1j), "“Z” holds complex numbers"),
     Case("text.mat", mat(a="words"), "holds no matrix of numbers"),
@@ -307,12 +307,12 @@ REFUSED = [
     Case("complex.mtx", BANNER.replace(b"real", b"complex") + b"general\n3 3 1\n1 1 1 2\n",
          "“complex.mtx” holds complex numbers"),
     Case("out.mtx", BANNER + b"general\n3 3 2\n1 1 1\n9 9 1\n", "is damaged"),
-    Case("text.arff", ARFF.replace("real", "string").encode(), r"shape \(3, 1\); at least 2"),
+    Case("text.arff", ARFF.replace("4,", "x,").encode(), "has 1 feature column of 3"),
     Case("sparse.arff", b"@relation a\n@attribute x real\n@attribute y real\n@data\n{0 1}\n",
          "a sparse ARFF file"),
     # too large
     Case("world.npy", stored(np.lib.format.write_array_header_1_0, {
-        "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "is truncated"),
+        "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "must hold 10000000 x"),
     Case("sides.npy", stored(np.lib.format.write_array_header_1_0, {
         "descr": "<f8", "fortran_order": False, "shape": (-5, 4)}), "sides are whole numbers"),
     Case("world.idx", idx(IMAGES)[:4] + b"\xff" * 12 + b"few", "must hold 4294967295 x"),
@@ -361,11 +361,11 @@ def test_every_part_that_is_not_used_is_named_with_its_reason():
     parts = {
         "a.h5ad": (changed(FULL, more),
                    {"layers/twice", "obsm/X_two", "uns", "varm", "obsp", "raw"}),
-        "a.h5": (hdf5({"X": X, "w": X[:, 0], "s": 3.0, "t": X[:2], "c": X * 1j}),
+        "a.h5": (hdf5({"X": X, "w": X[:2, 0], "s": 3.0, "t": X[:2], "c": X * 1j}),
                  {"w", "s", "t", "c"}),
-        "a.mat": (mat(X=X, w=X[:, 0], t=X[:2], e=np.zeros((0, 0)), c=cell([1, X])),
+        "a.mat": (mat(X=X, w=X[:2, 0], t=X[:2], e=np.zeros((0, 0)), c=cell([1, X])),
                   {"w", "t", "e", "c"}),
-        "a.npz": (npz(X=X, w=X[:, 0], t=X[:2], o=np.array([{}])), {"w", "t", "o"}),
+        "a.npz": (npz(X=X, w=X[:2, 0], t=X[:2], o=np.array([{}])), {"w", "t", "o"}),
     }  # fmt: skip
     for name, (data, unused) in parts.items():
         report = read(name, io.BytesIO(data)).provenance["report"]
@@ -431,22 +431,18 @@ def test_names_beside_a_matrix_are_found_and_turn_it(ends, tmp_path):
         read(matrix.name, matrix)
 
 
-# Zarr, whose stores the library writes and this project's own reader reads
+# Zarr
 
 
-@pytest.mark.parametrize("how", ["blosc", "bits", "zlib", "gzip", "zstd", "lz4", "none", "shared"])
+@pytest.mark.parametrize("how", ["blosc", "none", "shared"])
 def test_a_store_is_read_as_the_same_h5ad_file(how, tmp_path):
-    codecs = pytest.importorskip("numcodecs")
-    zarr = pytest.importorskip("zarr")
-    new = {"gzip": zarr.codecs.GzipCodec(), "zstd": zarr.codecs.ZstdCodec(),
-           "shared": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle")}  # fmt: skip
-    old = {"blosc": codecs.Blosc(), "bits": codecs.Blosc(cname="zlib", shuffle=2),
-           "zlib": codecs.Zlib(), "lz4": codecs.LZ4(), "none": None}  # fmt: skip
+    packings = {"blosc": numcodecs.Blosc(), "none": None,
+                "shared": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle")}  # fmt: skip
     wide = np.random.default_rng(0).integers(0, 9, (60, 40)).astype("f4")
     data = h5ad(sparse.csr_matrix(wide), {"twice": 2 * wide}, kind=["B", "T", None] * 20,
                 depth=np.arange(60) / 3)  # fmt: skip
-    form = 3 if how in new else 2
-    folder = store(tmp_path / "c.zarr", data, form, 53, compressors=(new | old)[how])
+    form = 3 if how == "shared" else 2
+    folder = store(tmp_path / "c.zarr", data, form, 53, compressors=packings[how])
     packed = packed_store(folder, "c.zarr/" if form == 2 else "")
     for options in ({}, {"array": "layers/twice"}):
         known = read("c.h5ad", io.BytesIO(data), **options)
@@ -457,24 +453,24 @@ def test_a_store_is_read_as_the_same_h5ad_file(how, tmp_path):
         assert dataset.labels["kind"].tolist() == known.labels["kind"].tolist()
 
 
-def test_an_array_of_large_chunks_is_unpacked_from_every_block(tmp_path):
-    zarr = pytest.importorskip("zarr")
-    codecs = pytest.importorskip("numcodecs")
-    rows = np.random.default_rng(0).normal(size=(3000, 20)).round(2)
-    for i, shuffle in enumerate((0, 1, 2)):
-        array = zarr.create_array(
-            tmp_path / f"{i}.zarr", shape=rows.shape, dtype=rows.dtype, chunks=(2900, 17),
-            zarr_format=2, compressors=codecs.Blosc("lz4", 5, shuffle, 1 << 15),
-        )  # fmt: skip
-        array[...] = rows
-        data = io.BytesIO(packed_store(tmp_path / f"{i}.zarr"))
-        np.testing.assert_array_equal(read(f"{i}.zarr.zip", data).X, rows)
+def test_a_single_array_is_read_and_none_is_unpickled(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 20))
+    for name, values in [("a", rows), ("b", rows.astype(str).astype(np.dtypes.StringDType()))]:
+        zarr.create_array(tmp_path / name, data=values, zarr_format=2)
+    data = io.BytesIO(packed_store(tmp_path / "a"))
+    np.testing.assert_array_equal(read("a.zarr.zip", data).X, rows)
+    about = tmp_path / "b" / ".zarray"
+    words = about.read_text()
+    about.write_text(words.replace('"filters": [', '"filters": [{"id": "pickle"},'))
+    assert about.read_text() != words
+    with pytest.raises(InputError, match=r"is not a Zarr store|holds pickled objects"):
+        read("b.zarr.zip", io.BytesIO(packed_store(tmp_path / "b")))
 
 
 def test_stores_that_are_damaged_or_of_another_kind_are_refused(tmp_path):
     folder = store(tmp_path / "c.zarr", FULL)
     for change, words in [
-        (lambda about: about["codecs"].append({"name": "pickle"}), "packed by the codec “pickle”"),
+        (lambda about: about["codecs"].append({"name": "pickle"}), "is not a Zarr store, or is"),
         (lambda about: about.update(shape=[1 << 40]), "more than"),
         (lambda about: about.update(chunk_grid=0), "is not a Zarr store, or is damaged"),
     ]:
@@ -606,8 +602,6 @@ SQUARE, OTHER = (encoded(noise(i, 30, 40)) for i in range(2))
         ({"a.png": SQUARE, "b.png": SQUARE}, {"size": (0, 5)}, "size must be a height"),
         ({"a.png": SQUARE, "b.png": SQUARE}, {"colour": "blue"}, "colour must be one of"),
         ({"a.png": SQUARE, "b.png": OTHER}, {"classes": "moon"}, "classes must be one of auto"),
-        ({"a.png": SQUARE, "b.png": OTHER}, {"classes": "folder"}, "All images are in one folder"),
-        ({"a.png": SQUARE, "b.png": OTHER}, {"classes": "name"}, "do not start with a class"),
         ({f"{i}.png": encoded(np.full((200, 99), i, np.uint8)) for i in range(60)}, {},
          "fill more than 1 MB"),
         ({"a.png": encoded(np.zeros((9999, 9), np.uint8)), "b.png": SQUARE}, {}, "differ in size"),

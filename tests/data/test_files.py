@@ -25,7 +25,6 @@ from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, facts, in_one_line
 from appca.data.readers import read, read_many
 from appca.words import InputError
-from tests.bad_files import huge_png
 from tests.data.sheets import Day, xlsx
 from tests.sentences import faults_of
 
@@ -501,6 +500,10 @@ PARQUET = {
         pa.Table.from_arrays([pa.array([1.0, 2]), pa.array([3.0, 5])], names=["a", "a"]),
         names=("a", "a (2)"),
     ),
+    "images": Case(
+        {"image": pa.array([{"bytes": b"x", "path": "a.png"}] * 3), "b": [1, 2, 3]},
+        refusal="column “image” of “t.parquet” holds images; write each into a file",
+    ),
     "cut off": Case(written(_SIX)[:-20], refusal="is not a Parquet file"),
     "something else": Case(b"PAR1 and no more", refusal="is not a Parquet file"),
     "one row": Case({"a": [1.0], "b": [2.0]}, refusal="1 row of data"),
@@ -618,46 +621,6 @@ def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
     assert dataset.provenance["report"]["roles"]["text"] == "ignored"
     with pytest.raises(InputError, match="texts of up to 100,000 characters, too long for a label"):
         read("t.parquet", io.BytesIO(data), roles={"text": "label"})
-
-
-def pictures(seed, n=6, **columns):
-    from tests.data.file_makers import encoded, noise
-
-    stack = [noise([seed, i], 4, 5) for i in range(n)]
-    cells = [{"bytes": encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]
-    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    return np.stack(stack), pa.table({"image": pa.array(cells, kind), **columns})
-
-
-def test_images_of_hugging_face_are_images_with_named_classes(seed):
-    stack, table = pictures(seed, label=[0, 1, 0, 1, -1, 0], note=[f"n{i}" for i in range(6)])
-    about = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
-    table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
-    dataset = read("t.parquet", io.BytesIO(written(table, row_group_size=2)))
-    np.testing.assert_array_equal(dataset.images(np.arange(6)), stack)
-    assert dataset.labels["label"].tolist() == ["cat", "dog", "cat", "dog", "", "cat"]
-    assert dataset.ids.tolist() == [f"n{i}" for i in range(6)]
-    plain = table.replace_schema_metadata({"huggingface": "{not json"})
-    labels = read("t.parquet", io.BytesIO(written(plain)), size=(2, 3)).labels
-    assert labels["label"].tolist() == [0, 1, 0, 1, -1, 0]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "Row 3 of “image” has no image bytes"),
-        (b"x", "is not an image"),
-        (huge_png(), "smaller"),
-    ],
-)
-def test_images_that_cannot_be_decoded_are_refused(content, words, seed):
-    _, table = pictures(seed)
-    cells = table["image"].to_pylist()
-    cells[2]["bytes"] = content
-    broken = pa.table({"image": pa.array(cells, table["image"].type)})
-    with pytest.raises(InputError, match=words) as refused:
-        read("t.parquet", io.BytesIO(written(broken)))
-    assert not faults_of(str(refused.value))
 
 
 def test_squares_of_grey_values_are_taken_for_images(seed):

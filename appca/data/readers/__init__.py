@@ -10,24 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    ENDINGS,
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    checksum,
-    file_stream,
-    members,
-    parts,
-    temporary_file,
-    unpacked,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.pixels import PixelShape, pixel_order
-from appca.words import InputError, counted, naming_extra, shortened
+from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 
 
 class Kind(NamedTuple):
@@ -44,25 +31,21 @@ def _gz(*endings: str) -> tuple[str, ...]:
 
 
 _HERE = "appca.data.readers."
+_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 KINDS = {
     "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
     "csv": Kind(_gz(".csv", ".tsv", ".tab", ".txt", ".dat"), f"{_HERE}tables", title="tables"),
-    "sheet": Kind(
-        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
-        f"{_HERE}tables",
-        "SHEET_READER",
-        "spreadsheets",
-    ),
-    "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
+    "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
+    "parquet": Kind((".parquet", ".pq"), f"{_HERE}tables", "PARQUET_READER", "Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
     "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
-    "arff": Kind((".arff",), f"{_HERE}arrays", "ARFF_READER"),
+    "arff": Kind((".arff",), f"{_HERE}tables", "ARFF_READER"),
     "hdf5": Kind((".h5", ".hdf5"), f"{_HERE}arrays", "HDF5_READER"),
     "h5ad": Kind((".h5ad",), f"{_HERE}annotated", "H5AD_READER", "annotated data"),
     "mtx": Kind(_gz(".mtx"), f"{_HERE}annotated", "MTX_READER", "Matrix Market"),
     "idx": Kind(_gz(".idx", "-ubyte"), f"{_HERE}arrays", "IDX_READER"),
-    "images": Kind((".zip", *ENDINGS), f"{_HERE}images", title="images"),
+    "images": Kind((".zip", *uploads.ENDINGS), f"{_HERE}images", title="images"),
     "nifti": Kind(_gz(".nii"), "appca.data.brain", title="NIfTI"),
 }
 SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
@@ -78,17 +61,18 @@ _REMEDIES = {  # for endings that people try, beside the general one
 }
 # first bytes of a file
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
-_IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
+_STARTS |= {
+    bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
+}
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
     """Return the kind of a file: by the end of its name, else by its first bytes."""
     lower = name.lower()
-    named = (key for key, kind in KINDS.items() if lower.endswith(kind.endings))
-    kind = next(named, None)
+    kind = next((key for key, kind in KINDS.items() if lower.endswith(kind.endings)), None)
     if kind is not None or file is None:
         return kind
-    with file_stream(name, file) as stream:
+    with uploads.file_stream(name, file) as stream:
         start = stream.read(4)
         if start[:2] == b"\x1f\x8b":
             stream.seek(0)
@@ -97,8 +81,7 @@ def kind_of(name: str, file: File | None = None) -> str | None:
                     start = inner.read(4)
             except (EOFError, OSError, zlib.error):
                 return None
-    is_idx = len(start) == 4 and start[:2] == b"\0\0" and start[2] in _IDX_TYPES
-    return "idx" if is_idx and 1 <= start[3] <= 4 else _STARTS.get(start)
+    return _STARTS.get(start)
 
 
 def by_libraries(files: Files) -> bool:
@@ -119,9 +102,9 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     limits : ReadLimits
         What the file may ask of the machine.
     **options
-        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `ParquetOptions` for
-        tables, `NpyOptions` (NPY, IDX, ARFF), `ArrayOptions` (NPZ, MAT, HDF5), `H5adOptions` (also
-        for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
+        Fields of the reader's options: of `CsvOptions`, `SheetOptions` or `TableOptions` (Parquet
+        and ARFF) for tables, `NpyOptions` (NPY, IDX), `ArrayOptions` (NPZ, MAT, HDF5),
+        `H5adOptions` (also for Zarr), `MtxOptions` or `ImageOptions`. With an ``image_shape``,
         ``by_column=True`` says that pixels run down the columns first.
 
     Returns
@@ -147,9 +130,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     out and named in the report; Parquet files with the same columns; an array and a table; an IDX
     file of images and one of their labels; or a NIfTI recording and its mask.
     """
-    if not files:
-        msg = "There is no file to read; give at least one."
-        raise InputError(msg)
+    refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
     files, left_out = _unzipped(files, limits)
     kind = _kind_together(files)
@@ -166,49 +147,44 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         for _, file in files if files is not uploaded else ():  # temporary files
             if file is not uploaded[0][1]:
                 ends.callback(getattr(file, "close", int))
-        if kind == "npy" and len(files) > 1:
-            dataset = _array_and_table(files, reader, chosen, limits)
-        elif reader.read_many is not None:
+        if reader.read_many is not None:
             dataset = reader.read_many(files, chosen, limits)
         else:
             assert reader.read is not None  # one of the two is there
-            name, file = files[0]
-            dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
+            name, file = min(files, key=lambda named: kind_of(*named) != kind)
+            dataset = reader.read(shortened(name, uploads.LONGEST_NAME), file, chosen, limits)
+            if len(files) > 1:
+                dataset = _named_by(dataset, *max(files, key=lambda n: kind_of(*n) != kind), limits)
+                dataset.provenance["files"] = [name for name, _ in files]
     if options.get("image_shape") and options.get("by_column", kind == "mat"):
         dataset = _down_first(dataset)
     if left_out:
         dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
-    dataset.provenance["sha256"] = checksum(uploaded, limits)
+    dataset.provenance["sha256"] = uploads.checksum(uploaded, limits)
     if options:
         dataset.provenance["options"] = options
     return dataset
 
 
-def _array_and_table(files: Files, reader: Reader[Any], chosen: Any, limits: ReadLimits) -> Dataset:
-    """Read an array, whose rows the columns of a table name and label."""
-    from appca.data.readers.roles import names_beside
+def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
+    """Name and label the rows of an array by the columns of a table beside it."""
+    from appca.data.readers.intake import names_beside
+    from appca.data.readers.tables import table_beside
 
-    (name, file), (other, packed) = sorted(files, key=lambda named: kind_of(*named) != "npy")
-    title, beside = (shortened(text, LONGEST_NAME) for text in (name, other))
-    assert reader.read is not None  # it takes one file
-    dataset = reader.read(title, file, chosen, limits)
-    n = dataset.n_rows
-    if dataset.provenance["report"].get("dropped"):
-        msg = (
-            f"“{title}” has rows with missing values, which were left out, and “{beside}” says "
-            "nothing of which; keep them (missing=model)."
-        )
-        raise InputError(msg)
-    module = import_module(KINDS[kind_of(other, packed) or ""].module)
-    table = module.table_beside(beside, packed, n, limits)
-    if len(table.frame) != n:
-        msg = (
-            f"“{beside}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
-            "the array; give a table with one line for each row."
-        )
-        raise InputError(msg)
-    ids, labels = names_beside(table, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
+    n, title = dataset.n_rows, shortened(name, uploads.LONGEST_NAME)
+    refuse_if(
+        dataset.provenance["report"].get("dropped"),
+        f"“{dataset.name}” has rows with missing values, which were left out, and “{title}” "
+        "says nothing of which; keep them (missing=model).",
+    )
+    table = table_beside(str(kind_of(name, file)), title, file, n, limits)
+    refuse_if(
+        len(table.frame) != n,
+        f"“{title}” has {counted(len(table.frame), 'line')} for the {counted(n, 'row')} of "
+        "the array; give a table with one line for each row.",
+    )
+    ids, labels, unused = names_beside(table, limits)
+    dataset.provenance["report"].setdefault("unused", {}).update(unused)
     return replace(dataset, ids=dataset.ids if ids is None else ids, labels=labels)
 
 
@@ -226,30 +202,27 @@ def _down_first(dataset: Dataset) -> Dataset:
 
 
 def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
-    """Return what a zip without images holds as files of their own, and the names of the others.
-
-    Other files are returned as they are.
-    """
+    """Return what a zip without images holds as files of their own, and the names of the others."""
     from appca.data.readers.annotated import side_of
 
     name, file = files[0]
     if len(files) > 1 or not name.lower().endswith(".zip") or kind_of(name) == "zarr":
         return files, []
-    with file_stream(name, file, limits) as stream:
-        archive, items = members(name, stream, limits, may_be_inside=(".gz", ".npz"))
-        if any(item.filename.lower().endswith(ENDINGS) for item in items):
+    with uploads.file_stream(name, file, limits) as stream:
+        archive, items = uploads.members(name, stream, limits, may_be_inside=(".gz", ".npz"))
+        if any(item.filename.lower().endswith(uploads.ENDINGS) for item in items):
             return files, []
         if {Path(path).name for path in archive.namelist()} & {".zgroup", ".zarray", "zarr.json"}:
             return ((f"{name[:-4]}.zarr.zip", file),), []
-        read = [item for item in items if side_of(item.filename) or kind_of(item.filename)]
-        inside = [
-            (
-                "/".join(parts(item.filename)),
-                temporary_file(name, unpacked(name, archive, item), limits),
-            )
-            for item in read
-        ]
-    others = {item.filename for item in items} - {item.filename for item in read}
+        inside, others = list[tuple[str, File]](), list[str]()
+        for item in items:
+            if side_of(item.filename) or kind_of(item.filename):
+                content = uploads.temporary_file(
+                    name, uploads.unpacked(name, archive, item), limits
+                )
+                inside.append(("/".join(uploads.parts(item.filename)), content))
+            else:
+                others.append(item.filename)
     return (inside, sorted(others)) if inside else (files, [])
 
 
@@ -258,30 +231,29 @@ def _kind_together(files: Files) -> str:
     from appca.data.readers.annotated import is_market
 
     names = [name for name, _ in files]
-    if len(names) > 1 and any(".zarr/" in name for name in names):
-        msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
-        raise InputError(msg)
-    if is_market(names):
-        return "mtx"
+    zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
+    refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)
     kinds = [kind_of(*named_file) for named_file in files]
-    together = set(kinds)
+    together, scans, tables = {*kinds}, kinds.count("nifti"), kinds.count("csv")
+    masks = sum("mask" in name.lower() for name in names)
+    is_scan = scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1))
+    is_named = len(names) == 2 and together in ({"csv", "npy"}, {"npy", "parquet"})
+    has_images = len(names) > 1 and any(name.lower().endswith(uploads.ENDINGS) for name in names)
+    rules = (
+        (is_market(names), "mtx"),
+        (len(names) == 1 or together in ({"idx"}, {"parquet"}), kinds[0]),
+        (is_named, "npy"),
+        (has_images, "images"),
+        (is_scan, "nifti"),
+    )
+    for holds, kind in rules:
+        if holds and kind is not None:
+            return kind
     if len(names) == 1:
-        if kinds[0] is not None:
-            return kinds[0]
         general = "save its table as CSV, XLSX or Parquet, or its array as NPY"
         remedy = _REMEDIES.get(Path(names[0]).suffix.lower(), general)
-        msg = f"“{shortened(names[0], LONGEST_NAME)}” is of no known kind; {remedy}."
+        msg = f"“{shortened(names[0], uploads.LONGEST_NAME)}” is of no known kind; {remedy}."
         raise InputError(msg)
-    if len(names) == 2 and together in ({"csv", "npy"}, {"npy", "parquet"}):
-        return "npy"
-    if any(name.lower().endswith(ENDINGS) for name in names):
-        return "images"
-    if together in ({"idx"}, {"parquet"}):
-        return str(kinds[0])
-    scans, tables = kinds.count("nifti"), kinds.count("csv")
-    masks = sum("mask" in name.lower() for name in names)
-    if scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1)):
-        return "nifti"
     some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (

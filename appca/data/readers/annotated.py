@@ -1,76 +1,84 @@
 """Counts and annotated data: H5AD files, Zarr stores and Matrix Market files."""
 
 import io
-import json
 import math
 import operator
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    content,
-    file_bytes,
-    file_stream,
-    members,
-    note,
-    plain_file,
-)
-from appca.data.readers.arrays import (
-    ArrayOptions,
-    Beside,
-    Hdf5,
-    Item,
-    Upload,
-    build,
-    check_array,
-    choose,
-    native,
-    of_type,
-    opened_hdf5,
-    read_items,
-    sparse_item,
-    values_of,
-)
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
+from appca.data.readers import arrays
+from appca.data.readers.arrays import Hdf5, Item, build, of_type, values_of
+from appca.data.readers.intake import Beside, Upload
 from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
-from appca.words import InputError, is_text, shortened, unknown
+from appca.words import InputError, refuse_if, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # of matrices with the rows of X
 _OTHER = {"raw": "before filtering"}  # parts that are not read, beside those of no single row
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
+_NO_STORE = "is not a Zarr store, or is damaged; save it again"
+_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # of parts of a store
 
 
 class H5adOptions(NamedTuple):
     """How to read annotated data."""
 
     array: str | None = None  # X, layers/NAME or obsm/NAME; None takes X
-    ids: str | None = None  # a column of obs; None takes its index
-    labels: tuple[str, ...] | None = None  # columns of obs; None takes all that can be
     mask_var: str | None = HIGHLY_VARIABLE  # a column of var, where there is one; None takes all
     feature_type: str | None = None  # of var; None takes gene expression, "all" takes all
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
 
 
+class ZarrStore:
+    """The arrays and attributes of a store in a folder, by path; "" is the root."""
+
+    def __init__(self, upload: Upload, folder: Path) -> None:
+        import zarr
+
+        self.upload, self.items = upload, dict[str, Item]()
+        with upload.or_damaged(_NO_STORE):
+            root: Any = zarr.open(folder, mode="r")
+            inside = [] if isinstance(root, zarr.Array) else root.members(max_depth=None)
+            self._nodes: dict[str, Any] = {"": root, **dict(inside)}
+            nodes = {path: n for path, n in self._nodes.items() if isinstance(n, zarr.Array)}
+            for path, node in nodes.items():
+                steps = (*node.filters, *node.compressors)
+                if any(getattr(step, "codec_id", "") == "pickle" for step in steps):
+                    msg = f"“{upload.name}” holds pickled objects, which may run; write it without."
+                    raise InputError(msg)
+                dtype = np.dtype("U1") if node.dtype.kind in "OTU" else node.dtype
+                if dtype.kind in "buifU":
+                    self.items[path] = Item(node.shape, dtype, partial(self._load, path, node))
+                else:
+                    upload.report["unused"][path] = f"values of type {dtype}"
+
+    def attributes(self, path: str) -> Mapping[str, Any]:
+        """Return the attributes of a group or array."""
+        return dict(self._nodes[path].attrs) if path in self._nodes else {}
+
+    def _load(self, path: str, node: Any) -> np.ndarray:
+        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
+        most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
+        self.upload.check_size(path, most)
+        with self.upload.or_damaged(_NO_STORE):
+            values = np.asarray(node[...])
+            return self.upload.texts(path, values) if values.dtype.kind in "OTU" else values
+
+
 class Contents:
     """The parts of annotated data of anndata 0.7 and newer, in a file or a store."""
 
-    def __init__(self, tree: "Hdf5 | ZarrStore") -> None:
+    def __init__(self, tree: Hdf5 | ZarrStore) -> None:
         self.upload, self.items, self.attributes = tree.upload, tree.items, tree.attributes
 
     def matrices(self) -> dict[str, Item]:
@@ -84,36 +92,27 @@ class Contents:
             if path == place and len(item.shape) == 2:
                 matrices[place] = item
             elif f"{place}/indptr" in self.items:
-                matrices[place] = self._sparse(place)
+                about = self.attributes(place)
+                sides = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
+                kind = str(about.get("encoding-type", about.get("h5sparse_format")))
+                stored = [self.items[f"{place}/{part}"] for part in _SPARSE]
+                load = partial(lambda stored: [part.load() for part in stored], stored)
+                rows, columns = map(operator.index, sides)
+                matrix = arrays.sparse_item(load, (rows, columns), by_columns="csc" in kind)
+                matrices[place] = matrix._replace(dtype=stored[0].dtype)
             elif path != place:
                 self.upload.report["unused"][place] = "a table; store it as an array"
         return matrices
 
-    def _sparse(self, path: str) -> Item:
-        about = self.attributes(path)
-        rows, columns = np.ravel(about.get("shape", about.get("h5sparse_shape"))).tolist()
-        kind = str(about.get("encoding-type", about.get("h5sparse_format")))
-        parts = [self.items[f"{path}/{part}"] for part in _SPARSE]
-        shape, by_columns = (operator.index(rows), operator.index(columns)), "csc" in kind
-        item = sparse_item(lambda: [part.load() for part in parts], shape, by_columns=by_columns)
-        return item._replace(dtype=parts[0].dtype)
-
     def index_path(self, table: str) -> str:
-        """Return the path of the names of rows of obs or var.
-
-        Raises
-        ------
-        InputError
-            When there is none, as in files of anndata before 0.7.
-        """
+        """Return the path of the names of rows of obs or var; refuse files of before 0.7."""
         is_there = any(path.startswith(f"{table}/") for path in self.items)  # so it is no link
         key = _text((self.attributes(table).get("_index") if is_there else None) or "_index")
-        if not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys():
-            msg = (
-                f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
-                "newer wrote it; read it with anndata and write it again."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not {f"{table}/{key}", f"{table}/{key}/values"} & self.items.keys(),
+            f"“{self.upload.name}” has no names in {table}, so no file of anndata 0.7 or "
+            "newer wrote it; read it with anndata and write it again.",
+        )
         return f"{table}/{key}"
 
     def names(self, table: str) -> list[str]:
@@ -124,12 +123,11 @@ class Contents:
         """List the columns of a table that have one value for each of n rows: name to path."""
         paths, index = {}, self.index_path(table)
         for path, item in self.items.items():
-            if not path.startswith(f"{table}/") or item.shape != (n,):
-                continue
-            key, *rest = path.removeprefix(f"{table}/").split("/")
-            is_column = f"{table}/{key}" != index and key != "__categories"
-            if is_column and rest in ([], ["codes"], ["values"]):
-                paths[key] = f"{table}/{key}"
+            if path.startswith(f"{table}/") and item.shape == (n,):
+                key, *rest = path.removeprefix(f"{table}/").split("/")
+                is_column = f"{table}/{key}" != index and key != "__categories"
+                if is_column and rest in ([], ["codes"], ["values"]):
+                    paths[key] = f"{table}/{key}"
         return paths
 
     def column(self, path: str) -> np.ndarray:
@@ -152,335 +150,78 @@ class Contents:
             return np.where(np.isfinite(values), values, np.nan)
         return values if values.dtype.kind in "uibU" else values.astype(str)
 
-
-def read_h5ad(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read X, a layer or a representation as rows, and columns of `obs` as labels.
-
-    Row names are those of `obs`, features those of `var`. Sparse matrices are filled with their
-    zeros.
-    """
-    with opened_h5ad(name, file, limits) as contents:
-        return read_contents(contents, options)
-
-
-def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
-    """Read annotated data, however they are stored; see `read_h5ad`."""
-    upload, unused = contents.upload, contents.upload.report["unused"]
-    with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
-        matrices = contents.matrices()
-        wanted = choose(upload, matrices, options.array)
-        item = matrices[wanted]
-        n, d = item.shape
-        if not item.is_sparse:
-            check_array(wanted, item.shape, item.dtype, upload.limits)
-        ids, labels = _rows_named(contents, options, n)
-        features, places = None, None
-        if not wanted.startswith("obsm/"):
-            features = contents.names("var")
-            places = _places(contents, options, d)
-        if len(ids) != n or (features is not None and len(features) != d):
-            msg = "names of another number"
-            raise ValueError(msg)
-        X = native(values_of(upload, item, places))
-    if features is not None and places is not None:
-        features = [features[j] for j in places.tolist()]
-    upload.report.update(array=wanted, dtype=str(item.dtype))
-    others = [path for path in matrices if path != wanted]
-    unused |= {path: f"another matrix; array={path} reads it" for path in others}
-    there = {path.partition("/")[0] for path in (*contents.items, *unused)}
-    for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
-        del unused[path]
-    unused |= {part: why for part, why in _OTHER.items() if part in there}
-    return build(upload, X, Beside(ids, labels, features), options.missing)
-
-
-@contextmanager
-def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
-    """Open an .h5ad file."""
-    upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
-        yield Contents(tree)
-
-
-def _places(contents: Contents, options: H5adOptions, d: int) -> np.ndarray | None:
-    """Return the places of the variables that are read; None where all are."""
-    columns = contents.columns("var", d)
-    types = contents.column(columns["feature_types"]) if "feature_types" in columns else None
-    name, marked = contents.upload.name, options.mask_var
-    places = of_type(contents.upload, types, options.feature_type)
-    if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
-        return places
-    if marked not in columns:
-        error = unknown("column", marked, columns, f" in var of “{name}”")
-        raise error
-    marks = contents.column(columns[marked])
-    chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
-    chosen = chosen if places is None else np.intersect1d(chosen, places)
-    if len(chosen) < 2:
-        msg = (
-            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
-            "variables; at least 2 are needed, so read all by mask_var=null."
-        )
-        raise InputError(msg)
-    contents.upload.report["marked"] = {"column": marked, "of": d}
-    return chosen
-
-
-def _rows_named(
-    contents: Contents, options: H5adOptions, n: int
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    columns, report = contents.columns("obs", n), contents.upload.report
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in columns:
-            error = unknown("column", key, columns, f" in obs of “{contents.upload.name}”")
+    def marked(self, options: H5adOptions, d: int) -> np.ndarray | None:
+        """Return the places of the variables that are read; None where all are."""
+        columns = self.columns("var", d)
+        types = self.column(columns["feature_types"]) if "feature_types" in columns else None
+        name, marked = self.upload.name, options.mask_var
+        places = of_type(self.upload, types, options.feature_type)
+        if marked is None or (marked == HIGHLY_VARIABLE and marked not in columns):
+            return places
+        if marked not in columns:
+            error = unknown("column", marked, columns, f" in var of “{name}”")
             raise error
-    path = contents.index_path("obs") if options.ids is None else columns[options.ids]
-    ids = contents.column(path).astype(str)
-    if options.labels is not None:
-        return ids, {key: contents.column(columns[key]) for key in options.labels}
-    stated = np.ravel(contents.attributes("obs").get("column-order", ())).tolist()
-    place = {_text(name): i for i, name in enumerate(stated)}
-    order = sorted(columns, key=lambda key: place.get(key, len(place)))
-    labels = {key: contents.column(columns[key]) for key in order if key != options.ids}
-    is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
-    for key in [key for key in labels if not is_number[key]]:
-        if len(np.unique(labels[key])) > MOST_CATEGORIES:
-            report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
-            del labels[key]
-    report["obs"] = sorted(labels, key=lambda key: is_number[key])
-    return ids, {key: labels[key] for key in report["obs"]}
+        marks = self.column(columns[marked])
+        chosen = np.flatnonzero(marks if marks.dtype == bool else marks == "True")
+        chosen = chosen if places is None else np.intersect1d(chosen, places)
+        refuse_if(
+            len(chosen) < 2,
+            f"“{shortened(marked)}” in var of “{name}” marks {len(chosen)} of {d:,} "
+            "variables; at least 2 are needed, so read all by mask_var=null.",
+        )
+        self.upload.report["marked"] = {"column": marked, "of": d}
+        return chosen
+
+    def beside(self, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return the names and the labels of the rows; words come before numbers."""
+        columns, report = self.columns("obs", n), self.upload.report
+        ids = self.column(self.index_path("obs")).astype(str)
+        stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
+        place = {_text(name): i for i, name in enumerate(stated)}
+        order = sorted(columns, key=lambda key: place.get(key, len(place)))
+        labels = {key: self.column(columns[key]) for key in order}
+        is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
+        for key in [key for key in labels if not is_number[key]]:
+            if len(np.unique(labels[key])) > MOST_CATEGORIES:
+                report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
+                del labels[key]
+        report["obs"] = sorted(labels, key=lambda key: is_number[key])
+        return ids, {key: labels[key] for key in report["obs"]}
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-# Zarr stores of versions 2 and 3, without the library
-
-_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")
-_BLOSC = {1: "lz4_raw", 3: "zlib", 4: "zstd"}  # codecs inside, by number
-_MOST_SPLITS, _LEAST_SPLIT = 16, 128
-_NO_STORE = "is not a Zarr store, or is damaged; save it again"
-
-
-class ZarrArray(NamedTuple):
-    """An array of a store."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype  # object for texts of any length
-    chunks: tuple[int, ...]
-    fill: Any
-    codecs: list[str]  # in the order in which chunks are unpacked
-    order: str  # "C" or "F"
-    prefix: str  # of the names of chunks
-    separator: str  # of their places
-
-    @classmethod
-    def described(cls, folder: str, about: dict[str, Any]) -> "ZarrArray":
-        """Return an array of version 2 or 3, by what the store says of it."""
-        prefix = f"{folder}/" if folder else ""
-        if about["zarr_format"] == 2:
-            kind, chunks = about["dtype"], about["chunks"]
-            packing = [about["compressor"], *reversed(about["filters"] or [])]
-            codecs = [codec["id"] for codec in packing if codec]
-            separator = about.get("dimension_separator", ".")
-        else:
-            kind, chunks = about["data_type"], about["chunk_grid"]["configuration"]["chunk_shape"]
-            steps = {step["name"]: step.get("configuration", {}) for step in about["codecs"]}
-            codecs = [step for step in reversed(steps) if step != "bytes"]
-            encoding = about["chunk_key_encoding"]
-            is_old = encoding["name"] == "v2"
-            separator = encoding.get("configuration", {}).get("separator", "." if is_old else "/")
-            prefix += "" if is_old else f"c{separator}"
-            if isinstance(kind, dict):
-                kind = f"<U{kind['configuration']['length_bytes'] // 4}"
-            kind = np.dtype("O" if kind == "string" else kind)
-            kind = kind.newbyteorder(">") if steps.get("bytes", {}).get("endian") == "big" else kind
-        dtype, fill = np.dtype(kind), about.get("fill_value")
-        fill = ("" if dtype.kind in "OU" else 0) if fill is None else fill
-        shape, chunks = (tuple(map(operator.index, sides)) for sides in (about["shape"], chunks))
-        if len(shape) != len(chunks) or min([*shape, *chunks, 1]) < 0 or 0 in chunks:
-            msg = "sides that cannot be"
-            raise ValueError(msg)
-        return cls(shape, dtype, chunks, fill, codecs, about.get("order", "C"), prefix, separator)
-
-
-class ZarrStore:
-    """The arrays and attributes of a store in a zip, by path; "" is the root."""
-
-    def __init__(self, upload: Upload, archive: zipfile.ZipFile) -> None:
-        self.upload, self._archive = upload, archive
-        self._names, self._attributes = set(archive.namelist()), dict[str, Any]()
-        self.items: dict[str, Item] = {}
-        root = root_of(archive.namelist())
-        with upload.or_damaged(_NO_STORE):
-            for path in archive.namelist():
-                folder, _, last = path.rpartition("/")
-                if last not in _DESCRIPTIONS:
-                    continue
-                place, about = folder.removeprefix(root).strip("/"), json.loads(self._read(path))
-                beside = f"{folder}/.zattrs".lstrip("/")  # of version 2
-                said = json.loads(self._read(beside)) if beside in self._names else {}
-                self._attributes[place] = about.get("attributes", said)
-                if last == ".zarray" or about.get("node_type") == "array":
-                    array = ZarrArray.described(folder, about)
-                    dtype = np.dtype("U1") if array.dtype.kind in "OU" else array.dtype
-                    if dtype.kind in "buifU":
-                        load = partial(self._load, place, array)
-                        self.items[place] = Item(array.shape, dtype, load)
-                    else:
-                        upload.report["unused"][place] = f"values of type {array.dtype}"
-            if not self._attributes:
-                msg = "no description"
-                raise ValueError(msg)
-
-    def attributes(self, path: str) -> Mapping[str, Any]:
-        """Return the attributes of a group or array."""
-        attributes: Mapping[str, Any] = self._attributes.get(path, {})
-        return attributes
-
-    def _read(self, path: str) -> bytes:
-        return content(self.upload.name, self._archive, self._archive.getinfo(path))
-
-    def _load(self, place: str, array: ZarrArray) -> np.ndarray:
-        """Read an array; texts become those of NumPy."""
-        name, limits = self.upload.name, self.upload.limits
-        title = f"“{place or name}” in “{name}”"
-        shape, chunks, size = array.shape, array.chunks, max(1, array.dtype.itemsize)
-        with self.upload.or_damaged(_NO_STORE):
-            most = max(math.prod(shape), math.prod(chunks)) * size
-            if most <= limits.n_bytes:
-                values = np.full(shape, array.fill, array.dtype)
-                for at in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks, strict=True))):
-                    path = array.prefix + (array.separator.join(map(str, at)) or "0")
-                    if path in self._names:  # else all is fill
-                        ends = zip(at, chunks, shape, strict=True)
-                        place_of = tuple(slice(j * c, min((j + 1) * c, n)) for j, c, n in ends)
-                        part = tuple(slice(each.stop - each.start) for each in place_of)
-                        values[place_of] = self._unpacked(title, self._read(path), array)[part]
-                if array.dtype.hasobject:
-                    longest = max(map(len, map(str, values.ravel().tolist())), default=1)
-                    most = 4 * values.size * longest
-            if most > limits.n_bytes:
-                msg = (
-                    f"{title} has {most / 1e6:,.0f} MB, or chunks of as many, more than "
-                    f"{limits.most}; keep fewer rows or columns, and write the store again."
-                )
-                raise InputError(msg)
-            values = values.astype(str) if array.dtype.hasobject else values
-            if not is_text(values):
-                msg = f"{title} contains invalid Unicode; save it again."
-                raise InputError(msg)
-            return values
-
-    def _unpacked(self, title: str, data: bytes, array: ZarrArray) -> np.ndarray:
-        """Return the values of a chunk."""
-        size = math.prod(array.chunks) * max(1, array.dtype.itemsize)
-        most = self.upload.limits.n_bytes if array.dtype.hasobject else size
-        for codec in array.codecs:
-            if codec == "vlen-utf8":
-                return _strings(data).reshape(array.chunks)
-            data = _decoded(title, codec, data, most)
-        values = np.frombuffer(data[:size], array.dtype)
-        if array.order == "F":
-            return values.reshape(array.chunks[::-1]).T
-        return values.reshape(array.chunks)
-
-
-def _decoded(title: str, codec: str, data: bytes, most: int) -> bytes:
-    if codec in ("zlib", "gzip"):
-        return zlib.decompressobj(47 if codec == "gzip" else 15).decompress(data, most)
-    if codec == "crc32c":
-        return data[:-4]
-    if codec == "blosc":
-        return _from_blosc(data, most)
-    if codec in ("zstd", "lz4", "lz4_raw"):
-        import pyarrow as pa
-
-        if codec == "zstd":  # its size is not stated, so no more than allowed is unpacked
-            with pa.input_stream(pa.BufferReader(data), compression="zstd") as stream:
-                return bytes(stream.read(most))
-        data = data[4:] if codec == "lz4" else data
-        return bytes(pa.decompress(data, most, "lz4_raw", asbytes=True))
-    msg = f"{title} is packed by the codec “{shortened(codec)}”; use Blosc, Zstandard or gzip."
-    raise InputError(msg)
-
-
-def _from_blosc(data: bytes, most: int) -> bytes:
-    """Unpack a chunk of c-blosc 1: blocks, each of one or of `width` streams, shuffled or not."""
-    flags, width = data[2], data[3]
-    size, block_size = struct.unpack_from("<2I", data, 4)
-    if size > most or (size and not block_size):
-        msg = "a chunk is larger than it may be"
-        raise ValueError(msg)
-    if flags & 2:  # not packed
-        return data[16 : 16 + size]
-    made = bytearray()
-    starts = struct.unpack_from(f"<{-(-size // block_size)}I", data, 16)
-    for i, at in enumerate(starts):
-        length = min(block_size, size - i * block_size)
-        split = not flags & 16 and width <= _MOST_SPLITS and length == block_size
-        n = width if split and block_size // width >= _LEAST_SPLIT else 1
-        block = bytearray()
-        for _ in range(n):
-            (packed,) = struct.unpack_from("<I", data, at)
-            piece, at = data[at + 4 : at + 4 + packed], at + 4 + packed  # noqa: PLW2901
-            whole = packed == length // n
-            block += piece if whole else _decoded("", _BLOSC[flags >> 5], piece, length // n)
-        made += _unshuffled(bytes(block), width, flags)
-    return bytes(made)
-
-
-def _unshuffled(block: bytes, width: int, flags: int) -> bytes:
-    """Undo the transposition of the bytes (1) or bits (4) of elements of some width."""
-    n = len(block) // width
-    codes, rest = np.frombuffer(block, np.uint8, n * width), block[n * width :]
-    if flags & 1 and width > 1:
-        return codes.reshape(width, n).T.tobytes() + rest
-    if flags & 4 and n % 8 == 0:
-        bits = np.unpackbits(codes.reshape(8 * width, n // 8), axis=1, bitorder="little")
-        return np.packbits(bits.T, axis=1, bitorder="little").tobytes() + rest
-    return block
-
-
-def _strings(data: bytes) -> np.ndarray:
-    texts, at = [], 4
-    for _ in range(int.from_bytes(data[:4], "little")):
-        end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-        texts.append(data[at + 4 : end].decode("utf-8", "replace"))
-        at = end
-    return np.array(texts, object)
+@contextmanager
+def opened_h5ad(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
+    """Open an .h5ad file."""
+    upload = Upload(name, limits)
+    with (
+        uploads.plain_file(name, file, limits) as stream,
+        arrays.opened_hdf5(upload, stream) as tree,
+    ):
+        yield Contents(tree)
 
 
 @contextmanager
-def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[ZarrStore]:
-    """Open a store in a zip."""
-    with file_stream(name, file, limits) as stream:
-        yield ZarrStore(Upload(name, limits), members(name, stream, limits)[0])
+def opened_zarr(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
+    """Open a store in a zip, which is unpacked on the disk."""
+    upload = Upload(name, limits)
+    with (
+        uploads.file_stream(name, file, limits) as stream,
+        TemporaryDirectory(dir=limits.scratch) as made,
+    ):
+        archive, folder = uploads.members(name, stream, limits)[0], Path(made)
+        with upload.or_damaged(_NO_STORE):
+            archive.extractall(folder)
+        yield Contents(ZarrStore(upload, folder / root_of(archive.namelist())))
 
 
 def root_of(names: list[str]) -> str:
     """Return the folder of the store among the files of a zip, "" where it is not in one."""
     places = [path.rpartition("/") for path in names]
     return min((place[0] for place in places if place[2] in _DESCRIPTIONS), key=len, default="")
-
-
-def annotated_in(store: ZarrStore) -> Contents:
-    """Return the annotated data in a store."""
-    if not any(path.startswith("obs/") for path in store.items):
-        name = store.upload.name
-        msg = f"“{name}” holds neither AnnData nor a single array; give one array's store."
-        raise InputError(msg)
-    return Contents(store)
-
-
-def read_zarr(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read annotated data as from .h5ad, or the rows of an array."""
-    with opened_zarr(name, file, limits) as store:
-        if set(store.items) != {""}:
-            return read_contents(annotated_in(store), options)
-        only = ArrayOptions(missing=options.missing)
-        return read_items(store.upload, {"array": store.items[""]}, only)
 
 
 def packed(store: Path) -> BinaryIO:
@@ -491,6 +232,46 @@ def packed(store: Path) -> BinaryIO:
             named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
             archive.writestr(named, path.read_bytes())
     return cast("BinaryIO", kept)
+
+
+def read(
+    opened: Any, name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS
+) -> Dataset:
+    """Read X, a layer or a representation as rows, and columns of `obs` as labels.
+
+    A Zarr store of other things is read as an HDF5 file.
+    """
+    with opened(name, file, limits) as contents:
+        upload, unused = contents.upload, contents.upload.report["unused"]
+        if opened is opened_zarr and not any(path[:4] == "obs/" for path in contents.items):
+            items = {path or "array": item for path, item in contents.items.items()}
+            how = arrays.ArrayOptions(options.array, missing=options.missing)
+            return arrays.read_items(upload, items, how)
+        with upload.or_damaged("is not a file of annotated data or is damaged; write it again"):
+            matrices = contents.matrices()
+            wanted = arrays.choose(upload, matrices, options.array)
+            item = matrices[wanted]
+            n, d = item.shape
+            if not item.is_sparse:
+                arrays.check_array(wanted, item.shape, item.dtype, upload.limits)
+            ids, labels = contents.beside(n)
+            features, places = None, None
+            if not wanted.startswith("obsm/"):
+                features, places = contents.names("var"), contents.marked(options, d)
+            if len(ids) != n or (features is not None and len(features) != d):
+                msg = "names of another number"
+                raise ValueError(msg)
+            X = arrays.native(values_of(upload, item, places))
+        if features is not None and places is not None:
+            features = [features[j] for j in places.tolist()]
+        upload.report.update(array=wanted, dtype=str(item.dtype))
+        others = [path for path in matrices if path != wanted]
+        unused |= {path: f"another matrix; array={path} reads it" for path in others}
+        there = {path.partition("/")[0] for path in (*contents.items, *unused)}
+        for path in [path for path in unused if path.partition("/")[0] in _OTHER]:
+            del unused[path]
+        unused |= {part: why for part, why in _OTHER.items() if part in there}
+        return build(upload, X, Beside(ids, labels, features), options.missing)
 
 
 MARKETS = (".mtx", ".mtx.gz")
@@ -515,36 +296,33 @@ def is_market(names: list[str]) -> bool:
 
 
 def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a matrix, and the names of its rows and columns from files beside it.
-
-    Barcodes or documents are rows; features, genes or terms are columns.
-    """
+    """Read a matrix, and the names of its rows and columns from files beside it."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_matrix
 
-    files = _with_neighbours(files)
     name, file = next(named for named in files if named[0].lower().endswith(MARKETS))
-    title = shortened(name, LONGEST_NAME)
-    text = file_bytes(title, file, limits)
-    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
-    for other, data in files:
-        if other != name:
-            names_of = file_bytes(shortened(other), data, limits).decode("utf-8-sig", "replace")
-            cells = [line.split("\t") for line in names_of.splitlines() if line.strip()]
-            tables[side_of(other)] = [[cell.strip() for cell in line] for line in cells]
-    upload = Upload(title, limits)
+    upload, text = (
+        Upload(shortened(name, uploads.LONGEST_NAME), limits),
+        uploads.file_bytes(name, file, limits),
+    )
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
-        if entries > len(text) or max(rows, columns) * 8 > limits.n_bytes:
-            msg = (
-                f"“{title}” states {rows:,} x {columns:,} numbers, more than {limits.most} can "
-                "hold or its text has; save it again."
-            )
-            raise InputError(msg)
+        refuse_if(
+            entries > len(text) or max(rows, columns) * 8 > limits.n_bytes,
+            f"“{upload.name}” states {rows:,} x {columns:,} numbers, more than {limits.most} "
+            "can hold or its text has; save it again.",
+        )
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
-    for side, lines in tables.items():
-        if len(lines) - 1 in matrix.shape and len(lines) not in matrix.shape:
-            tables[side] = lines[1:]  # the first is a heading
+    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
+    for other, data in _with_neighbours(files):
+        if other != name:
+            beside = uploads.file_bytes(shortened(other), data, limits).decode(
+                "utf-8-sig", "replace"
+            )
+            cells = [line.split("\t") for line in beside.splitlines() if line.strip()]
+            has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
+            named = [[cell.strip() for cell in line] for line in cells[has_heading:]]
+            tables[side_of(other)] = named
     sizes = {side: len(lines) for side, lines in tables.items()}
     turn = options.transpose
     if turn is None:
@@ -556,12 +334,12 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     for n, side in zip(matrix.shape, _SIDES, strict=True):
         if sizes.get(side, n) != n:
             msg = (
-                f"“{title}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside it; "
-                "give the files that belong together."
+                f"“{upload.name}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside "
+                "it; give the files that belong together."
             )
             raise InputError(msg)
     upload.report["turned"] = turn
-    note(upload.report, "Rows", "the columns of the matrix" if turn else "the rows of the matrix")
+    uploads.note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
     table = tables.get("columns", [])
     types = np.array([line[2] for line in table]) if table and min(map(len, table)) > 2 else None
     places = of_type(upload, types, options.feature_type)
@@ -581,8 +359,8 @@ def _with_neighbours(files: Files) -> Files:
     stem = name.lower().removesuffix(".gz").removesuffix(".mtx")
     neighbours: dict[str, Path] = {}
     for path in sorted(Path(file).parent.iterdir()):
-        lower, side = path.name.lower(), side_of(path.name)
-        belongs = stem == "matrix" or lower.startswith(stem.removesuffix("matrix"))
+        side = side_of(path.name)
+        belongs = stem == "matrix" or path.name.lower().startswith(stem.removesuffix("matrix"))
         if side and belongs and path.is_file():
             neighbours.setdefault(side, path)
     return [*files, *((path.name, path) for path in neighbours.values())]
@@ -592,14 +370,13 @@ def side_of(name: str) -> str:
     """Return "rows" or "columns" for a table of their names, else nothing."""
     file = PurePosixPath(name.lower().replace("\\", "/")).name.removesuffix(".gz")
     stem, _, ending = file.rpartition(".")
-    words = stem if ending in ("tsv", "txt", "csv") else ending
-    exact = words == ending
+    is_table = ending in ("tsv", "txt", "csv")
     for side, titles in _SIDES.items():
-        if any(title == words if exact else title in words for title in titles):
+        if any(title in stem if is_table else title == ending for title in titles):
             return side
     return ""
 
 
-H5AD_READER = Reader(H5adOptions, read_h5ad)
-ZARR_READER = Reader(H5adOptions, read_zarr)
+H5AD_READER = Reader(H5adOptions, partial(read, opened_h5ad))
+ZARR_READER = Reader(H5adOptions, partial(read, opened_zarr))
 MTX_READER = Reader(MtxOptions, None, read_market)

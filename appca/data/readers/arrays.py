@@ -1,49 +1,24 @@
-"""Arrays: NPY, NPZ, IDX, ARFF, HDF5 and MATLAB files, and what their readers share."""
+"""Arrays: NPY, NPZ, IDX, HDF5 and MATLAB files, and what their readers share."""
 
-import csv
 import io
 import math
-import re
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
-from appca.data.files import (
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    check_matrix,
-    few,
-    file_bytes,
-    file_stream,
-    members,
-    note,
-    plain_file,
-    unpacked,
-)
-from appca.data.readers.intake import (
-    FileReport,
-    left_to_the_model,
-    note_quality,
-    row_ids,
-    settle_missing,
-)
-from appca.data.readers.roles import FEW, is_label_name
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
+from appca.data.readers.intake import Beside, Upload, data_set
 from appca.frames import distinct_names
 from appca.storage.packed import npy_header
-from appca.words import InputError, counted, is_text, shortened, unknown
+from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 _MOST_LISTED = 6
 _EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
@@ -69,47 +44,21 @@ class ArrayOptions(NamedTuple):
     """How to read a file of several arrays; those in groups are named like ``train/X``."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
-    ids: str | None = None  # the array that names the rows; None looks for one
-    labels: tuple[str, ...] | None = None  # arrays with one entry a row; None looks for them
     transpose: bool = False  # each column is a row, as MATLAB's tools often have it
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
     feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
 
 
-@dataclass(frozen=True)
-class Upload:
-    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
+class NpyOptions(NamedTuple):
+    """How to read a single array: an NPY or IDX file."""
 
-    name: str
-    limits: ReadLimits
-    report: FileReport = field(default_factory=lambda: {"unused": {}})
-
-    @contextmanager
-    def or_damaged(self, why: str) -> Iterator[None]:
-        """Refuse the file in one sentence, however a library fails over it."""
-        try:
-            yield
-        except (InputError, MemoryError):
-            raise
-        except Exception as error:  # they fail in as many ways as there are fields in a file
-            msg = f"“{self.name}” {why}."
-            raise InputError(msg) from error
-
-
-class Beside(NamedTuple):
-    """Names and labels of rows, and names of columns, which need not differ."""
-
-    ids: np.ndarray | None = None
-    labels: Mapping[str, np.ndarray] = MappingProxyType({})
-    features: Sequence[str] | None = None
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
 def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
-    """Read one array as rows, and vectors with one entry a row as ids and labels.
-
-    ``report["unused"]`` names the arrays that were not used, each with the reason.
-    """
+    """Read one array as rows, and vectors with one entry a row as ids and labels."""
     report, unused = upload.report, upload.report["unused"]
     wanted = choose(upload, items, options.array)
     item = items[wanted]
@@ -119,11 +68,11 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
     for key in (mask.format(wanted) for mask in _MASKS):
         if key in items and items[key].shape == item.shape and items[key].dtype == bool:
             values = np.where(items[key].load(), np.nan, values)
-            note(report, "Masked", f"cells that “{key}” marks are missing")
+            uploads.note(report, "Masked", f"cells that “{key}” marks are missing")
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(upload, items, wanted, options, len(values))
+    named = _rows_named(upload, items, wanted, len(values))
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
             choice = f"another matrix; array={key} reads it"
@@ -133,32 +82,29 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
 
 
 def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str:
-    """Return the name of the array that holds the rows.
+    """Return the name of the array with the rows: that `wanted`, X, or the only one it can be.
 
-    It is the one `wanted` by a person, else that named X, or the only one it can be; one with fewer
-    rows than usual is taken only where no other can be. The report receives ``arrays``: those it
-    can be, with their sizes in words.
+    One with fewer rows than usual is taken only where no other can be.
     """
     name, report, possible = upload.name, upload.report, dict[str, Item]()
     for least in (LIMITS.least_rows, upload.limits.least_rows):
         possible = possible or {key: it for key, it in items.items() if _is_matrix(it, least)}
     report["arrays"] = {key: sides_of(item.shape) for key, item in possible.items()}
-    if wanted is not None:
-        if wanted not in items:
-            there = f"choose of {_listed(items) or 'none'}"
-            error = unknown("array", wanted, items, f" in “{name}”", there)
-            error.report = report
-            raise error
-        return wanted
-    if "X" in possible or len(possible) == 1:
-        return "X" if "X" in possible else next(iter(possible))
-    if possible:
-        report["option"] = f"array={next(iter(possible))}"  # that would do
-        msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
-        raise InputError(msg, report)
+    if wanted is not None and wanted not in items:
+        there = f"choose of {_listed(items) or 'none'}"
+        error = unknown("array", wanted, items, f" in “{name}”", there)
+        error.report = report
+        raise error
+    first = "X" if "X" in possible else next(iter(possible), None)
+    if wanted is not None or (first is not None and (first == "X" or len(possible) == 1)):
+        return str(wanted or first)
     arrays = [_listed(items)] if items else []
     unused = list(report["unused"].items())[:_MOST_LISTED]
     arrays += [f"“{shortened(key)}” ({why})" for key, why in unused]
+    msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
+    if possible:
+        report["option"] = f"array={first}"  # that would do
+        raise InputError(msg, report)
     msg = (
         f"“{name}” holds no matrix of numbers{', only ' * bool(arrays)}{', '.join(arrays)}; save "
         "one with a row for each object and at least 2 columns."
@@ -190,7 +136,7 @@ def check_array(
         why = f"has shape {shape}; at least {least} and 2 values in each are needed"
     else:
         itemsize = max(4, kept_type(dtype).itemsize)  # bytes are worked on as float32
-        check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
+        uploads.check_matrix(name, shape[0], math.prod(shape[1:]), itemsize, limits, remedy)
         return
     msg = f"“{name}” {why}."
     raise InputError(msg)
@@ -210,11 +156,7 @@ def kept_type(dtype: np.dtype) -> np.dtype:
 
 
 def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> np.ndarray:
-    """Return an array, or some of its columns; a sparse matrix with its zeros.
-
-    Raises InputError when the parts of a sparse matrix do not fit together, or it is larger with
-    its zeros than allowed.
-    """
+    """Return an array, or some of its columns; a sparse matrix with its zeros."""
     if not item.is_sparse:
         values: np.ndarray = item.load()
         return values if columns is None else values[:, columns]
@@ -235,16 +177,13 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
 
 
-def _rows_named(
-    upload: Upload, items: Mapping[str, Item], wanted: str, options: ArrayOptions, n_rows: int
-) -> Beside:
+def _rows_named(upload: Upload, items: Mapping[str, Item], wanted: str, n_rows: int) -> Beside:
     """Find ids and label columns among the arrays that have one entry for each row.
 
-    As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
-    texts, few whole numbers, or numbers under a name such as class or target. Texts that all
-    differ name the rows.
+    As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else all but texts of
+    which many differ; those that all differ name the rows.
     """
-    unused, columns = upload.report["unused"], dict[str, np.ndarray]()
+    unused, columns, named = upload.report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
         if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
             continue
@@ -252,39 +191,20 @@ def _rows_named(
             columns[key] = _column(item)
         else:
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
-    for key in [*filter(None, [options.ids]), *(options.labels or ())]:
-        if key not in columns:
-            place = f" with an entry for each of {counted(n_rows, 'row')} in “{upload.name}”"
-            error = unknown("array", key, columns, place)
-            raise error
-    able = [
-        key
-        for key in (*_ID_NAMES, *sorted(columns))
-        if key in columns and key.rpartition("/")[2] in _ID_NAMES
-        if items[key].dtype.kind in "USiu" and len(np.unique(columns[key])) == n_rows
-    ]
-    key_of_ids = options.ids or next(iter(able), None)
-    ids = None if key_of_ids is None else columns[key_of_ids].astype(str)
-    written = {}
     if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
         titles = np.ravel(items[_LABEL_NAMES].load()).tolist()
-        written = {f"label_{i}": str(title) for i, title in enumerate(titles)}
-    chosen, labels = options.labels or written, dict[str, np.ndarray]()
-    for key in [*chosen, *(key for key in columns if key not in chosen)]:
-        if key == key_of_ids or key not in columns:
-            continue
-        column, n_distinct = columns[key], len(np.unique(columns[key]))
-        kind, is_named = column.dtype.kind, is_label_name(key.rpartition("/")[2])
-        are_names = kind == "U" and n_distinct > max(_FEW_NAMES, n_rows / 2)
-        is_label = kind in "bU" or (kind in "iu" and n_distinct <= FEW) or is_named
-        if key in chosen or not (chosen or are_names or not is_label):
-            labels[written.get(key, key)] = column
-        elif not chosen and are_names and n_distinct == n_rows and ids is None:
-            ids = column
-        else:
-            differ = f"{'texts' if kind == 'U' else 'numbers'}, of which many differ"
-            unused[key] = "not one of the labels" if chosen else differ
-    return Beside(ids, labels)
+        named = {f"label_{i}": str(title) for i, title in enumerate(titles)}
+    distinct = {key: len(np.unique(column)) for key, column in columns.items()}
+    most = max(_FEW_NAMES, n_rows / 2)  # classes
+    texts = [key for key in columns if columns[key].dtype.kind == "U" and distinct[key] > most]
+    called = sorted(key for key in columns if key.rpartition("/")[2] in _ID_NAMES)
+    able = [key for key in (*_ID_NAMES, *called, *texts) if distinct.get(key) == n_rows]
+    id_of = next((key for key in able if columns[key].dtype.kind in "Uiu"), None)
+    labels = {title: columns[key] for key, title in named.items() if key in columns}
+    others = [key for key in texts if key not in (*named, id_of)]
+    unused |= dict.fromkeys(others, "texts, of which many differ")
+    labels |= {key: columns[key] for key in columns if key not in (*named, *texts, id_of)}
+    return Beside(None if id_of is None else columns[id_of].astype(str), labels)
 
 
 def _is_vector(item: Item) -> bool:
@@ -327,7 +247,7 @@ def build(
     image_shape: Sequence[int] | None = None,
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
-    name, limits, report = upload.name, upload.limits, upload.report
+    limits, report = upload.limits, upload.report
     sides = tuple(image_shape) if image_shape else None
     if sides is None and array.ndim > 2:
         sides = array.shape[1:3] if array.ndim == 3 or array.shape[3] == 1 else array.shape[1:]
@@ -342,92 +262,71 @@ def build(
     if sides is None and limits.least_rows > 1 and X.dtype.kind == "f" and np.isnan(X.min()):
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
-        left_out = few([features[j] for j in empty[:6].tolist()], len(empty))
-        note(report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}")
+        left_out = uploads.few([features[j] for j in empty[:6].tolist()], len(empty))
+        uploads.note(
+            report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}"
+        )
         keep = np.setdiff1d(np.arange(X.shape[1]), empty)
-        features = [features[j] for j in keep.tolist()]
-        names = tuple(features) if len(features) <= limits.columns else None
-        X = X[:, keep]
+        features, X = [features[j] for j in keep.tolist()], X[:, keep]
     report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
-    gaps = left_to_the_model(X, missing)
-    X, rows = settle_missing(X, features, missing, report, limits.least_rows)
-    note_quality(X, features, report, limits.least_rows)
-    ids = row_ids(rows) if named.ids is None else distinct_names(named.ids).astype(str)[rows]
-    return Dataset(
-        name=Path(name).name.split(".")[0] or name,
-        X=X,
-        ids=ids,
-        labels={key: column[rows] for key, column in named.labels.items()},
-        image_shape=sides,
-        feature_names=names,
-        provenance={"source": "file", "files": [name], "report": report},
-        missing=gaps,
-        least_rows=limits.least_rows,
-    )
+    is_named = not isinstance(features, NumberedNames) and len(features) <= limits.columns
+    ids = None if named.ids is None else distinct_names(named.ids).astype(str)
+    beside = Beside(ids, named.labels, features if is_named else None)
+    return data_set(upload, X, features, missing, beside, sides)
 
 
 def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.ndarray | None:
-    """Return the places of the features of the wanted type; None where all are read.
-
-    `types` (D,) are those of the file, such as Gene Expression and Antibody Capture, if it states
-    them. The report says which were read, and how to choose others.
-    """
-    kinds, counts = np.unique([] if types is None else types, return_counts=True)
-    if wanted not in (None, "all", *kinds.tolist()):
-        error = unknown("feature type", wanted, kinds.tolist(), f" in “{upload.name}”")
+    """Return the places of the features of the wanted type, of `types` (D,); None of all."""
+    counts = Counter([] if types is None else types.tolist())
+    if wanted not in (None, "all", *counts):
+        error = unknown("feature type", wanted, sorted(counts), f" in “{upload.name}”")
         raise error
-    if types is None or len(kinds) < 2:
+    if types is None or len(counts) < 2:
         return None
-    chosen = wanted or (GENES if GENES in kinds.tolist() else "all")
-    sizes = [
-        f"{kind} ({n:,}{'' if chosen in (kind, 'all') else ', not read'})"
-        for kind, n in zip(kinds.tolist(), counts.tolist(), strict=True)
-    ]
-    example = next(kind for kind in ("all", *kinds.tolist()) if kind != chosen)
-    note(upload.report, "Feature types", f"{', '.join(sizes)}; choose by feature_type={example}")
+    chosen = wanted or (GENES if GENES in counts else "all")
+    unread = {kind: "" if chosen in (kind, "all") else ", not read" for kind in sorted(counts)}
+    sizes = ", ".join(f"{kind} ({counts[kind]:,}{words})" for kind, words in unread.items())
+    example = next(kind for kind in ("all", *unread) if kind != chosen)
+    uploads.note(upload.report, "Feature types", f"{sizes}; choose by feature_type={example}")
     return None if chosen == "all" else np.flatnonzero(types == chosen)
 
 
-class NpyOptions(NamedTuple):
-    """How to read a single array: an NPY, ARFF or IDX file."""
-
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
-    image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
+def _mapped(
+    upload: Upload, stream: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], order: Any = "C"
+) -> np.ndarray:
+    """Map numbers from the place of a stream on, which must be all that is left."""
+    begin = stream.tell()
+    present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
+    refuse_if(
+        present != expected or not expected,
+        f"“{upload.name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} "
+        f"bytes after its header; it holds {present:,}, so copy or save it again.",
+    )
+    return np.memmap(stream, dtype, "r", begin, shape, order)
 
 
 def read_npy(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read an array: (N, D), images (N, h, w) or (N, h, w, 3).
-
-    uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
-    float32, other numbers float64.
-    """
+    """Read an array (N, D), or images (N, h, w) or (N, h, w, 3), which may stay on the disk."""
     upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
+    with uploads.plain_file(name, file, limits) as stream, upload.or_damaged(_NO_NPY):
         shape, by_columns, dtype = npy_header(stream)
-        start = stream.tell()
-        present = stream.seek(0, io.SEEK_END) - start
-        expected = math.prod(shape) * dtype.itemsize
-        if not dtype.hasobject and present < expected:
-            msg = (
-                f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} "
-                "are present; copy or save it again."
-            )
-            raise InputError(msg)
+        if dtype.hasobject or min(shape, default=0) <= 0:
+            check_array(name, shape, dtype, limits)
+        X = _mapped(upload, stream, dtype, shape, "F" if by_columns else "C")
         check_array(name, shape, dtype, limits)
-        X = native(np.memmap(stream, dtype, "r", start, shape, "F" if by_columns else "C"))
+        X = native(X)
     return build(upload, X, Beside(), options.missing, options.image_shape)
 
 
 def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, and those with one entry per row as ids and labels.
+    """Read one array as rows, or a sparse matrix of SciPy, and others as ids and labels.
 
-    Types are as from NPY. A sparse matrix of SciPy is filled with its zeros. What ``python -m appca
-    data --out x.npz`` writes comes back as it was.
+    What ``python -m appca data --out x.npz`` writes comes back as it was.
     """
     upload, items = Upload(name, limits), dict[str, Item]()
     unused = upload.report["unused"]
-    with file_stream(name, file, limits) as stream:
-        archive, members_in = members(name, stream, limits)
+    with uploads.file_stream(name, file, limits) as stream:
+        archive, members_in = uploads.members(name, stream, limits)
         inside = {item.filename.removesuffix(".npy"): item for item in members_in}
         if options.array is None and inside.keys() >= _SPARSE:
             from scipy import sparse
@@ -439,7 +338,7 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             if not member.filename.endswith(".npy"):
                 unused[key] = "not an NPY file"
                 continue
-            start = io.BytesIO(next(unpacked(name, archive, member), b""))  # a megabyte
+            start = io.BytesIO(next(uploads.unpacked(name, archive, member), b""))  # a megabyte
             inner = Upload(shortened(member.filename), limits)
             with inner.or_damaged(_NO_NPY):
                 shape, _, dtype = npy_header(start)
@@ -452,43 +351,35 @@ def read_npz(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
 def _from_npz(inner: Upload, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     with inner.or_damaged("is truncated or damaged; save it again"), archive.open(member) as stream:
-        values = np.lib.format.read_array(stream, allow_pickle=False)
-        if not is_text(values):
-            msg = f"“{inner.name}” contains invalid Unicode; save it again."
-            raise InputError(msg)
-        return np.asarray(values)
+        values = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+        return inner.texts(inner.name, values) if values.dtype.kind == "U" else values
 
 
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images and, from a file with one number for each, their labels.
-
-    Bytes stay bytes, and stay on the disk.
-    """
-    arrays = [(shortened(name, LONGEST_NAME), _idx(name, file, limits)) for name, file in files]
+    """Read images and, from a file with one number for each, their labels."""
+    arrays = [
+        (shortened(name, uploads.LONGEST_NAME), _idx(name, file, limits)) for name, file in files
+    ]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
-    if images.ndim == 1:
-        msg = f"“{name}” holds labels alone; give the file of images with it."
-        raise InputError(msg)
+    refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
     if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
         sizes = [f"“{title}” ({sides_of(values.shape)})" for title, values in arrays]
         msg = f"{', '.join(sizes)} are no images and their labels; give one file of each."
         raise InputError(msg)
-    labels = {}
-    for _, values in columns:
-        labels["class"] = values.astype(values.dtype.newbyteorder("="))
-    X = native(images)
-    named = Beside(None, labels)
-    dataset = build(Upload(name, limits), X, named, options.missing, options.image_shape)
+    labels = [values.astype(values.dtype.newbyteorder("=")) for _, values in columns]
+    named = Beside(None, dict(zip(["class"], labels, strict=False)))
+    upload = Upload(name, limits)
+    dataset = build(upload, native(images), named, options.missing, options.image_shape)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
 
 def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
     """Map the numbers of an IDX file: zeros, type, number of sides, sides, numbers."""
-    with plain_file(name, file, limits) as stream:
+    with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(4)
         if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4:
             beginning = start.hex() or "nothing"
@@ -497,56 +388,10 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
         sides = stream.read(4 * start[3])
         shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
         dtype = np.dtype(_IDX_TYPES[start[2]])
-        begin = stream.tell()
-        present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
-        if len(shape) != start[3] or not expected or present != expected:
-            msg = (
-                f"“{name}” must hold {' x '.join(map(str, shape))} numbers in {expected:,} bytes "
-                f"after its header; it holds {present:,}, so copy or download it again."
-            )
-            raise InputError(msg)
+        values = _mapped(Upload(name, limits), stream, dtype, shape)
         if len(shape) > 1:
             check_array(name, shape, dtype, limits)
-        return np.memmap(stream, dtype, "r", begin, shape)
-
-
-_ATTRIBUTE = re.compile(r"""^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""", re.I | re.M)
-_MOST_CLASSES = 1000
-
-
-def read_arff(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a file of Weka: numeric attributes are features, others labels; ? is a gap.
-
-    The reader of SciPy takes neither quoted values nor texts.
-    """
-    text = file_bytes(name, file, limits).decode("utf-8-sig", "replace")
-    head, _, body = re.sub(r"(?i)^\s*@data.*$", "\0", text, count=1, flags=re.M).partition("\0")
-    kinds = {key.strip("'\""): kind.lower() for key, kind in _ATTRIBUTE.findall(head)}
-    lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
-    quote = '"' if body.count('"') > body.count("'") else "'"
-    cells = csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
-    try:
-        columns = dict(zip(kinds, zip(*cells, strict=True), strict=True))
-        numbers = [key for key in kinds if kinds[key].split()[0] in ("numeric", "real", "integer")]
-        values = [[cell.strip().replace("?", "nan") for cell in columns[key]] for key in numbers]
-        X = np.array(values, np.float64).reshape(len(numbers), -1).T
-        if not columns:
-            msg = "no attributes"
-            raise ValueError(msg)
-    except (ValueError, csv.Error) as error:
-        sparse = lines and lines[0].lstrip().startswith("{")
-        why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
-        msg = f"“{name}” is {why}; write it again, or as CSV."
-        raise InputError(msg) from error
-    check_array(name, X.shape, X.dtype, limits)
-    upload, labels = Upload(name, limits), {}
-    for key in [key for key in kinds if key not in numbers]:
-        column = np.array([cell if cell != "?" else "" for cell in columns[key]])
-        if len(np.unique(column)) > _MOST_CLASSES:
-            upload.report["unused"][key] = "texts, of which many differ"
-        else:
-            labels[key] = column
-    return build(upload, X, Beside(None, labels, numbers), options.missing, options.image_shape)
+        return values
 
 
 # HDF5, among them netCDF and counts of 10x Genomics, and MATLAB
@@ -557,6 +402,7 @@ _NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
 _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
+_OF_FEATURES = {"name": "features/name", "old": "gene_names", "type": "features/feature_type"}
 _DAMAGED = "is not an HDF5 file or is damaged; write it again"
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3 of MATLAB
 _HEADER_OF_7_3 = 512
@@ -567,10 +413,7 @@ _OBJECT = "a table or object of MATLAB; save it by table2array, or as CSV"
 
 
 class Hdf5:
-    """The arrays of an open HDF5 file, by their paths. No link is followed.
-
-    ``report["unused"]`` receives the paths of those that cannot be read, each with the reason.
-    """
+    """The arrays of an open HDF5 file, by their paths. No link is followed."""
 
     def __init__(self, upload: Upload, root: Any, *, matlab: bool) -> None:
         import h5py
@@ -637,25 +480,13 @@ class Hdf5:
         return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
 
     def _load(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
-        """Read numbers or texts, whose sizes may still be refused."""
-        size, texts = node.size * dtype.itemsize, np.empty(0, object)
-        name, limits = self.upload.name, self.upload.limits
+        """Read texts, or numbers by the attributes with which netCDF packs them and marks gaps."""
+        self.upload.check_size(path, node.size * dtype.itemsize)
         with self.upload.or_damaged(_DAMAGED):
-            if dtype.kind == "U" and size <= limits.n_bytes:
-                texts = np.array(node.asstr("utf-8", "replace")[()], object)
-                size = 4 * texts.size * max(map(len, texts.ravel().tolist()))
-            if size > limits.n_bytes:
-                msg = (
-                    f"“{shortened(path)}” in “{name}” has {size / 1e6:,.0f} MB, more than "
-                    f"{limits.most}; keep fewer rows or columns, and write the file again."
-                )
-                raise InputError(msg)
-            return texts.astype(str) if dtype.kind == "U" else self._unpacked(path, node, dtype)
-
-    def _unpacked(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
-        """Apply the attributes by which netCDF packs numbers and marks those that are missing."""
-        stored = np.asarray(node[()])
-        said = {key: np.ravel(node.attrs[key]) for key in _PACKED & set(node.attrs)}
+            if dtype.kind == "U":
+                return self.upload.texts(path, np.array(node.asstr("utf-8", "replace")[()], object))
+            stored = np.asarray(node[()])
+            said = {key: np.ravel(node.attrs[key]) for key in _PACKED & set(node.attrs)}
         said = {key: values for key, values in said.items() if values.dtype.kind in "iuf"}
         fills = [*said.get("_FillValue", ()), *said.get("missing_value", ())]
         if stored.dtype.kind == "f" and "_NCProperties" in self.root.attrs:
@@ -663,19 +494,17 @@ class Hdf5:
         gaps = np.isin(stored, np.array(fills, stored.dtype)) if fills else np.zeros(1, bool)
         if not said and not gaps.any():
             return stored
-        factor, offset = said.get("scale_factor"), said.get("add_offset")
-        values = stored.astype(dtype if factor is None and offset is None else np.float64)
-        told = []
-        if gaps.any():
-            told.append(f"{np.count_nonzero(gaps):,} cells with the fill value are missing")
-        if factor is not None:
-            values *= factor[0]
-            told.append(f"multiplied by scale_factor {factor[0]:g}")
-        if offset is not None:
-            values += offset[0]
-            told.append(f"add_offset {offset[0]:g} added")
+        scaled = bool(said.keys() & {"scale_factor", "add_offset"})
+        factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
+        values = stored.astype(np.float64 if scaled else dtype)
+        values = values * factor + offset if scaled else values
+        told = [f"{np.count_nonzero(gaps):,} cells with the fill value are missing"] * bool(
+            gaps.any()
+        )
+        told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
+        told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
         if told:
-            note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
+            uploads.note(self.upload.report, f"Packed “{shortened(path)}”", ", ".join(told))
         if gaps.any():
             values[gaps] = np.nan
         return values
@@ -686,27 +515,35 @@ class Hdf5:
 
         kind = node.attrs.get("MATLAB_class", b"")
         kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-        variable: Item | str = _OBJECT
+        found: Item | str = _OBJECT
         if path.startswith("#") or not kind:
-            variable = ""
+            found = ""
         elif "MATLAB_sparse" in node.attrs:
-            variable = "empty"
+            found = "empty"
             if {"data", "ir", "jc"} <= set(node):
                 shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
                 parts = [node[part][()] for part in ("data", "ir", "jc")]
-                variable = sparse_item(lambda: parts, shape, by_columns=True)
+                found = sparse_item(lambda: parts, shape, by_columns=True)
         elif not isinstance(node, h5py.Dataset):
-            variable = "" if kind == "struct" else _OBJECT
+            found = "" if kind == "struct" else _OBJECT
         elif node.attrs.get("MATLAB_empty", 0):
-            variable = "empty"
+            found = "empty"
         elif kind == "cell":
-            variable = _of_cells([_cell(node.file[cell]) for cell in np.ravel(node[()])])
+            found = _of_cells([_cell(self.root[cell]) for cell in np.ravel(node[()])])
         elif kind == "char":
             lines = ["".join(map(chr, line)) for line in np.atleast_2d(node[()].T)]
-            variable = _stored(np.array([line.rstrip(" \0") for line in lines]))
+            found = _stored(np.array([line.rstrip(" \0") for line in lines]))
         elif kind in _NUMBERS and isinstance(item := self._described(path, node), Item):
-            variable = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
-        return variable
+            found = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
+        return found
+
+
+def _cell(node: Any) -> Any:
+    """Return what a cell of version 7.3 holds."""
+    if not hasattr(node, "shape") or node.attrs.get("MATLAB_empty", 0):
+        return "" if hasattr(node, "shape") else None
+    is_text = node.attrs.get("MATLAB_class") == b"char"
+    return "".join(map(chr, np.ravel(node[()]))) if is_text else node[()]
 
 
 def sparse_item(
@@ -735,68 +572,58 @@ def opened_hdf5(upload: Upload, stream: BinaryIO, *, matlab: bool = False) -> It
 
 
 def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one array as rows, and those with one entry per row as ids and labels.
+    """Read one array as rows, or counts of 10x Genomics, of cells; others are ids and labels.
 
-    Types are as from NPY. Counts of 10x Genomics become rows of cells. Attributes by which netCDF
-    packs numbers are applied. Links, virtual data sets and numbers in other files are not followed.
+    Attributes by which netCDF packs numbers are applied. Nothing in other files is followed.
     """
     upload = Upload(name, limits)
-    with plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
+    with uploads.plain_file(name, file, limits) as stream, opened_hdf5(upload, stream) as tree:
         items, unused = tree.items, tree.unused
         groups = {path.rpartition("/")[0] for path in (*items, *unused)} - {""}
         able = [group for group in groups if {f"{group}/{part}" for part in _OF_10X} <= {*items}]
-        if options.array is None and len(able) == 1:
-            return _counts_of_10x(tree, f"{able[0]}/", options)
         for group in [group for group in groups if "pandas_type" in tree.root[group].attrs]:
             for path in [path for path in (*items, *unused) if path.startswith(f"{group}/")]:
                 (items if path in items else unused).pop(path)
             unused[group] = "a table of pandas; write it by frame.to_parquet('x.parquet')"
-        return read_items(upload, items, options)
-
-
-def _counts_of_10x(tree: Hdf5, group: str, options: ArrayOptions) -> Dataset:
-    """Read counts of genes in cells, which are the rows, as Cell Ranger 2 and newer write."""
-    items, upload = tree.items, tree.upload
-    *parts, shape, barcodes = (items[group + part].load() for part in _OF_10X)
-    genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
-
-    def of_features(*paths: str) -> np.ndarray | None:
-        stored = [items[group + path].load() for path in paths if group + path in items]
-        return stored[0] if stored and len(stored[0]) == genes else None
-
-    names, types = of_features("features/name", "gene_names"), of_features("features/feature_type")
-    places = of_type(upload, types, options.feature_type)
-    X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
-    others = [path for path in items if not path.startswith(group)]
-    upload.report["unused"] |= dict.fromkeys(others, "not part of the counts")
-    names = names if names is None or places is None else names[places]
-    ids = barcodes.astype(str) if len(barcodes) == cells else None
-    features = None if names is None else names.astype(str).tolist()
-    return build(upload, X, Beside(ids, {}, features), options.missing)
+        if options.array is not None or len(able) != 1:
+            return read_items(upload, items, options)
+        group = f"{able[0]}/"
+        *parts, shape, barcodes = (items[group + part].load() for part in _OF_10X)
+        genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
+        stated = {
+            title: items[group + path].load()
+            for title, path in _OF_FEATURES.items()
+            if group + path in items and items[group + path].shape == (genes,)
+        }
+        places = of_type(upload, stated.get("type"), options.feature_type)
+        X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
+        others = [path for path in items if not path.startswith(group)]
+        unused |= dict.fromkeys(others, "not part of the counts")
+        names = stated.get("name", stated.get("old"))
+        names = names if names is None or places is None else names[places]
+        ids = barcodes.astype(str) if len(barcodes) == cells else None
+        features = None if names is None else names.astype(str).tolist()
+        return build(upload, X, Beside(ids, {}, features), options.missing)
 
 
 def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read one variable as rows, and vectors or cells of text with one entry per row as labels.
-
-    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
-    """
+    """Read one variable as rows, and vectors or cells of text with one entry per row as labels."""
     from scipy.io import loadmat, whosmat
 
     upload, items = Upload(name, limits), dict[str, Item]()
-    with plain_file(name, file, limits) as stream:
+    with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(_HEADER_OF_7_3 + len(_HDF5))
         stream.seek(0)
         if start.startswith((_HDF5, b"MATLAB 7.3")) or start.endswith(_HDF5):
             with opened_hdf5(upload, stream, matlab=True) as tree:
                 return read_items(upload, tree.items, options)
         with upload.or_damaged("is damaged or no MAT file; save it again in MATLAB with '-v7'"):
-            kinds = {key: kind for key, _, kind in whosmat(stream)}
+            kinds = {key: _NUMBERS.get(kind) for key, _, kind in whosmat(stream)}
             stream.seek(0)
             for key, value in loadmat(stream, spmatrix=False).items():
-                dtype = _NUMBERS.get(kinds.get(key, ""))  # whole ones are written in fewer bytes
-                if not key.startswith("__"):
-                    is_real = dtype is not None and value.dtype.kind in "biuf"
-                    stored = value.astype(dtype) if is_real else value
+                if not key.startswith("__"):  # whole numbers are written in fewer bytes
+                    dtype = kinds.get(key) if value.dtype.kind in "biuf" else None
+                    stored = value if dtype is None else value.astype(dtype)
                     _take(key, stored, items, upload.report["unused"])
     return read_items(upload, items, options)
 
@@ -818,32 +645,18 @@ def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) 
         variable = "several structs; save their fields as matrices"
     elif value.dtype.hasobject:
         cells = np.ravel(value).tolist()
-        for i, cell in enumerate(cells):
-            if isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and cell.size == 1:
-                cells[i] = cell[0]
-        variable = _of_cells(cells)
+        texts = [
+            getattr(cell, "dtype", value.dtype).kind == "U" and cell.size == 1 for cell in cells
+        ]
+        variable = _of_cells([c[0] if text else c for c, text in zip(cells, texts, strict=True)])
     else:
         values = np.char.rstrip(value, " \0") if value.dtype.kind == "U" else value
         variable = _stored(values) if value.size else "empty"
-    if isinstance(variable, Item):
-        items[key] = variable
-    else:
-        unused[key] = variable
+    (items if isinstance(variable, Item) else unused)[key] = variable  # type: ignore[assignment]
 
 
 def _stored(values: np.ndarray) -> Item:
     return Item(values.shape, values.dtype, lambda: values)
-
-
-def _cell(node: Any) -> Any:
-    """Return what a cell of version 7.3 holds."""
-    if not hasattr(node, "shape"):
-        return None
-    if node.attrs.get("MATLAB_empty", 0):
-        return ""
-    values = node[()]
-    is_text = node.attrs.get("MATLAB_class") == b"char"
-    return "".join(map(chr, np.ravel(values))) if is_text else values
 
 
 def _of_cells(cells: list[Any]) -> Item | str:
@@ -863,6 +676,5 @@ def _of_cells(cells: list[Any]) -> Item | str:
 NPY_READER = Reader(NpyOptions, read_npy)
 NPZ_READER = Reader(ArrayOptions, read_npz)
 IDX_READER = Reader(NpyOptions, None, read_idx_files)
-ARFF_READER = Reader(NpyOptions, read_arff)
 HDF5_READER = Reader(ArrayOptions, read_hdf5)
 MAT_READER = Reader(ArrayOptions, read_mat)

@@ -3,31 +3,18 @@
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset, natural
-from appca.data.files import (
-    ENDINGS,
-    LIMITS,
-    LONGEST_NAME,
-    File,
-    Files,
-    Reader,
-    ReadLimits,
-    content,
-    file_stream,
-    is_hidden,
-    members,
-    note,
-    parts,
-)
-from appca.data.readers.arrays import Beside, Upload, build
-from appca.data.readers.intake import FileReport
-from appca.words import InputError, counted, shortened
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
+from appca.data.readers.arrays import build
+from appca.data.readers.intake import Beside, FileReport, Upload
+from appca.words import InputError, counted, refuse_if, shortened
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -43,12 +30,13 @@ _SUBFILE, _PHOTOMETRIC, _SAMPLES = 254, 262, 339  # tags of TIFF
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")  # modes of more than 256 grey levels
 _HIDDEN = 32  # grey levels by which ink must differ from the ground under it
 _MOST_SIDE = 4096
-_CHOICES = {
-    "colour": ("grey", "keep"),
-    "classes": ("auto", "folder", "name", "none"),
-    "broken": ("refuse", "skip"),
-}
+_CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
+Entry = tuple[str, Callable[[], bytes]]  # the name of a file, and what reads it
+
+
+class NotAnImageError(Exception):
+    """The bytes are no image of a known format."""
 
 
 class ImageOptions(NamedTuple):
@@ -56,13 +44,9 @@ class ImageOptions(NamedTuple):
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
     colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
-    classes: str = "auto"  # or "folder", "name", "none": see `labels_of`
+    classes: str = "auto"  # or "none": see `labels_of`
     broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN of float images
-
-
-class NotAnImageError(Exception):
-    """The bytes are no image of a known format."""
 
 
 class Page(NamedTuple):
@@ -73,71 +57,56 @@ class Page(NamedTuple):
     is_deep_colour: bool = False  # its colours had 16 bits, of which 8 are left
 
 
-class Entry(NamedTuple):
-    """One file, not yet read."""
-
-    filename: str
-    load: Callable[[], bytes]
-
-
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read images that came as files of their own, such as those of a folder, or as one zip.
-
-    The names may hold folders; they are never used as paths. Rows are in natural order of the
-    names; each page of a TIFF file and each frame of a GIF is one.
-    """
+    """Read images from files of their own, such as those of a folder, or from one zip."""
     name, file = files[0]
+    title = shortened(name, uploads.LONGEST_NAME)
     if len(files) == 1 and name.lower().endswith(".zip"):
-        title = shortened(name, LONGEST_NAME)
-        with file_stream(title, file, limits) as stream:
-            archive, items = members(title, stream, limits)
-            read = partial(content, title, archive)
-            packed = [Entry(item.filename, partial(read, item)) for item in items]
+        with uploads.file_stream(title, file, limits) as stream:
+            archive, items = uploads.members(title, stream, limits)
+            packed = [
+                (item.filename, partial(uploads.content, title, archive, item)) for item in items
+            ]
             return dataset_of(title, packed, options, limits)
     if len(files) > limits.members:
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
-    folders = [parts(name)[:-1] for name, _ in files]
-    shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
-    title = shared[-1] if shared else counted(len(files), "image")
-    title = shortened(name, LONGEST_NAME) if len(files) == 1 else title
-    entries = [Entry(name, partial(_bytes, name, file, limits)) for name, file in files]
+    if len(files) > 1:
+        folders = [uploads.parts(name)[:-1] for name, _ in files]
+        shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
+        title = shared[-1] if shared else counted(len(files), "image")
+    entries = [(name, partial(_bytes, name, file, limits)) for name, file in files]
     dataset = dataset_of(title, entries, options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
 
 def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
-    with file_stream(name, file, limits) as stream:
+    with uploads.file_stream(name, file, limits) as stream:
         return stream.read()
 
 
 def dataset_of(
-    name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits
+    name: str, entries: Sequence[Entry], options: ImageOptions, limits: ReadLimits
 ) -> Dataset:
-    """Make a data set of images, in natural order of their names.
-
-    ``report["skipped"]`` names the files that were left out.
-    """
-    size = options.size
+    """Make a data set of images, in natural order of their names."""
+    size, choices = options.size, {key: getattr(options, key) for key in _CHOICES}
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
         raise InputError(msg)
-    for key, values in _CHOICES.items():
-        if getattr(options, key) not in values:
-            msg = f"{key} must be one of {', '.join(values)}; got {getattr(options, key)!r}."
-            raise InputError(msg)
-    entries = [entry for entry in entries if not is_hidden(entry.filename)]
-    others = [entry for entry in entries if not entry.filename.lower().endswith(ENDINGS)]
-    upload = Upload(name, limits)
-    upload.report.update(files=len(entries), skipped=[entry.filename for entry in others])
-    entries = [entry for entry in entries if entry.filename.lower().endswith(ENDINGS)]
-    paths, pages = _decoded(upload, entries, options)
+    for key in [key for key in choices if choices[key] not in _CHOICES[key]]:
+        msg = f"{key} must be one of {', '.join(_CHOICES[key])}; got {choices[key]!r}."
+        raise InputError(msg)
+    entries = [entry for entry in entries if not uploads.is_hidden(entry[0])]
+    images = [entry for entry in entries if entry[0].lower().endswith(uploads.ENDINGS)]
+    skipped = [name for name, _ in entries if not name.lower().endswith(uploads.ENDINGS)]
+    upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
+    paths, pages = _decoded(upload, images, options)
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
             f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
-            f"that end in {', '.join(ENDINGS)}."
+            f"that end in {', '.join(uploads.ENDINGS)}."
         )
         raise InputError(msg, upload.report)
     X, sides, levels = _stacked(pages, upload.report)
@@ -147,7 +116,7 @@ def dataset_of(
     inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
     whole = ["/".join(path) for path in paths]  # of which a zip may hold one twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
-    named = Beside(np.array(ids), labels_of(paths, stems, options.classes))
+    named = Beside(np.array(ids), labels_of(paths, stems) if options.classes == "auto" else {})
     dataset = build(upload, X, named, options.missing, sides)
     dataset.provenance["image_range"] = levels
     return dataset
@@ -157,37 +126,37 @@ def _decoded(
     upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
     """Return paths and pages in natural order; the report receives what was skipped."""
-    name, limits, report = upload.name, upload.limits, upload.report
-    named = [(parts(entry.filename), entry) for entry in entries]
-    paths: list[PathParts] = []
-    pages: list[Page] = []
+    limits, report = upload.limits, upload.report
+    paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
-    for path, entry in sorted(named, key=lambda named: [natural(part) for part in named[0]]):
-        label, before = shortened(entry.filename), len(pages)
+    named = [(uploads.parts(name), shortened(name), load) for name, load in entries]
+    for path, label, load in sorted(named, key=lambda one: [natural(part) for part in one[0]]):
+        before = len(pages)
         try:
-            for page in decode(entry.load(), label, options.size, limits):
+            for page in decode(load(), label, options.size, limits):
                 kept = page if options.colour == "keep" else page._replace(pixels=grey(page.pixels))
                 pages.append(kept)
                 _check_alike("/".join((paths or [path])[0]), pages[0], label, kept, report)
                 n_bytes += kept.pixels.nbytes
-                if n_bytes > limits.n_bytes:
-                    msg = (
-                        f"The pixels of “{name}” fill more than {limits.most}; choose a smaller "
-                        "size or fewer images."
-                    )
-                    raise InputError(msg)
+                refuse_if(
+                    n_bytes > limits.n_bytes,
+                    f"The pixels of “{upload.name}” fill more than {limits.most}; choose a "
+                    "smaller size or fewer images.",
+                )
         except NotAnImageError as error:
             if options.broken == "refuse":
-                msg = f"“{label}” in “{name}” is not an image; take it out, or skip such files."
-                raise InputError(msg, report) from error
+                msg = f"“{label}” in “{upload.name}” is not an image; take it out, or skip such "
+                raise InputError(msg + "files.", report) from error
             del pages[before:]
-            report["skipped"].append(entry.filename)
+            report["skipped"].append("/".join(path))
         n, (*above, last) = len(pages) - before, path
         n_paged += n > 1
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
         paths += [(*above, text) for text in (numbered if n > 1 else [last] * n)]
     if n_paged:
-        note(report, "Pages", f"{counted(n_paged, 'file')} of several; each page is an image")
+        uploads.note(
+            report, "Pages", f"{counted(n_paged, 'file')} of several; each page is an image"
+        )
     return paths, pages
 
 
@@ -195,34 +164,19 @@ def _stem(name: str) -> str:
     return name.rsplit(".", 1)[0] or name
 
 
-def labels_of(paths: list[PathParts], stems: list[str], source: str) -> dict[str, np.ndarray]:
-    """Return label columns from the folders or names of files.
-
-    `paths` have the folders and the name of each file, without the folders all share. The source
-    "auto" takes folders when there are two or more, else names when they are a class and a number.
-    """
-    if source == "none":
-        return {}
+def labels_of(paths: list[PathParts], stems: list[str]) -> dict[str, np.ndarray]:
+    """Return label columns from folders, where they differ, else from names of class and number."""
     folders = [path[-2] if len(path) > 1 else "" for path in paths]
-    if len(set(folders)) > 1 and source != "name":
+    if len(set(folders)) > 1:
         outer = ["/".join(path[:-2]) for path in paths]
         labels = {"class": folders, "folder": outer}
         return {key: np.array(labels[key]) for key in labels if len(set(labels[key])) > 1}
-    if source == "folder":
-        msg = "All images are in one folder, so folders name no classes; use their names or none."
-        raise InputError(msg)
     for form in _CLASS_AND_NUMBER:
         matches = [match for stem in stems if (match := form.fullmatch(stem))]
         classes = [match["class"] for match in matches]
         if len(matches) == len(stems) and 1 < len(set(classes)) < len(classes):
             numbers = [int(match["number"][:15]) for match in matches]
             return {"class": np.array(classes), "number": np.array(numbers)}
-    if source == "name":
-        msg = (
-            f"File names such as “{stems[0][:40]}” do not start with a class and a number; "
-            "put each class into a folder of its own."
-        )
-        raise InputError(msg)
     return {}
 
 
@@ -231,14 +185,11 @@ def decode(
 ) -> Iterator[Page]:
     """Yield the pages of an image file, upright as its maker held it, stretched to `size` (h, w).
 
-    Pixels are uint8, or uint16, int32, uint32 or float32 where the file has more than 256 grey
-    levels. Raises NotAnImageError when nothing can be decoded, and InputError when the image has
-    more pixels than allowed; `name` is for its sentence.
+    Raises NotAnImageError when nothing can be decoded; `name` is for the sentence of others.
     """
     from PIL import Image, ImageOps
 
-    too_big = (Image.DecompressionBombError, Image.DecompressionBombWarning)
-    most = min(limits.pixels, limits.n_bytes // 4)  # with opacity
+    most, msg = min(limits.pixels, limits.n_bytes // 4), ""  # with opacity
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             n_pages = getattr(image, "n_frames", 1) if image.format in _PAGED else 1
@@ -250,22 +201,16 @@ def decode(
                     continue
                 width, height = image.size
                 if width * height > most:
-                    msg = (
-                        f"“{name}” has {width:,} x {height:,} pixels, more than {most / 1e6:,.1f} "
-                        "million; make it smaller."
-                    )
-                    raise InputError(msg)
+                    msg = f"{width:,} x {height:,} pixels, more than {most / 1e6:,.1f} million"
+                    break
                 is_deep = image.mode == "RGB" and ";16" in str(image.tile)
                 page = _page(ImageOps.exif_transpose(image), tags, size)
                 yield page._replace(is_deep_colour=is_deep)
-    except InputError:
-        raise
-    except too_big as error:
-        most = limits.pixels // 10**6
-        msg = f"“{name}” has far more than {most:,} million pixels; make it smaller."
-        raise InputError(msg) from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        msg = f"far more than {limits.pixels // 10**6:,} million pixels"
     except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error
+    refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
 
 def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] | None) -> Page:
@@ -311,18 +256,19 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 def _check_alike(title: str, first: Page, label: str, page: Page, report: FileReport) -> None:
     """Refuse another size or depth than that of the first image."""
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
+    msg = ""
     if (h, w) != (h2, w2):
         report["option"] = f"size=[{h},{w}]"  # that would do
         msg = (
             f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
             "choose a size to bring all of them to."
         )
-        raise InputError(msg, report)
-    if first.pixels.dtype != page.pixels.dtype:
+    elif first.pixels.dtype != page.pixels.dtype:
         msg = (
             f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
             f"{page.pixels.dtype}, which have no scale in common; save all of them alike."
         )
+    if msg:
         raise InputError(msg, report)
 
 
@@ -342,7 +288,7 @@ def _stacked(
         dtype = np.dtype(np.float32 if exact else np.float64)
     grounds = _grounds(pages, report)
     if any(page.is_deep_colour for page in pages):
-        note(report, "Colours", "of 16 bits are read with 8")
+        uploads.note(report, "Colours", "of 16 bits are read with 8")
     X = np.empty((len(pages), math.prod(sides)), dtype)
     for row in range(len(pages)):
         page, pages[row] = pages[row], Page(np.empty(0))
@@ -352,36 +298,34 @@ def _stacked(
             opacity = opacity[..., None] if is_coloured else opacity
             pixels = np.rint(pixels * opacity + grounds[row] * (1 - opacity))
         X[row] = np.broadcast_to(pixels, sides).ravel()
-    if dtype == np.uint8:
-        return X, sides, [0, 255]
-    low, high = float(np.nanmin(X)), float(np.nanmax(X))
-    if np.isfinite([low, high]).all() and low < high:
+    low, high = (0.0, 255.0) if dtype == np.uint8 else (float(np.nanmin(X)), float(np.nanmax(X)))
+    if not np.isfinite([low, high]).all() or low == high:
+        return X, sides, [0, 1]
+    if dtype != np.uint8:
         low = min(low, 0.0) if low < 0.5 * high else low
-        note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
-        return X, sides, [low, high]
-    return X, sides, [0, 1]
+        uploads.note(report, "Grey levels", f"{low:g} is drawn black and {high:g} white")
+    return X, sides, [low, high]
 
 
 def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
     """Choose the grey value that lies under transparent parts, by row, so that all ink is seen."""
-    ink = {}
-    for row, page in enumerate(pages):
-        if page.alpha is not None:
-            weights = page.alpha.astype(np.float64)
-            ink[row] = (float((grey(page.pixels) * weights).sum()), float(weights.sum()))
-    if not ink:
-        return {}
-    total, weight = (sum(each) for each in zip(*ink.values(), strict=True))
-    ground = 255 if total < 127.5 * weight else 0
-    grounds = {
-        row: 255 - ground if amount and abs(value / amount - ground) < _HIDDEN else ground
-        for row, (value, amount) in ink.items()
+    sums = {
+        row: (float((grey(page.pixels) * (page.alpha / 255)).sum()), float(page.alpha.sum()) / 255)
+        for row, page in enumerate(pages)
+        if page.alpha is not None
     }
+    if not sums:
+        return {}
+    inks, amounts = np.array([*sums.values()]).T
+    ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
     words = {0: "black", 255: "white"}
-    odd = sum(value != ground for value in grounds.values())
+    odd = int(hidden.sum())
     but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
-    note(report, "Transparent parts", f"{words[ground]} in {counted(len(ink), 'image')}{but}")
-    return grounds
+    uploads.note(
+        report, "Transparent parts", f"{words[ground]} in {counted(len(inks), 'image')}{but}"
+    )
+    return dict(zip(sums, np.where(hidden, 255 - ground, ground).tolist(), strict=True))
 
 
 READER = Reader(ImageOptions, None, read_many)

@@ -1,16 +1,19 @@
-"""One idea of numbers, gaps and text for all tables, and the checks on every matrix."""
+"""Columns of tables: numbers, gaps and text, what each is for, and the checks on every matrix."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import NumberedNames, distinct
-from appca.data.files import few
-from appca.words import InputError, counted, shortened
+from appca.data.dataset import Dataset, NumberedNames, are_bytes, distinct
+from appca.data.files import ReadLimits, check_matrix, few
+from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +54,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
 _MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
-_LOOKED_AT = 400  # distinct cells by which a column of words is known
+_LOOKED_AT = 400  # distinct cells, or numbers, by which most columns are known
 EXACT = 2**53  # whole numbers up to it are exact as reals
 _MOST_LISTED = 50  # different cells that are no numbers, of a column
 _LARGEST = 1e150  # number whose squares can be summed up
@@ -103,17 +106,10 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Read a column of texts: numbers where at least 90% of the cells that are there are numbers.
+    """Return a column of texts as numbers where 90% of its cells are, else with None in gaps.
 
-    Half is enough for a column that a person has chosen as numbers, and codes are numbers then.
-
-    The decimal sign is the report's unless the column makes sense with the other one only. Whole
-    numbers beyond 2^53 stay exact, as whole numbers or as text. Digits with leading zeros, and
-    codes such as 1E5 among digits, are text.
-
-    Returns numbers, or texts with None in the gaps, and why numbers among the texts are none. The
-    report receives ``not_numbers`` (cells that are none, with how often), ``units``, and the
-    ``decimals`` that are not the file's.
+    Half is enough for one that a person has chosen as numbers. Returns also why numbers among texts
+    are none; the report receives cells that are no numbers, units, and other decimal signs.
     """
     import pandas as pd
 
@@ -126,23 +122,21 @@ def convert(
     mark = max(".,", key=lambda mark: (hits[mark], mark == decimal))
     n_filled = sum(text.lower() not in GAPS for text in some)
     values: np.ndarray | str = ""
+    said: dict[str, Any] = {}
     if n_filled and hits[mark] >= _MANY_NUMBERS * n_filled:
-        said: dict[str, Any] = {}
-        values = _numbers(texts, codes, mark, na_values, said, is_chosen)
-        if isinstance(values, np.ndarray):
-            said["decimals"] = mark if said.get("decimals") and mark != decimal else ""
-            for key, value in said.items():
-                if value:
-                    report.setdefault(key, {})[name] = value
+        values = _numbers_of(texts, codes, mark, na_values, said, is_chosen)
     elif not any(texts):
         values = np.full(len(column), np.nan)
     if isinstance(values, np.ndarray):
+        said["decimals"] = mark if said.get("decimals") and mark != decimal else ""
+        for key in filter(said.get, said):
+            report.setdefault(key, {})[name] = said[key]
         return pd.Series(values, index=column.index), ""
     words = np.array([*(text or None for text in texts), None], object)
     return pd.Series(words[codes], index=column.index, dtype=object), values
 
 
-def _numbers(
+def _numbers_of(
     texts: list[str],  # the distinct cells of a column
     codes: np.ndarray,  # (N,) place of each row's cell; -1 where there is none
     mark: str,
@@ -150,11 +144,16 @@ def _numbers(
     said: dict[str, Any],
     is_chosen: bool,
 ) -> np.ndarray | str:
-    """Return the column as numbers, of which there is something to be said; or why it is text."""
+    """Return the column as numbers, or why it is text, as are digits with leading zeros and codes.
+
+    Whole numbers beyond 2^53 stay exact, as whole numbers or as text.
+    """
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    matches = [number_in(text, mark) for text in texts]
     gaps = np.array([text.lower() in GAPS for text in texts])
-    hit = np.array([match is not None for match in matches]) & ~gaps
+    matches = [
+        None if gap else number_in(text, mark) for text, gap in zip(texts, gaps, strict=True)
+    ]
+    hit = np.array([match is not None for match in matches])
     n_numbers = counts[hit].sum()
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * counts[~gaps].sum():
         others = [texts[i] for i in np.flatnonzero(~hit & ~gaps)]
@@ -167,11 +166,10 @@ def _numbers(
         return ""
     units: Counter[str] = Counter()
     reals = np.full(len(texts) + 1, np.nan)  # the last one is that of cells that are missing
-    for i in np.flatnonzero(hit).tolist():
-        match = matches[i]
-        assert match is not None
-        units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
-        reals[i] = _value(match, mark)
+    for i, match in enumerate(matches):
+        if match is not None:
+            units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
+            reals[i] = _value(match, mark)
     unit = max(units, key=lambda unit: (units[unit], unit))
     if units[unit] < _MOSTLY * n_numbers or units.keys() - {"", unit}:
         return f"numbers of different units: {', '.join([name or 'none' for name in units][:3])}"
@@ -213,11 +211,7 @@ def plain_numbers(texts: Sequence[str]) -> list[float]:
 
 
 def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
-    """Return values that may stand for a gap, with how often they occur, by column of X (N, D).
-
-    They are the least or the greatest of their column, far off from all others, and repeated or
-    written with nines alone, such as -999.
-    """
+    """Return values far off, and repeated or of nines alone such as -999, by column of X (N, D)."""
     far: dict[int, dict[float, int]] = {}
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
@@ -243,95 +237,141 @@ MISSING_CHOICES = ("refuse", "model", "mean", "drop")
 _MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
 
 
-def settle_missing(
-    X: np.ndarray, names: Sequence[str], how: str, report: FileReport, least_rows: int = 2
-) -> tuple[np.ndarray, np.ndarray]:
-    """Deal with missing cells (NaN) as the person chose, and note it in the report.
+@dataclass(frozen=True)
+class Upload:
+    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
 
-    "refuse" refuses the data; "model" puts the column's mean in as a placeholder that a model may
-    fill (see `left_to_the_model`), "mean" for good; "drop" leaves out the rows concerned. The
-    report receives ``missing`` (cells by column), ``n_missing``, ``filled`` (cells), ``modelled``
-    (cells, if left to the model) and ``dropped`` (rows). There must be `least_rows`; of a single
-    one, a column may be empty that is left to the model; its placeholder is 0.
+    name: str
+    limits: ReadLimits
+    report: FileReport = field(default_factory=lambda: {"unused": {}})
 
-    Returns the matrix without gaps, the same one if there were none, and the rows kept.
+    @contextmanager
+    def or_damaged(self, why: str) -> Iterator[None]:
+        """Refuse the file in one sentence, however a library fails over it."""
+        try:
+            yield
+        except (InputError, MemoryError, ModuleNotFoundError):
+            raise
+        except Exception as error:  # they fail in as many ways as there are fields in a file
+            msg = f"“{self.name}” {why}."
+            raise InputError(msg) from error
+
+    def check_size(self, path: str, n_bytes: int) -> None:
+        """Refuse an array that would fill the memory."""
+        refuse_if(
+            n_bytes > self.limits.n_bytes,
+            f"“{shortened(path)}” in “{self.name}” has {n_bytes / 1e6:,.0f} MB, more than "
+            f"{self.limits.most}; keep fewer rows or columns, and write the file again.",
+        )
+
+    def texts(self, path: str, values: np.ndarray) -> np.ndarray:
+        """Return texts of any length as those of NumPy."""
+        strings = [*map(str, values.ravel().tolist())]
+        self.check_size(path, 4 * len(strings) * max(map(len, strings), default=1))
+        texts = np.array(strings, dtype=str).reshape(values.shape)
+        if not is_text(texts):
+            msg = f"“{shortened(path)}” in “{self.name}” contains invalid Unicode; save it again."
+            raise InputError(msg)
+        return texts
+
+
+class Beside(NamedTuple):
+    """Names and labels of rows, and names of columns, which need not differ."""
+
+    ids: np.ndarray | None = None
+    labels: Mapping[str, np.ndarray] = MappingProxyType({})
+    features: Sequence[str] | None = None
+
+
+def data_set(
+    upload: Upload,
+    X: np.ndarray,
+    features: Sequence[str],
+    missing: str,
+    beside: Beside,
+    image_shape: tuple[int, ...] | None = None,
+) -> Dataset:
+    """Make a data set of a matrix (N, D): settle its gaps (NaN), and check and note its quality.
+
+    Where gaps are `missing`, "refuse" refuses the data; "model" puts the column's mean in as a
+    placeholder that a model may fill, "mean" for good; "drop" leaves out the rows concerned.
+    `features` are D names for sentences; those of `beside` are in the file.
     """
-    if how not in MISSING_CHOICES:
-        msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {how!r}."
+    name, limits, report = upload.name, upload.limits, upload.report
+    rows, gaps = np.arange(len(X)), None
+    most = _MOST_NUMBERED if isinstance(features, NumberedNames) else None
+    report.update(missing={}, n_missing=0, filled=0, dropped=0)
+    if missing not in MISSING_CHOICES:
+        msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {missing!r}."
         raise InputError(msg, report)
-    rows = np.arange(len(X))
-    some = X.dtype.kind == "f" and X.size and np.isnan(X.min())
-    gaps = np.isnan(X) if some else np.zeros((0, X.shape[1]), bool)
-    counts = gaps.sum(axis=0)
-    total = int(counts.sum())
-    most = _MOST_NUMBERED if isinstance(names, NumberedNames) else None
-    columns = {names[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
-    report.update(missing=columns, n_missing=total, filled=0, dropped=0)
-    if not columns:
-        return X, rows
-    empty = counts == len(X)
-    keep = ~gaps.any(axis=1)
-    msg = ""
-    if empty.any() and (least_rows > 1 or how not in ("refuse", "model")):
-        shown = few([f"“{shortened(names[j])}”" for j in np.flatnonzero(empty).tolist()])
-        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
-    elif how == "refuse":
-        listed = few([f"“{shortened(name)}” ({n})" for name, n in columns.items()])
+    if X.dtype.kind == "f" and X.size and np.isnan(X.min()):
+        gaps = np.isnan(X)
+        counts = gaps.sum(axis=0)
+        columns = {features[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
+        report.update(missing=columns, n_missing=int(counts.sum()))
+        X, rows = _settled(X, gaps, features, missing, report, limits.least_rows)
+    low, high = X.min(axis=0), X.max(axis=0)
+    if X.dtype.kind == "f" and np.isinf([low, high]).any():
+        row, column = np.argwhere(np.isinf(X))[0]
         msg = (
-            f"The data have {counted(total, 'missing cell')}, in {listed}; "
+            f"“{shortened(features[column])}” is infinite in row {row + 1}; "
+            "every value must be a finite number, so correct or remove it."
+        )
+        raise InputError(msg, report)
+    _check_magnitudes(low, high, features, report)
+    constant = low == high
+    report["constant"] = [features[j] for j in np.flatnonzero(constant).tolist()[:most]]
+    report.update(n_constant=int(constant.sum()), duplicates=duplicate_rows(X))
+    if constant.all() and limits.least_rows > 1:
+        msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
+        raise InputError(msg, report)
+    return Dataset(
+        name=Path(name).name.split(".")[0] or name,
+        X=X,
+        ids=row_ids(rows) if beside.ids is None else beside.ids[rows],
+        labels={key: column[rows] for key, column in beside.labels.items()},
+        image_shape=image_shape,
+        feature_names=None if beside.features is None else tuple(beside.features),
+        provenance={"source": "file", "files": [name], "report": report},
+        missing=gaps if missing == "model" else None,
+        least_rows=limits.least_rows,
+    )
+
+
+def _settled(
+    X: np.ndarray,
+    gaps: np.ndarray,
+    features: Sequence[str],
+    missing: str,
+    report: FileReport,
+    least_rows: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fill the gaps or drop their rows; return the matrix, and the rows kept."""
+    empty, keep, msg = gaps.all(axis=0), ~gaps.any(axis=1), ""
+    if empty.any() and (least_rows > 1 or missing not in ("refuse", "model")):
+        shown = few([f"“{shortened(features[j])}”" for j in np.flatnonzero(empty).tolist()])
+        msg = f"No cell of column {shown} holds a number; ignore the column or fill it."
+    elif missing == "refuse":
+        listed = few([f"“{shortened(key)}” ({n})" for key, n in report["missing"].items()])
+        msg = (
+            f"The data have {counted(report['n_missing'], 'missing cell')}, in {listed}; "
             "choose to let the model fill them, to put the column's mean in, or to drop the rows, "
             "or correct the file."
         )
-    elif how == "drop" and keep.sum() < least_rows:
+    elif missing == "drop" and keep.sum() < least_rows:
         msg = (
             f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
             "fill the cells with the column's mean, or ignore the columns with most gaps."
         )
     if msg:
         raise InputError(msg, report)
-    if how == "drop":
+    if missing == "drop":
         report["dropped"] = int((~keep).sum())
-        return X[keep], rows[keep]
-    _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), names, report)
+        return X[keep], np.flatnonzero(keep)
+    _check_magnitudes(np.fmin.reduce(X), np.fmax.reduce(X), features, report)
     means = np.nanmean(np.where(empty, 0, X), axis=0, dtype=np.float64)
-    report["filled" if how == "mean" else "modelled"] = total
-    return np.where(gaps, means.astype(X.dtype), X), rows
-
-
-def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
-    """Return the cells (N, D) that a data set is to keep as missing; None where there are none.
-
-    `X` is as read, before `settle_missing` has put placeholders in. Pass the result to
-    `Dataset(missing=...)`.
-    """
-    gaps = np.isnan(X) if how == "model" and X.dtype.kind == "f" else None
-    return gaps if gaps is not None and gaps.any() else None
-
-
-def note_quality(
-    X: np.ndarray, names: Sequence[str], report: FileReport, least_rows: int = 2
-) -> None:
-    """Note constant columns and duplicate rows; refuse infinite values and data all the same.
-
-    Rows of which a single one is enough may be all the same, too.
-    """
-    low, high = X.min(axis=0), X.max(axis=0)
-    if X.dtype.kind == "f" and np.isinf([low, high]).any():
-        row, column = np.argwhere(np.isinf(X))[0]
-        msg = (
-            f"“{shortened(names[column])}” is infinite in row {row + 1}; "
-            "every value must be a finite number, so correct or remove it."
-        )
-        raise InputError(msg, report)
-    _check_magnitudes(low, high, names, report)
-    constant = low == high
-    most = _MOST_NUMBERED if isinstance(names, NumberedNames) else None
-    report["constant"] = [names[j] for j in np.flatnonzero(constant).tolist()[:most]]
-    report["n_constant"] = int(constant.sum())
-    report["duplicates"] = duplicate_rows(X)
-    if constant.all() and least_rows > 1:
-        msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
-        raise InputError(msg, report)
+    report["filled" if missing == "mean" else "modelled"] = report["n_missing"]
+    return np.where(gaps, means.astype(X.dtype), X), np.arange(len(X))
 
 
 def _check_magnitudes(
@@ -365,3 +405,393 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     """Return ``row-1`` and so on for row numbers, with no object for each in between."""
     numbers = (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}")
     return np.strings.add("row-", numbers)
+
+
+# What the columns of a table are for
+
+ROLES = ("id", "label", "feature", "ignored")
+# of columns that hold no numbers, in words
+KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
+_LABEL_NAME = re.compile(
+    r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
+)
+_ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
+_PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d{1,2}:\d)"
+    r"|\d{1,2}[-. ]{1,2}(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[- ](\d{4}|\d{2}))"
+    r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
+    re.IGNORECASE,
+)
+_FEWEST = 8  # rows from which on growing numbers, and shares of classes, are no accident
+FEW = 100  # distinct values up to which a column of whole numbers may be a label
+_FEW_CLASSES, _FEWEST_EACH = 30, 3  # of a column that is suggested as a label
+_MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
+_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
+_MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cells in a report
+
+ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
+
+
+class TableOptions(NamedTuple):
+    """How to read a table whose columns have names and kinds: Parquet and ARFF."""
+
+    roles: dict[str, str] | None = None  # name to role (see `ROLES`) where the guess is wrong
+    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    image_shape: ImageShape = None  # "auto" takes squares of grey for images
+    na_values: Any = ()  # further cells that are gaps, such as -999
+    transpose: bool = False  # columns are samples
+
+
+class Table(NamedTuple):
+    """Columns with names that differ: numbers, or texts with None in the gaps."""
+
+    frame: "pd.DataFrame"
+    named: list[bool]  # the name of the column is in the file
+    report: FileReport  # how the file is written
+    # of columns of texts: their kind, as the file declares it, or why numbers among them are none
+    said: Mapping[str, str] = MappingProxyType({})
+
+
+class Column(NamedTuple):
+    """What the guess needs to know of a column."""
+
+    name: str
+    named: bool
+    kind: str = "number"  # or "text", "date", "long", "list" or "empty"
+    complete: bool = False  # no cell is missing
+    distinct: int = 0  # values; of numbers only where the name makes it matter
+    whole: bool = False  # all numbers are whole
+    grows: bool = False  # whole numbers, each greater than the one above
+    span: float = 0.0  # between the least and the greatest of the numbers
+    is_large: bool = False  # whole numbers of so many digits that they can only be names
+    note: str = ""  # why numbers are read as text
+    called_id: bool = False  # its name is one of ids
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether a column says nothing; of pixels, which have their place in an image, never."""
+        same = self.kind == "number" and self.span == 0 and not self.is_large
+        same |= self.kind == "text" and self.complete and self.distinct == 1
+        return same and self.named and _PIXEL_NAME.fullmatch(self.name.strip()) is None
+
+
+def is_label_name(name: str) -> bool:
+    """Whether a column of this name is usually a class or a target."""
+    return _LABEL_NAME.fullmatch(name.strip()) is not None
+
+
+def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
+    """Make a data set of a table, by the fields of `TableOptions`, which all have."""
+    frame, report, n = table.frame, table.report, len(table.frame)
+    report.update(rows=n, columns=len(frame.columns))
+    check_columns(name, len(frame.columns), limits)
+    if n < limits.least_rows:
+        needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
+        msg = f"“{name}” has {counted(n, 'row')} of data; at least {needed} needed, add rows."
+        raise InputError(msg, report)
+    columns = describe(table)
+    report["kinds"] = {each.name: KINDS[each.kind] for each in columns if each.kind != "number"}
+    if limits.head_rows:
+        report["head"] = _head(frame.iloc[: limits.head_rows, :_MOST_SHOWN])
+    roles, left_out = guess_roles(columns, n, options.roles or {}, report)
+    report.update(roles=roles, left_out=left_out)
+    features = _with(roles, "feature")
+    if len(features) < (limits.least_rows if options.transpose else 2):
+        remedy = "check the separator or change" if "separator" in report else "change"
+        why = [f"“{shortened(key)}”: {why}" for key, why in left_out.items() if why]
+        because = f" (left out: {'; '.join(why[:3])})" if why else ""
+        msg = (
+            f"“{name}” has {counted(len(features), 'feature column')} of {len(roles)}{because}; "
+            f"at least 2 are needed, so {remedy} the columns' roles."
+        )
+        raise InputError(msg, report)
+    check_matrix(name, n, len(features), 8, limits)
+    ids, labels = _ids_and_labels(frame, roles, report, limits)
+    matrix = _matrix(frame, features, report, as_list(options.na_values))
+    if options.transpose:
+        left_out |= dict.fromkeys(labels, "says nothing of the columns")
+        names = (row_ids(np.arange(n)) if ids is None else ids).tolist()
+        matrix, features, ids, labels = matrix.T.copy(), names, np.array(features), {}
+    else:
+        report["likely_labels"] = likely_labels(columns, roles, frame)
+    far = far_values(matrix)
+    report["far"] = {features[j]: [*values.items()] for j, values in far.items()}
+    named = any(table.named) or options.transpose
+    beside = Beside(ids, labels, features if named else None)
+    upload = Upload(name, limits, report)
+    dataset = data_set(upload, matrix, features, options.missing, beside)
+    numbers = [each.name for each in columns if each.kind == "number"]
+    report["constant"] += [key for key in numbers if left_out.get(key) == "one value"]
+    report["n_constant"] = len(report["constant"])
+    X = dataset.X
+    report["image_shape"] = shape = _image_shape(options.image_shape, features, named, X)
+    if shape is None:
+        return dataset
+    low, high = float(X.min()), float(X.max())
+    usual = [white for white in (1.0, 16.0, 255.0) if low >= 0 and high <= white]
+    dataset.provenance["image_range"] = [0.0, usual[0]] if usual else [low, high]
+    return replace(dataset, image_shape=shape, X=X.astype(np.uint8) if are_bytes(X) else X)
+
+
+def names_beside(
+    table: Table, limits: ReadLimits
+) -> tuple[np.ndarray | None, dict[str, np.ndarray], dict[str, str]]:
+    """Return names and labels of rows by a table beside them, and why other columns are unused."""
+    columns = describe(table)
+    roles, unused = guess_roles(columns, len(table.frame), {}, table.report)
+    for each in columns:
+        if roles[each.name] == "feature" or (roles[each.name] == "ignored" and each.kind == "text"):
+            roles[each.name] = "label"
+            unused.pop(each.name, None)
+    return *_ids_and_labels(table.frame, roles, table.report, limits), unused
+
+
+def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
+    """Refuse a table of more columns than are read."""
+    refuse_if(
+        n_columns > limits.columns,
+        f"“{name}” has {n_columns:,} columns, more than the {limits.columns:,} of a table; "
+        "take fewer, turn it so that these are rows, or save the numbers as NPY.",
+    )
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return names of which a second one of the same spelling is called "name (2)"."""
+    taken, numbers, result = set(names), Counter[str](), list[str]()
+    for name in names:
+        numbers[name] += 1
+        new = name
+        while numbers[name] > 1 and (new := f"{name} ({numbers[name]})") in taken:
+            numbers[name] += 1
+        taken.add(new)
+        result.append(new)
+    return result
+
+
+def describe(table: Table) -> list[Column]:
+    """Say of every column what the guess of its role needs to know."""
+    columns = []
+    for j, (key, values) in enumerate(table.frame.items()):
+        name = str(key)
+        column = Column(name, table.named[j], called_id=bool(_ID_NAME.fullmatch(name.strip())))
+        if values.dtype.kind in "iuf":
+            columns.append(_described(values.to_numpy(), column, is_first=not j))
+            continue
+        said, present = table.said.get(name, ""), values.dropna()
+        once = [] if said == "list" else present.unique().tolist()
+        texts = [str(text).strip() for text in once]
+        kind = said if said in KINDS else "text"
+        if kind == "text" and not texts:
+            kind = "empty"
+        elif kind == "text" and max(map(len, texts)) > _LONGEST_LABEL:
+            kind = "long"
+        elif kind == "text" and all(map(_DATE.fullmatch, texts)):
+            kind = "date"
+        facts: dict[str, Any] = {"complete": len(present) == len(values), "distinct": len(once)}
+        columns.append(column._replace(kind=kind, note="" if said in KINDS else said, **facts))
+    return columns
+
+
+def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
+    """Describe a column of numbers."""
+    present = values
+    if values.dtype.kind == "f" and np.isnan(values.min()):
+        present = values[~np.isnan(values)]
+    if not len(present):
+        return column._replace(kind="empty")
+    low, high = present.min(), present.max()
+    complete, is_large = present is values, values.dtype.kind in "iu" and bool(high >= EXACT)
+    some = present[:_LOOKED_AT]
+    whole = bool((some == np.floor(some)).all() and np.isfinite([low, high]).all())
+    whole = whole and (values.dtype.kind != "f" or bool((present == np.floor(present)).all()))
+    grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
+    matters = column.called_id or is_label_name(column.name) or is_large
+    matters = matters or (is_first and whole and not column.named)
+    return column._replace(
+        complete=complete,
+        distinct=len(np.unique(present)) if matters else 0,
+        whole=whole,
+        grows=grows,
+        span=0.0 if low == high else float(high) - float(low),
+        is_large=is_large,
+    )
+
+
+def guess_roles(
+    columns: list[Column], n_rows: int, chosen: Mapping[str, str], report: FileReport
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Give every column a role, as chosen by a person or guessed; return also why it is ignored."""
+    names = [column.name for column in columns]
+    for name, role in chosen.items():
+        if name not in names:
+            error = unknown("column", name, names)
+            error.report = report
+            raise error
+        msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
+        if role in ROLES:
+            msg = "Only one column can be the id; make the others labels or ignored."
+        if role not in ROLES or list(chosen.values()).count("id") > 1:
+            raise InputError(msg, report)
+    why = {each.name: "counts the rows" for each in columns if each.grows and n_rows >= _FEWEST}
+    counters = {*why}
+    if n_rows > 1:
+        why |= {each.name: "one value" for each in columns if each.is_constant}
+    if len({each.name for each in columns if each.kind == "number"} - {*why}) < 2:
+        counters &= {each.name for each in columns if each.called_id}  # the others are needed
+        why = dict.fromkeys(counters, "counts the rows")
+    best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
+    roles, left_out = dict[str, str](), dict[str, str]()
+    for column in columns:
+        name = column.name
+        role, reason = ("ignored", why[name]) if name in why else _plain_role(column, n_rows)
+        roles[name] = chosen.get(name, "id" if name == best else role)
+        if roles[name] == "ignored":
+            left_out[name] = reason
+    return roles, left_out
+
+
+def _id_among(
+    columns: list[Column], n_rows: int, counters: set[str], chosen: Mapping[str, str]
+) -> str | None:
+    """Return the column that names the rows best."""
+    has_names = any(column.named for column in columns if column.name not in chosen)
+    best: tuple[int, str | None] = 7, None
+    for column in columns:
+        is_unique, is_text = column.distinct == n_rows, column.kind == "text" and n_rows > 1
+        is_word = is_text and not column.note
+        is_index = column is columns[0] and column.whole and not column.named and n_rows > 1
+        able = (
+            is_unique and column.called_id and (is_text or column.whole or column.kind == "date"),
+            is_unique and is_index and has_names,
+            is_unique and is_word and not is_label_name(column.name),
+            is_unique and is_word,
+            column.name in counters,
+            is_unique and column.is_large,
+            n_rows >= _FEWEST and column.distinct > n_rows / 2 and is_word,
+        )
+        if column.complete and column.name not in chosen and True in able[: best[0]]:
+            best = able.index(True), column.name
+    return best[1]
+
+
+def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
+    """Return what a column is for by what it holds, and why if it is to be ignored."""
+    n = column.distinct
+    are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
+    if column.is_large:
+        return "ignored", "whole numbers of more than 15 digits"
+    if column.kind == "number":
+        few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
+        return "label" if few_values else "feature", ""
+    if column.kind == "empty" and column.named and n_rows == 1:
+        return "feature", ""  # of a single new row, a gap of this one
+    if column.kind == "text" and not column.note and are_classes:
+        return "label", ""
+    differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
+    return "ignored", column.note or (differ if column.kind == "text" else KINDS[column.kind])
+
+
+def likely_labels(
+    columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
+) -> dict[str, int]:
+    """Return features of 2 to 30 whole numbers, each in 3 rows or more, with how many they are.
+
+    They may be labels, such as a group; where most columns are of that kind, they are counts.
+    """
+    features = [each for each in columns if roles[each.name] == "feature"]
+    narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]
+    labels = {}
+    for column in narrow if len(narrow) <= 2 * _MOST_LIKELY else []:
+        counts = np.unique(frame[column.name].to_numpy(np.float64), return_counts=True)[1]
+        if len(counts) <= _FEW_CLASSES and counts.min() >= _FEWEST_EACH:
+            labels[column.name] = len(counts)
+    return labels if len(labels) <= min(_MOST_LIKELY, len(features) // 2) else {}
+
+
+def _with(roles: dict[str, str], role: str) -> list[str]:
+    return [column for column, role_of in roles.items() if role_of == role]
+
+
+def _matrix(
+    frame: "pd.DataFrame", features: list[str], report: FileReport, none: Sequence[str]
+) -> np.ndarray:
+    """Return the features (n, d); words in a column that was chosen as one become gaps."""
+    import pandas as pd
+
+    X = np.empty((len(frame), len(features)))
+    for j, place in enumerate(frame.columns.get_indexer(pd.Index(features, dtype=object)).tolist()):
+        values = frame.iloc[:, place]
+        if values.dtype.kind not in "iuf":
+            texts = values
+            values, _ = convert(texts, features[j], report, is_chosen=True)
+            if values.dtype.kind not in "iuf":
+                word = shortened(texts.dropna().iloc[0])
+                msg = (
+                    f"Column “{shortened(features[j])}” cannot be a feature: it holds words, such "
+                    f"as “{word}”; make it a label or ignored."
+                )
+                raise InputError(msg, report)
+        X[:, j] = values.to_numpy(np.float64)
+    if numbers := plain_numbers(none):
+        X[np.isin(X, numbers)] = np.nan
+    return X
+
+
+def _image_shape(
+    chosen: ImageShape, features: list[str], named: bool, X: np.ndarray
+) -> tuple[int, ...] | None:
+    """Return the chosen shape, or that of squares whose names and values are those of pixels."""
+    if chosen != "auto":
+        return None if chosen is None else tuple(chosen)
+    side = int(np.sqrt(len(features)))
+    is_square = side >= 8 and side * side == len(features)
+    anonymous = not named or all(_PIXEL_NAME.fullmatch(name.strip()) for name in features)
+    return (side, side) if is_square and anonymous and are_bytes(X) else None
+
+
+def _ids_and_labels(
+    frame: "pd.DataFrame", roles: dict[str, str], report: FileReport, limits: ReadLimits
+) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
+    """Return the names of the rows, if a column has them, and the labels: the class first."""
+
+    def rank(name: str) -> tuple[bool, bool, bool]:
+        n_values, named = int(frame[name].nunique()), is_label_name(name)
+        return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
+
+    total, columns = 0, dict[str, np.ndarray]()
+    id_of = next(iter(_with(roles, "id")), None)
+    for name in [*sorted(_with(roles, "label"), key=rank), *([] if id_of is None else [id_of])]:
+        values = frame[name]
+        if values.dtype.kind in "iuf":
+            columns[name] = values.to_numpy()
+            continue
+        longest = max((len(str(text)) for text in values.unique().tolist()), default=0)
+        total += 4 * longest * len(frame)
+        refuse_if(
+            total > limits.n_bytes // 2,
+            f"Column “{shortened(name)}” holds texts of up to {longest:,} characters, too "
+            "long for a label or an id; make it ignored.",
+        )
+        texts = values.astype("object").where(values.notna(), "").astype(str)
+        columns[name] = texts.to_numpy(dtype=str)
+    if id_of is None:
+        return None, columns
+    ids = columns.pop(id_of).astype(str)
+    n_repeated = len(ids) - int(frame[id_of].nunique(dropna=False))
+    if 0 < n_repeated < len(ids) / 2:
+        report["repeated_ids"] = n_repeated
+        ids = np.array(unique(ids.tolist()))
+    return ids, columns
+
+
+def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:
+    """Return first cells as texts, None where they are missing."""
+    cells: dict[str, list[str | None]] = {}
+    for name, values in frame.items():
+        texts = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in values.tolist()]
+        cells[str(name)] = [
+            None if gap else shortened(text, _LONGEST_SHOWN)
+            for text, gap in zip(texts, values.isna(), strict=True)
+        ]
+    return cells

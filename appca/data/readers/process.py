@@ -1,8 +1,6 @@
 """Files read in a process of their own, whose memory and time are bounded.
 
-The worst file then costs its own upload, and no page of anybody else. The process, which
-``python -m appca.data.readers.process`` runs, is kept warm and reads one upload after the other;
-one that failed or has grown is replaced. Of files larger than allowed it reads some of the rows.
+It is kept warm and reads one upload after the other; one that failed or has grown is replaced.
 """
 
 import atexit
@@ -12,6 +10,7 @@ import io
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,25 +19,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.brain import on_grid
 from appca.data.dataset import Dataset
-from appca.data.files import (
-    LIMITS,
-    MACHINE_MEMORY,
-    File,
-    Files,
-    ReadLimits,
-    chunks_of,
-    file_bytes,
-    file_stream,
-)
-from appca.data.readers import kind_of, read_many
-from appca.data.readers.intake import row_ids
+from appca.data.files import LIMITS, File, Files, ReadLimits
+from appca.data.readers import read_many
 from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, serve
 from appca.storage.files import forget
-from appca.words import InputError, counted, naming_extra, refusing, shortened
+from appca.words import InputError, counted, refuse_if, refusing, shortened
 
-MEMORY = int(0.6 * MACHINE_MEMORY)  # bytes for an upload
+MEMORY = int(0.6 * uploads.MACHINE_MEMORY)  # bytes for an upload
 SECONDS = 300.0
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
@@ -52,8 +42,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     """Read files as by `appca.data.readers.read_many`, in another process.
 
     The folder of temporary files in `limits` receives a copy of them, and the data set, whose
-    numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
-    when the process takes more memory or time than the files may, or ends.
+    numbers stay on the disk until they are used. Raises InputError also when the process ends.
     """
     return work_apart(f"{_HERE}:read_into", _opened, files, limits=limits, **options)
 
@@ -64,15 +53,12 @@ def work_apart(
     files: Files,
     *,
     limits: ReadLimits = LIMITS,
-    in_place: bool = False,
     **options: Any,
 ) -> Result:
     """Let another process do something with files, and return what is received of the result.
 
-    `task` names a function, as "module:function". The process calls it with the files, a folder
-    that ends with the work, the limits and the options; it returns JSON-able facts, which `receive`
-    gets with the folder. Files with `in_place` are paths, which are not copied. Fails as
-    `read_apart`.
+    `task` names a function, as "module:function", which gets copies of the files, a folder that
+    ends with the work, the limits and the options; `receive` gets the folder and what it returns.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     remedy = "free some space on the disk of temporary files"
@@ -85,14 +71,15 @@ def work_apart(
                 prefix=_PREFIX, dir=limits.scratch, ignore_cleanup_errors=True
             )
             place = Path(ends.enter_context(made))
-            paths = [(name, str(file)) for name, file in files]
-            for i, (name, file) in enumerate(() if in_place else files):
-                paths[i] = (name, str(place / str(i)))
-                with file_stream(name, file, limits) as stream, (place / str(i)).open("wb") as out:
-                    out.writelines(chunks_of(stream))
+            for i, (name, file) in enumerate(files):
+                with (
+                    uploads.file_stream(name, file, limits) as stream,
+                    (place / str(i)).open("wb") as out,
+                ):
+                    out.writelines(uploads.chunks_of(stream))
         request = {
             "task": task,
-            "files": paths,
+            "files": [(name, str(place / str(i))) for i, (name, _) in enumerate(files)],
             "options": options,
             "limits": limits._replace(scratch=str(place))._asdict(),
             "place": str(place),
@@ -111,9 +98,8 @@ def work_apart(
             why = f"cannot be read in {MEMORY / 1e6:,.0f} MB, the most that this machine gives to "
             why += "a file, or is damaged"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
-            msg = (
-                f"{title} {why}; give fewer rows or columns, or another kind of file, such as NPY."
-            )
+            why += "; give fewer rows or columns, or another kind of file, such as NPY."
+            msg = f"{title} {why}"
             raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
@@ -139,18 +125,14 @@ class ReadingProcess(Child):
 
     def read(self, request: dict[str, Any]) -> Any:
         """Let it do what is asked for, within the seconds allowed. Raises Ended."""
-
-        def end() -> None:
-            self.late = True
-            self.kill()
-
-        timer = Timer(SECONDS, end)
+        began, timer = time.monotonic(), Timer(SECONDS, self.kill)
         timer.daemon = True
         timer.start()
         try:
             return self.ask(request)
         finally:
             timer.cancel()
+            self.late = time.monotonic() - began >= SECONDS
 
 
 _PROCESSES = Pool(ReadingProcess, _AT_ONCE, kept=1)
@@ -201,11 +183,11 @@ def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool
 
 def _status(field: str) -> int:
     """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
-    try:
-        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[str, Any]:
@@ -217,120 +199,16 @@ def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> 
     return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
 
 
-# Rows of files larger than allowed
-
-MOST_ROWS = 2_000_000  # as many as the canvas draws
-_BLOCK_BYTES = 1 << 26
-_ROW_BYTES = 64  # of a row's id
-
-
-def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
-    """Read rows of one NPY or Parquet file, or of a folder of Parquet files, drawn at random.
-
-    At most 2,000,000 are read, in half of the bytes allowed. The name of the data set, and
-    ``provenance["sample"]``, say of how many rows it is a sample. Raises InputError when the file
-    is of another kind, or as `read_apart`.
-    """
-    name, path = files[0]
-    kind = "parquet" if any(Path(str(path)).glob("*.parquet")) else kind_of(name)
-    if len(files) > 1 or kind not in ("npy", "parquet"):
-        msg = (
-            f"“{name}” needs more than {limits.most}; rows can be drawn from larger files of the "
-            "kinds NPY and Parquet, so write it as one of these, or keep fewer rows or columns."
-        )
-        raise InputError(msg)
-    place = [(name, str(Path(str(path)).absolute()))]
-    task = f"{_HERE}:sample_into"
-    return work_apart(task, _opened, place, limits=limits, in_place=True, kind=kind, **options)
-
-
-@naming_extra()
-def sample_into(
-    files: Files, place: Path, limits: ReadLimits, *, kind: str, **options: Any
-) -> dict[str, Any]:
-    """Read rows of a file as `read_into` reads a whole one."""
-    name, path = files[0]
-    target = place / f"sample.{kind}"
-    draw = _rows_of_npy if kind == "npy" else _rows_of_parquet
-    try:
-        n, rows = draw(Path(str(path)), target, limits.n_bytes // 2)
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
-        msg = f"“{name}” is damaged or not a {kind.upper()} file; save it again."
-        raise InputError(msg) from error
-    facts = read_into([(f"{Path(name).stem}.{kind}", str(target))], place, limits, **options)
-    facts["name"] += f", sample of {n:,} rows"
-    facts["provenance"] |= {"files": [name], "sample": {"of": n}}
-    ids = np.load(place / "ids.npy", allow_pickle=False).tolist()
-    if ids and all(text.startswith("row-") and text[4:].isdigit() for text in ids):
-        kept = rows[[int(text[4:]) - 1 for text in ids]]  # numbers in the whole file
-        np.save(place / "ids.npy", row_ids(kept), allow_pickle=False)
-    return facts
-
-
-def _drawn(n: int, row_bytes: float, most_bytes: int) -> np.ndarray:
-    """Return the numbers of the rows to read, ascending; always the same ones."""
-    k = int(min(n, MOST_ROWS, most_bytes // (row_bytes + _ROW_BYTES)))
-    if k < min(n, 2):
-        msg = f"Each row has {row_bytes / 1e6:,.0f} MB, too much to read two; keep fewer columns."
-        raise InputError(msg)
-    return np.sort(np.random.default_rng(0).choice(n, k, replace=False, shuffle=False))
-
-
-def _rows_of_npy(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
-    source = np.load(path, mmap_mode="r", allow_pickle=False)
-    if source.ndim < 2 or source.dtype.kind not in "buif":
-        msg = f"A matrix of numbers is needed; got {source.dtype} of shape {source.shape}."
-        raise InputError(msg)
-    each = source.dtype.itemsize if source.dtype in (np.uint8, np.float32) else 8
-    row_bytes = int(np.prod(source.shape[1:])) * each
-    rows = _drawn(len(source), row_bytes, most)
-    np.save(target, source[rows], allow_pickle=False)
-    return len(source), rows
-
-
-def _rows_of_parquet(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
-    from pyarrow.parquet import ParquetFile, ParquetWriter
-
-    from appca.data.readers.parquet import other_columns
-
-    paths = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    with ExitStack() as ends:
-        sources = [ends.enter_context(ParquetFile(part)) for part in paths]
-        abouts, schema = [source.metadata for source in sources], sources[0].schema_arrow
-        n = sum(about.num_rows for about in abouts)
-        groups = [about.row_group(i) for about in abouts for i in range(about.num_row_groups)]
-        stored = sum(group.total_byte_size for group in groups)
-        row_bytes = max(8 * len(schema), stored / max(1, n))
-        rows, first = _drawn(n, row_bytes, most), 0
-        made = ends.enter_context(ParquetWriter(target, schema))
-        for part, source in zip(paths, sources, strict=True):
-            if not source.schema_arrow.equals(schema):
-                raise other_columns(part.name)
-            for batch in source.iter_batches(max(1, int(_BLOCK_BYTES // row_bytes))):
-                low, high = np.searchsorted(rows, [first, first + len(batch)])
-                made.write_batch(batch.take(rows[low:high] - first))
-                first += len(batch)
-    return n, rows
-
-
 # Sets of features
 
 Sets = dict[str, list[str]]  # names of features by the name of their set
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
-    """Read sets as `read_sets`, in the other process.
-
-    `scratch` is a folder for a copy of the file; `space` has the grid and affine of a recording.
-    """
-    limits = ReadLimits(scratch=scratch)
-    options = {key: space[key] for key in ("grid", "affine") if key in space}
-    task = f"{_HERE}:sets_into"
-    return work_apart(
-        task, lambda _, facts: facts["sets"], [(name, file)], limits=limits, **options
-    )
+    """Read sets as `read_sets`, in the other process; `space` has a recording's grid and affine."""
+    how = {key: space[key] for key in ("grid", "affine") if key in space}
+    task, limits = f"{_HERE}:sets_into", ReadLimits(scratch=scratch)
+    return work_apart(task, lambda _, told: told["sets"], [(name, file)], limits=limits, **how)
 
 
 def sets_into(files: Files, _place: Path, limits: ReadLimits, **space: Any) -> dict[str, Any]:
@@ -361,20 +239,18 @@ def read_sets(
             region = f"region {regions[tuple(place)]}"
             sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))
         return sets
-    text = file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
-    if kind.endswith(".gmt"):
-        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
-        return {first: [feature for feature in rest[1:] if feature] for first, *rest in lines}
-    try:
-        table = [line for line in csv.reader(io.StringIO(text)) if line]
-    except csv.Error:  # such as a field of more than 131,072 letters
-        table = [[]]
-    if not all(len(line) == 2 for line in table):
-        msg = (
-            f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
-            "CSV."
-        )
-        raise InputError(msg)
+    text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
+    mark = "\t" if kind.endswith(".gmt") else ","
+    table: list[list[str]] = [[]]
+    with suppress(csv.Error):  # such as a field of more than 131,072 letters
+        table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
+    if mark == "\t":
+        return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
+    refuse_if(
+        not all(len(line) == 2 for line in table),
+        f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
+        "CSV.",
+    )
     for feature, of in table[1:]:
         sets.setdefault(of, []).append(feature)
     return sets

@@ -1,26 +1,30 @@
-"""Tables of text and of spreadsheets: how they are written, and their columns."""
+"""Tables: text, spreadsheets, Parquet and ARFF, how they are written, and their columns."""
 
+import base64
 import codecs
 import csv
 import io
 import itertools
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
+from appca.data import files as uploads
 from appca.data.dataset import Dataset
-from appca.data.files import LIMITS, File, Reader, ReadLimits, check_matrix, file_bytes
+from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.readers import intake
-from appca.data.readers.intake import FileReport, as_list, bare, number_in
-from appca.data.readers.roles import ImageShape, Table, build, check_columns, unique
-from appca.words import InputError, counted, shortened, unknown
+from appca.data.readers.intake import FileReport, Table, TableOptions, bare, build, number_in
+from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
@@ -30,19 +34,17 @@ _MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
 _PIECE = 1 << 20  # bytes that are looked at together
 _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
 _MANY = 10  # real numbers that rise and may be names
-_MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines of one width
+_MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines or lists of one width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
-_WORD = re.compile(rb"[^\s\d,;|\"]*[\x80-\xff][^\s\d,;|\"]*")
+_NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
 _SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
-_FOREIGN = [
-    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
-    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-]
 _OLD = ["mac_roman", "cp437", "cp850"]
+_FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
+_FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
 _TOTAL = re.compile(
@@ -51,6 +53,7 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _MOST_TOTALS = 3  # rows at the end
+_ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
 class CsvOptions(NamedTuple):
@@ -60,9 +63,9 @@ class CsvOptions(NamedTuple):
     decimal: str | None = None  # "." or ","
     header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
     encoding: str | None = None
-    roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
+    roles: dict[str, str] | None = None  # name to role (see `intake.ROLES`) where it is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
-    image_shape: ImageShape = "auto"  # "auto" takes squares of grey for images
+    image_shape: intake.ImageShape = "auto"  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
 
@@ -74,7 +77,7 @@ class SheetOptions(NamedTuple):
     header: bool | int | None = None
     roles: dict[str, str] | None = None
     missing: str = "refuse"
-    image_shape: ImageShape = "auto"
+    image_shape: intake.ImageShape = "auto"
     na_values: Any = ()
     transpose: bool = False
 
@@ -93,25 +96,19 @@ class Record(NamedTuple):
         return sum(map(bool, map(bare, self.cells)))
 
 
-def read(
-    name: str, file: File, options: CsvOptions | SheetOptions, limits: ReadLimits = LIMITS
-) -> Dataset:
-    """Read a text table, or a sheet as the same cells in one: float64, or uint8 for images.
-
-    Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
-    after some were dropped.
-    """
-    if isinstance(options, SheetOptions):
-        return build(name, sheet_of(name, file, options, limits), options, limits)
-    return build(name, table_of(name, file, options, limits), options, limits)
+def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read a text table, or a sheet as the same cells in one."""
+    make: Any = sheet_of if isinstance(options, SheetOptions) else table_of
+    return build(name, make(name, file, options, limits), options, limits)
 
 
-def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
+def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
+    if kind == "parquet":
+        return _columns(name, *_parts([(name, file)], limits), TableOptions(), limits)
     table = table_of(name, file, CsvOptions(), limits)
     if len(table.frame) != n_rows:
-        other = CsvOptions(header=not table.report["header"])
-        again = table_of(name, file, other, limits)
+        again = table_of(name, file, CsvOptions(header=not table.report["header"]), limits)
         table = again if len(again.frame) == n_rows else table
     return table
 
@@ -119,14 +116,12 @@ def table_beside(name: str, file: File, n_rows: int, limits: ReadLimits) -> Tabl
 def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> Table:
     """Return the columns of a text table, and how it is written."""
     report: FileReport = {}
-    text = as_text(name, file_bytes(name, file, limits), options.encoding, report)
-    separator, decimal, msg = options.separator, options.decimal, ""
-    if decimal not in (None, ".", ","):
-        msg = f"The decimal sign must be a point or a comma; got {decimal!r}."
-    elif separator is not None and len(separator) != 1:
-        msg = f"The separator must be one character; got {separator!r}."
-    if msg:
-        raise InputError(msg)
+    text = as_text(name, uploads.file_bytes(name, file, limits), options.encoding, report)
+    separator, decimal = options.separator, options.decimal
+    odd = f"The decimal sign must be a point or a comma; got {decimal!r}."
+    refuse_if(decimal not in (None, ".", ","), odd)
+    odd = f"The separator must be one character; got {separator!r}."
+    refuse_if(separator is not None and len(separator) != 1, odd)
     begin = len(text) - len(text.lstrip(b"\n"))
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
@@ -138,9 +133,8 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     separator = separator or _guess_separator(text, begin)
     line = text.count(b"\n", 0, begin)
     some, width = _sample(text, separator, begin, line)
-    if not some:
-        msg = f"“{name}” contains only blanks or comments; choose a file with data in it."
-        raise InputError(msg)
+    odd = f"“{name}” contains only blanks or comments; choose a file with data in it."
+    refuse_if(not some, odd)
     for row in records(b"".join(comments[-1:]).lstrip(b"#% \t"), separator):
         words = {bare(cell) for cell in row.cells if not number_in(cell, ".")} - {""}
         if len(words) == len(row.cells) == width > 1:  # "# a b c" is the header
@@ -155,13 +149,14 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if in_doubt:
         report.setdefault("doubt", {"option": "decimal", "now": decimal, "other": ","})
     start = some[first].start
-    check_columns(name, width, limits)
-    check_matrix(name, text.count(b"\n", start), width, 8, limits)
+    intake.check_columns(name, width, limits)
+    uploads.check_matrix(name, text.count(b"\n", start), width, 8, limits)
     text = _even(name, text, separator, width, start, lines)
     rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
     frame = _parsed(name, text, report, width, texts)
-    table = _table(frame, titles, as_list(options.na_values), lines, report)
+    gaps = {row[j] for j in {*range(width)} - {*texts} for row in rows}
+    table = _table(frame, titles, intake.as_list(options.na_values), lines, report, gaps)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
     return table
@@ -174,22 +169,21 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     try:
         if codecs.lookup(code).name not in ("utf-8", "utf-8-sig"):
             text = data.decode(code).encode()
-        elif (stray := _first_stray(text)) is not None:
-            if encoding or _BINARY.search(data[:_SAMPLE_BYTES]):
-                raise stray
-            letters = text.decode(errors="surrogateescape")
-            some = itertools.islice(_STRAY.finditer(letters), 20)
-            places = {letters.count("\n", 0, stray.start()) + 1 for stray in some}
-            report["repaired"] = sorted(places)
-            text = _STRAY.sub(
-                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
-            ).encode()
+        elif not text.isascii():
+            text.decode()
     except UnicodeDecodeError as error:
         cause, byte = error, error.object[error.start]
         msg = (
             f"“{name}” is not {code} text (byte {byte:#04x}); save it as UTF-8 or name its "
             "encoding, such as cp1252."
         )
+        if code.startswith("utf-8") and not encoding and not _BINARY.search(data[:_SAMPLE_BYTES]):
+            msg, letters = "", text.decode(errors="surrogateescape")
+            some = itertools.islice(_STRAY.finditer(letters), 20)
+            report["repaired"] = sorted({letters.count("\n", 0, at.start()) + 1 for at in some})
+            text = _STRAY.sub(
+                lambda sign: bytes([ord(sign[0]) - 0xDC00]).decode("cp1252", "replace"), letters
+            ).encode()
     except LookupError:
         msg = f"There is no encoding {code!r}; name one such as utf-8, cp1252 or utf-16."
     if data[:2] == b"PK":
@@ -203,17 +197,6 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
-def _first_stray(text: bytes) -> UnicodeDecodeError | None:
-    """Return why text is not UTF-8, if so; by the piece, for one emoji makes a `str` four times."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, 0 if text.isascii() else len(text), _PIECE):
-            decoder.decode(text[start : start + _PIECE], final=start + _PIECE >= len(text))
-    except UnicodeDecodeError as error:
-        return error
-    return None
-
-
 def _encoding_of(data: bytes) -> str:
     """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -222,14 +205,12 @@ def _encoding_of(data: bytes) -> str:
     even, odd = (sample == 0).sum(axis=0) / max(1, len(sample))
     if len(data) % 2 == 0 and min(even, odd) < 0.05 and max(even, odd) > 0.3:
         return "utf-16-le" if odd > even else "utf-16-be"
-    utf8 = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
-    if _BINARY.search(data[:_SAMPLE_BYTES]) or _first_stray(data) is None:
-        return utf8
-    words = list(dict.fromkeys(_WORD.findall(data[:_DETECTED_BYTES])))
+    cells = () if data.isascii() else dict.fromkeys(_NO_WORD.split(data[:_DETECTED_BYTES]))
+    words = [word for word in cells if not word.isascii()]
     signs = b" ".join(words).decode(errors="surrogateescape")
-    n_strays = len(_STRAY.findall(signs))
-    if 2 * n_strays <= len(re.findall(r"[^\x00-\x7f]", signs)):
-        return utf8
+    n_strays, n_signs = len(_STRAY.findall(signs)), len(re.findall(r"[^\x00-\x7f]", signs))
+    if _BINARY.search(data[:_SAMPLE_BYTES]) or 2 * n_strays <= n_signs:
+        return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     is_foreign = 2 * sum(map(len, re.findall("[\udc80-\udcff]{3,}", signs))) > n_strays
     if is_foreign or len(_ODD_SIGN.findall(signs)) > _SOME_ODD * n_strays:
         from charset_normalizer import from_bytes
@@ -320,16 +301,12 @@ def lay_out(
     report: FileReport,
     lines: Counter[str],
 ) -> tuple[int, list[str]]:
-    """Return the place of the first row of data among the first records, and the columns' names.
-
-    A column without a name has "". Lines of titles above are counted.
-    """
-    is_numbered = header is not None and not isinstance(header, bool)
-    places = [i for i, row in enumerate(some) if row.line == header] if is_numbered else []
-    if is_numbered and not places:
-        msg = f"Line {header} of “{name}” cannot be the header; name a line at its start."
-        raise InputError(msg)
-    top = places[0] if is_numbered else _titles(some, width)
+    """Return the place of the first row of data among the first records, and the columns' names."""
+    is_free = header is None or isinstance(header, bool)
+    places = [i for i, row in enumerate(some) if row.line == header]
+    sentence = f"Line {header} of “{name}” cannot be the header; name a line at its start."
+    refuse_if(not is_free and not places, sentence)
+    top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
     # R's header has no name for the rows'
     shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
@@ -341,14 +318,13 @@ def lay_out(
     if in_doubt:
         report["doubt"] = {"option": "header", "now": has_header, "other": not has_header}
     report |= {"header": has_header, "header_line": None}
+    lines["title"] = top
     if not has_header:
-        lines["title"] = top
         return top, [""] * width
-    if len(some) < top + 2:
-        msg = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
-        raise InputError(msg)
+    sentence = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
+    refuse_if(len(some) < top + 2, sentence)
     stop = top + 1
-    while not is_numbered and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
+    while is_free and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
         numeric = grid.numeric(stop - top + 1)  # below names, or units
         is_word = np.isnan(grid.values[stop - top, numeric])
         n_words = (is_word & ~grid.gaps[stop - top, numeric]).sum()
@@ -359,15 +335,13 @@ def lay_out(
     for row in some[max(0, top - 1) : stop]:
         titles = [""] * shorter + [bare(" ".join(cell.split())) for cell in row.cells]
         parts.append((titles + [""] * width)[:width])
-    is_double = top > 0 and stop == top + 1 and len(set(parts[1])) < width
-    is_double = is_double and some[top - 1].n_filled > 1
+    is_double = 0 < top == stop - 1 and len({*parts[1]}) < width and some[top - 1].n_filled > 1
     if top and not is_double:
         del parts[0]
-    top -= is_double
     for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
         for j in range(1, width):
             part[j] = part[j] or part[j - 1]
-    lines["title"], report["header_line"] = top, some[stop - 1].line
+    lines["title"], report["header_line"] = top - is_double, some[stop - 1].line
     return stop, [
         " ".join(dict.fromkeys(filter(None, names))) for names in zip(*parts, strict=True)
     ]
@@ -376,8 +350,7 @@ def lay_out(
 def _titles(some: Sequence[Record], width: int) -> int:
     """Return how many lines stand above the table: titles, notes, lines of empty cells."""
     grid = Grid.of(some[:_TOP], min(width, _MOST_CELLS))
-    words = np.isnan(grid.values) & ~grid.gaps
-    usual = len(grid.texts)
+    words, usual = np.isnan(grid.values) & ~grid.gaps, len(grid.texts)
     for place, row in enumerate(some[:_TOP]):
         n, n_filled = len(row.cells), row.n_filled
         is_short = n < width or 2 * n_filled <= width
@@ -444,12 +417,11 @@ def _even(
     lines.update(filter(None, kinds))
     pieces, before = [], start
     for row, kind in zip(odd, kinds, strict=True):
-        if not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))):
-            msg = (
-                f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
-                f"{width}; give every line the same number, or choose another separator."
-            )
-            raise InputError(msg)
+        refuse_if(
+            not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))),
+            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
+            f"{width}; give every line the same number, or choose another separator.",
+        )
         pieces.append(text[before : row.start])
         before = row.stop
         if not kind:  # separators at its end
@@ -540,8 +512,13 @@ def _table(
     none: list[str],
     lines: Counter[str],
     report: FileReport,
+    gaps: Iterable[str] = (),
 ) -> Table:
-    """Leave out rows that are no data, and read the columns of texts as numbers or words."""
+    """Leave out rows that are no data, and read the columns of texts as numbers or words.
+
+    A word such as NA is a gap among words where it is one of numbers in the same row, too; `gaps`
+    has those seen among numbers that are parsed already.
+    """
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     left_out = _rows_without_data(frame, is_text, header)
     lines.update(left_out.values())
@@ -549,11 +526,23 @@ def _table(
         frame = frame.drop(index=[*left_out]).reset_index(drop=True)
     report["lines"] = {kind: n for kind, n in lines.items() if n > 0}
     titles = [title or f"column {j + 1}" for j, title in enumerate(header)]
-    names = unique(titles)
+    names = intake.unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
-    said: dict[str, str] = {}
-    for j in np.flatnonzero(is_text).tolist():
-        frame[j], said[names[j]] = intake.convert(frame[j], names[j], report, none)
+    said, filled = dict[str, str](), list[str]()
+    texts = {j: frame[j] for j in np.flatnonzero(is_text).tolist()}
+    for j, column in texts.items():
+        frame[j], said[names[j]] = intake.convert(column, names[j], report, none)
+    numbers = {j for j in texts if frame[j].dtype.kind in "iuf"}
+    words = {*gaps}.union(*report.get("not_numbers", {}).values())
+    for word in sorted(word for word in words if word and word.lower() in intake.GAPS):
+        for j in [j for j in texts if j not in numbers]:
+            at = (frame[j] == word).to_numpy()
+            parsed = word in gaps and frame.loc[at, ~is_text].isna().any(axis=None)
+            if parsed or any((texts[k][at] == word).any() for k in numbers if at.any()):
+                frame.loc[at, j] = None
+                filled.append(f"{names[j]} ({at.sum():,})")
+    if filled:
+        uploads.note(report, "Gaps among words", uploads.few(filled))
     frame.columns = names
     return Table(frame, [bool(title) for title in header], report, said)
 
@@ -595,7 +584,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     import pandas as pd
     from python_calamine import CalamineError, CalamineWorkbook
 
-    data = io.BytesIO(file_bytes(name, file, limits))
+    data = io.BytesIO(uploads.file_bytes(name, file, limits))
     sheets: dict[str, list[Record]] = {}
     unread: dict[str, str] = {}
     with suppress(CalamineError, OSError, ValueError):
@@ -617,24 +606,46 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
         refusal = unknown("sheet", chosen, list(sheets), f" in “{name}”")
         raise refusal
     some = sheets[chosen]
-    if not some:
-        msg = f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another."
-        raise InputError(msg)
+    refuse_if(not some, f"The sheet “{shortened(chosen)}” of “{name}” is empty; choose another.")
     report: FileReport = {"sheet": chosen, "sheets": [*sheets], "decimal": ".", "unused": unread}
     width = max(len(row.cells) for row in some)
-    check_columns(name, width, limits)
-    check_matrix(name, len(some), width, 8, limits)
+    intake.check_columns(name, width, limits)
+    uploads.check_matrix(name, len(some), width, 8, limits)
     lines = Counter[str]()
     first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report, lines)
     cells = [row.cells + [""] * (width - len(row.cells)) for row in some[first:]]
     frame = pd.DataFrame(cells, columns=range(width), dtype=object)
-    return _table(frame, titles, as_list(options.na_values), lines, report)
+    return _table(frame, titles, intake.as_list(options.na_values), lines, report)
+
+
+def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
+    """Read a file of Weka: its attributes are columns, those of classes labels; ? is a gap."""
+    import pandas as pd
+
+    text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", "replace")
+    head, _, body = re.sub(r"(?im)^\s*@data.*$", "\0", text, count=1).partition("\0")
+    kinds = {key.strip("'\""): kind for key, kind in _ATTRIBUTE.findall(head)}
+    quote = '"' if body.count('"') > body.count("'") else "'"
+    lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
+    cells: list[list[str]] = []
+    with suppress(csv.Error):
+        cells += csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    if not kinds or {len(row) for row in cells} != {len(kinds)}:
+        sparse = lines and lines[0].lstrip().startswith("{")
+        why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
+        msg = f"“{name}” is {why}; write it again, or as CSV."
+        raise InputError(msg)
+    frame = pd.DataFrame(cells, columns=range(len(kinds)), dtype=object)
+    nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
+    none = ["?", *intake.as_list(options.na_values)]
+    table = _table(frame, [*kinds], none, Counter(), {"decimal": "."})
+    return build(name, table, options._replace(roles=nominal | (options.roles or {})), limits)
 
 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
     """Return the rows of a sheet as texts; a merged cell is in each of its places."""
     sheet = book.get_sheet_by_name(title)
-    check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
+    uploads.check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         for row in rows[top : min(bottom, top + _HEADER_LINES) + 1]:
@@ -649,5 +660,224 @@ def _text(cell: object) -> str:
     return str(cell).removesuffix(" 00:00:00")
 
 
+# Parquet
+
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
+_MOST_NESTED = 3  # structs in structs
+_INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
+_LIST = "list large_list fixed_size_list"
+_NO_PART = "__HIVE_DEFAULT_PARTITION__"
+
+
+def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dataset:
+    """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
+
+    Lists of one shape become columns, and folders called key=value one of words.
+    """
+    name = shortened(files[0][0], uploads.LONGEST_NAME)
+    table, texts = _parts(files, limits)
+    dataset = intake.build(name, _columns(name, table, texts, options, limits), options, limits)
+    dataset.provenance["files"] = [name for name, _ in files]
+    return dataset
+
+
+def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
+    """Put the rows of files together; return also which columns are texts that may be numbers."""
+    import pyarrow as pa
+
+    tables, texts = list[pa.Table](), set[str]()
+    for name, file in files:
+        title = shortened(name, uploads.LONGEST_NAME)
+        with uploads.plain_file(title, file, limits) as stream:
+            table = _read(title, stream, texts, limits)
+        for key, value in (part.split("=", 1) for part in name.split("/")[:-1] if "=" in part):
+            if key not in table.column_names:
+                text = pa.scalar(None if value == _NO_PART else unquote(value), pa.string())
+                table = table.append_column(key, pa.repeat(text, len(table)).dictionary_encode())
+        names = tables[0].column_names if tables else table.column_names
+        if sorted(table.column_names) != sorted(names):
+            msg = f"“{title}” has other columns than the files before it; keep the same ones."
+            raise InputError(msg)
+        tables.append(table if len(set(names)) < len(names) else table.select(names))
+        uploads.check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
+    if len(tables) == 1:
+        return tables[0], texts
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowException, TypeError) as error:
+        msg = f"The files hold other kinds of values in the same column ({shortened(error, 100)})."
+        raise InputError(msg) from error
+    return whole.unify_dictionaries(), texts
+
+
+def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "pa.Table":
+    """Read a file; `texts` receives the columns of texts that may be numbers."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(stream)
+        words = [field.name for field in file.schema_arrow if _is(field.type, _TEXT)]
+        _check_size(name, file, limits)
+        # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
+        # No threads, to read ahead either: one left over from a broken file can abort at exit.
+        stream.seek(0)
+        file = parquet.ParquetFile(stream, read_dictionary=words, pre_buffer=False)
+        table = file.read(use_threads=False)
+        about = (file.metadata.metadata or {}).get(b"ARROW:schema", b"")
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"“{shortened(name)}” is not a Parquet file or is damaged; save it again."
+        raise InputError(msg) from error
+    texts.update(words)
+    with suppress(pa.ArrowException, ValueError):
+        written = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(about)))
+        for j, kind in enumerate(written.types if written.names == table.column_names else ()):
+            # numbers that were written as categories, which Parquet itself forgets
+            if _is(kind, "dictionary") and _is(table.schema.types[j], _NUMBER):
+                column = table.column(j).cast(pa.string()).dictionary_encode()
+                table = table.set_column(j, table.field(j).name, column)
+    return table
+
+
+def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
+    """Refuse what unpacks to too much; few rows of lists may hold very many values."""
+    metadata, kinds = file.metadata, file.schema_arrow.types
+    intake.check_columns(name, metadata.num_columns, limits)
+    uploads.check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    unpacked = sum(group.total_byte_size for group in groups)
+    if any(_is(kind, _NESTED) for kind in kinds):  # PyArrow can abort here, so else it is left out
+        chunks = (group.column(j) for group in groups for j in range(group.num_columns))
+        unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
+    refuse_if(
+        unpacked > limits.n_bytes,
+        f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
+        "rows or columns.",
+    )
+
+
+def _columns(
+    name: str, table: "pa.Table", texts: set[str], options: TableOptions, limits: ReadLimits
+) -> Table:
+    """Return the columns as numbers or texts, by their declared types."""
+    import pandas as pd
+    import pyarrow as pa
+
+    for key, kind in zip(table.column_names, table.schema.types, strict=True):
+        refuse_if(
+            _is(kind, "struct") and "bytes" in [field.name for field in kind],
+            f"The column “{shortened(key)}” of “{name}” holds images; write each into a file, "
+            "in a folder for each class, and open the folder.",
+        )
+    for _ in range(_MOST_NESTED):
+        if any(map(pa.types.is_struct, table.schema.types)):
+            table = table.flatten()
+    old = ["index" if key == _INDEX else key for key in table.column_names]
+    titles = intake.unique(old)
+    renamed = [new for new, was in zip(titles, old, strict=True) if new != was]
+    report: FileReport = {"renamed": renamed}
+    said, parts = dict[str, str](), list[tuple[str, pa.ChunkedArray]]()
+    try:
+        for key, title, column in zip(table.column_names, titles, table.columns, strict=True):
+            places = _places(name, title, column, report, limits)
+            plain, kind = _plain(column) if places is None else (column, "")
+            if kind or key not in texts:
+                said[title] = kind
+            parts += [(title, plain)] if places is None else places
+            intake.check_columns(name, len(parts), limits)
+        names = intake.unique([title for title, _ in parts])
+        frame = pa.table([column for _, column in parts], names).to_pandas()
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
+        reason = shortened(str(error), 100)
+        msg = f"“{shortened(name)}” holds what cannot be read ({reason}); write it again."
+        raise InputError(msg) from error
+    none = intake.as_list(options.na_values)
+    for key in frame.columns[frame.dtypes == "category"]:
+        words = [
+            text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+            for text in frame[key].cat.categories
+        ]
+        cells = pd.Series(np.array([*words, None], object)[frame[key].cat.codes], dtype=object)
+        if key not in said:
+            cells, said[key] = intake.convert(cells, key, report, none)
+        frame[key] = cells
+    return Table(frame, [True] * len(names), report, said)
+
+
+def _is(kind: "pa.DataType", names: str) -> bool:
+    """Whether a type is one of some, each named as in `pyarrow.types.is_NAME`."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return names == _NESTED
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in names.split())
+
+
+def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
+    """Return a column as numbers or as texts, each written once, and its kind if declared."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind, said = column.type, ""
+    ends = {"min": 0, "max": 0}  # beyond these, whole numbers with gaps would be reals
+    if column.null_count and _is(kind, "integer"):
+        ends = compute.min_max(column).as_py()
+    if max(abs(end or 0) for end in ends.values()) >= intake.EXACT:
+        column = column.cast(pa.string())
+    elif _is(kind, _NESTED):
+        column, said = pa.nulls(len(column)), "list"
+    elif _is(kind, "temporal"):
+        column, said = compute.replace_substring_regex(column.cast(pa.string()), *_NO_TIME), "date"
+    elif _is(kind, "boolean"):
+        column = compute.if_else(column, "True", "False")
+    elif _is(kind, "decimal"):
+        column = column.cast(pa.float64())
+    elif _is(kind, "fixed_size_binary"):
+        column = column.cast(pa.binary())
+    return column.dictionary_encode() if _is(column.type, _TEXT) else column, said
+
+
+def _places(
+    name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
+) -> "list[tuple[str, pa.Array]] | None":
+    """Return lists of numbers, or of such lists, as columns title[0], title[1], ...; else None.
+
+    Rows whose list is missing or of another length than most are gaps.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    shape: list[int] = []
+    rows, values = np.ones(len(column), bool), column
+    while _is(values.type, _LIST) or isinstance(values.type, pa.BaseExtensionType):
+        if isinstance(values.type, pa.BaseExtensionType):
+            values = pa.chunked_array([chunk.storage for chunk in values.chunks])
+            continue
+        lengths = compute.fill_null(compute.list_value_length(values), -1).to_numpy()
+        counts = np.bincount(lengths[lengths > 0], minlength=1)
+        fits = lengths == counts.argmax()
+        if not counts.any() or fits.sum() < _MOSTLY * len(lengths) or (shape and not fits.all()):
+            return None
+        rows = fits if not shape else rows
+        shape.append(int(counts.argmax()))
+        intake.check_columns(name, math.prod(shape), limits)
+        uploads.check_matrix(name, len(column), math.prod(shape), 8, limits)
+        values = compute.list_flatten(values if fits.all() else values.filter(pa.array(fits)))
+    if not shape or not _is(values.type, _NUMBER):
+        return None
+    block = values.to_numpy().reshape(-1, math.prod(shape))
+    if not rows.all():
+        report.setdefault("short_lists", {})[title] = int((~rows).sum())
+        filled, block = block, np.full((len(column), math.prod(shape)), np.nan)
+        block[rows] = filled
+    names = ["".join(f"[{i}]" for i in place) for place in np.ndindex(*shape)]
+    return [(title + name, pa.array(block[:, j])) for j, name in enumerate(names)]
+
+
 READER = Reader(CsvOptions, read)
+ARFF_READER = Reader(TableOptions, read_arff)
 SHEET_READER = Reader(SheetOptions, read)
+PARQUET_READER = Reader(TableOptions, None, read_parquet)
