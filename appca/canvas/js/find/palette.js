@@ -47,15 +47,11 @@ function dialog(stage, name, label, title, ...children) {
   const head = element('header', '', {}, ...title, close);
   const look = { 'aria-label': label };
   const made = element('dialog', `appca-dialog ${name}`, look, head, ...children);
-  made.addEventListener('click', ({ target }) => {
-    if (target === made) shut(stage, made);
-  });
+  made.addEventListener('click', ({ target }) => target === made && shut(stage, made));
   made.addEventListener('wheel', (event) => event.stopPropagation());
   made.addEventListener('keydown', (event) => {
     event.stopPropagation(); // no keys of the page
-    if (event.key !== 'Escape') return;
-    event.preventDefault();
-    shut(stage, made);
+    if (event.key === 'Escape') shut(stage, made);
   });
   stage.root.append(made);
   return made;
