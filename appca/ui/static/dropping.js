@@ -18,7 +18,7 @@ function listen(parent) {
   const place = parent.querySelector('.ca-drop');
   const instance = { data: null, tell: () => {}, busy: false };
   const takes = (event) => {
-    const box = event.target.closest?.('[data-testid=stFileUploaderDropzone]');
+    const box = event.target.closest?.('section:has([type=file])');
     return (
       !instance.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER))
     );

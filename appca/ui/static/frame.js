@@ -60,7 +60,7 @@ export default function frame({ data, setTriggerValue }) {
     const at = document.activeElement;
     if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
       if (at === document.body || at.matches('.appca-hit'))
-        document.querySelectorAll('[data-testid=stSidebarNavLink]')[event.key - 1]?.click();
+        document.querySelectorAll('nav li a')[event.key - 1]?.click();
       return;
     }
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;

@@ -234,16 +234,14 @@ function acts() {
   const undo = /** @type {NodeListOf<HTMLButtonElement>} */ (
     document.querySelectorAll('.st-key-bar_steps button:enabled')
   );
-  const links = /** @type {NodeListOf<HTMLElement>} */ (
-    document.querySelectorAll('[data-testid=stSidebarNavLink]')
-  );
+  const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('nav li a'));
   return [
     ...[...undo].map((button) => ({
       label: button.closest('.st-key-bar_redo') ? 'Redo' : 'Undo',
       run: () => button.click(),
     })),
     ...[...links].map((link, i) => ({
-      label: `Go to ${link.querySelector('p, [data-testid=stMarkdownContainer]')?.textContent ?? link.title}`,
+      label: `Go to ${link.querySelector('p')?.textContent ?? link.title}`,
       key: String(i + 1),
       run: () => link.click(),
     })),

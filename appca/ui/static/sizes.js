@@ -50,12 +50,14 @@ const moves = new MutationObserver(show);
 /** @param {Event} event */
 function down({ target, type }) {
   if (type === 'pointerdown') held = '';
-  const slider = /** @type {Element} */ (target).closest('.st-key-bar_sizes .stSlider');
+  const widget = /** @type {Element} */ (target).closest('.st-key-bar_sizes > *');
+  /** @type {HTMLInputElement | null | undefined} */ const slider =
+    widget?.querySelector('[type=range]');
   if (!slider || (type === 'keydown' && input)) return;
-  input = slider.querySelector('input[type="range"]');
-  told = drawn = input?.value ?? '';
+  input = slider;
+  told = drawn = input.value;
   clearInterval(timer);
-  if (input) moves.observe(input, { attributes: true, attributeFilter: ['aria-valuetext'] });
+  moves.observe(input, { attributes: true, attributeFilter: ['aria-valuetext'] });
   if (type === 'pointerdown') timer = setInterval(tell, EVERY); // a key's value goes to the page at once
 }
 
