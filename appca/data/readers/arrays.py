@@ -515,27 +515,27 @@ class Hdf5:
 
         kind = node.attrs.get("MATLAB_class", b"")
         kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-        found: Item | str = _OBJECT
+        variable: Item | str = _OBJECT
         if path.startswith("#") or not kind:
-            found = ""
+            variable = ""
         elif "MATLAB_sparse" in node.attrs:
-            found = "empty"
+            variable = "empty"
             if {"data", "ir", "jc"} <= set(node):
                 shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
                 parts = [node[part][()] for part in ("data", "ir", "jc")]
-                found = sparse_item(lambda: parts, shape, by_columns=True)
+                variable = sparse_item(lambda: parts, shape, by_columns=True)
         elif not isinstance(node, h5py.Dataset):
-            found = "" if kind == "struct" else _OBJECT
+            variable = "" if kind == "struct" else _OBJECT
         elif node.attrs.get("MATLAB_empty", 0):
-            found = "empty"
+            variable = "empty"
         elif kind == "cell":
-            found = _of_cells([_cell(self.root[cell]) for cell in np.ravel(node[()])])
+            variable = _of_cells([_cell(self.root[cell]) for cell in np.ravel(node[()])])
         elif kind == "char":
             lines = ["".join(map(chr, line)) for line in np.atleast_2d(node[()].T)]
-            found = _stored(np.array([line.rstrip(" \0") for line in lines]))
+            variable = _stored(np.array([line.rstrip(" \0") for line in lines]))
         elif kind in _NUMBERS and isinstance(item := self._described(path, node), Item):
-            found = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
-        return found
+            variable = item._replace(shape=item.shape[::-1], load=lambda: np.transpose(item.load()))
+        return variable
 
 
 def _cell(node: Any) -> Any:

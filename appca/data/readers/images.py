@@ -130,7 +130,7 @@ def _decoded(
     paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
     named = [(uploads.parts(name), shortened(name), load) for name, load in entries]
-    for path, label, load in sorted(named, key=lambda one: [natural(part) for part in one[0]]):
+    for path, label, load in sorted(named, key=lambda entry: [natural(part) for part in entry[0]]):
         before = len(pages)
         try:
             for page in decode(load(), label, options.size, limits):

@@ -145,7 +145,7 @@ def npz(**arrays):
     [
         (
             {f"pets/{'ab'[i % 2]}_{i}.png": encoded(noise(i, 6, 5)) for i in range(9)},
-            {"classes": "name", "size": (4, 4)},
+            {"classes": "none", "size": (4, 4)},
         ),
         (
             {"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))},
