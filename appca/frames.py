@@ -184,7 +184,7 @@ def matrix_of(X: Any) -> Matrix:
     if kinds and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds):
         named = _by_name((name, None) for name in X.columns)
         return matrix_of(X.to_numpy())._replace(names=tuple(named))
-    is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
+    is_frame = not isinstance(X, np.ndarray | list) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
     if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse

@@ -338,8 +338,9 @@ def variance_by(
     parts = parts if blocks is not None else {ALL: np.arange(D)}
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []
-    for name in dict.fromkeys(text for text in of_rows if text is not None):
-        inside = np.flatnonzero(of_rows == name)
+    codes, names = pd.factorize(of_rows)
+    for c, name in enumerate(names):
+        inside = np.flatnonzero(codes == c)
         saved, left = np.zeros_like(W), np.zeros(D)  # squares that components save, and the rest
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]

@@ -13,6 +13,7 @@ import numpy as np
 
 from appca.models import numerics, polynomials
 from appca.models.numerics import Array
+from appca.models.posterior import share_of
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
 
@@ -70,14 +71,15 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
 
 
 def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
-    """Posterior of rows, their likeliest supports (N, K) bool, and log probabilities (N,)."""
+    """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        return row, active, support_density(P, squares, active, model) - row.log_density
+        chosen = support_density(P, squares, active, model)
+        return row, active, share_of(chosen - row.log_density)
     a = _logits(P, model)
     (log_sum, r, sizes), (active, value) = _over_supports(a, model.sizes), _best(a, model.sizes)
     density = log_sum + background(squares, model)[:, 0]
-    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, value - log_sum
+    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
@@ -87,12 +89,12 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)
 
 
-def log_share(P: Array, squares: Array, model: RowModel) -> Array:
-    """Log probability (N,) of the likeliest support."""
+def share(P: Array, squares: Array, model: RowModel) -> Array:
+    """Probability (N,) of the likeliest support."""
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return judged(P, squares, model)[2]
     a = _logits(P, model)
-    return np.asarray(_best(a, model.sizes)[1] - _log_sum(a, model.sizes))
+    return share_of(_best(a, model.sizes)[1] - _log_sum(a, model.sizes))
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from appca.models import numerics, polynomials
+from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
@@ -22,16 +22,7 @@ from appca.models.posterior import (
     RowSummary,
     share_of,
 )
-from appca.models.row_model import (
-    RowModel,
-    Weighed,
-    judged,
-    likeliest,
-    log_density,
-    log_share,
-    support_density,
-    weigh,
-)
+from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
@@ -149,11 +140,11 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
     def _weighed(self, B: Array, P: Array) -> Weighed:
-        return weigh(P, self._squares(B), self.row_model)
+        return row_model.weigh(P, self._squares(B), self.row_model)
 
     def chosen(self, B: Array, P: Array) -> Array:
         """Supports (n, K) bool of largest probability."""
-        return likeliest(P, self._known(B, P), self.row_model)
+        return row_model.likeliest(P, self._known(B, P), self.row_model)
 
     def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
         """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
@@ -162,12 +153,8 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         factor = self.shrinkage if scale is None else self.shrinkage / scale
-
-        def gated(B: Array, P: Array) -> Array:
-            scaled = P * factor.astype(P.dtype)
-            return np.asarray(np.where(self.chosen(B, P), scaled, P.dtype.type(0.0)))
-
-        return self._by_blocks(X, gated)
+        factor, nothing = factor.astype(X.dtype), X.dtype.type(0.0)
+        return self._by_blocks(X, lambda B, P: np.where(self.chosen(B, P), P * factor, nothing))
 
     def expected(self, X: Array) -> Array:
         scores = self._by_blocks(X, lambda B, P: self.summed(B, P)[1] * (P * self.shrinkage))
@@ -178,16 +165,16 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        rows = self._by_blocks(X, lambda B, P: np.column_stack(self.summed(B, P)))
-        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
+        value, inclusion = map(np.concatenate, zip(*self._each_block(X, self.summed), strict=True))
+        return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
         model = self.row_model
-        return self._by_blocks(X, lambda B, P: log_density(P, self._squares(B), model))
+        return self._by_blocks(X, lambda B, P: row_model.log_density(P, self._squares(B), model))
 
     def membership(self, X: Array) -> Array:
         model = self.row_model
-        return share_of(self._by_blocks(X, lambda B, P: log_share(P, self._known(B, P), model)))
+        return self._by_blocks(X, lambda B, P: row_model.share(P, self._known(B, P), model))
 
     def size_probabilities(self, X: Array) -> Array:
         """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
@@ -200,13 +187,14 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         (P, squares), model = self._projected(X), self.row_model
-        return share_of(support_density(P, squares, Z, model) - log_density(P, squares, model))
+        joint = row_model.support_density(P, squares, Z, model)
+        return share_of(joint - row_model.log_density(P, squares, model))
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
         P, squares = self._projected(X)
         model, root = self.row_model, np.ones(1)
         if self.variant != PAPER:
-            scales = weigh(P, squares, model).scales
+            scales = row_model.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
         Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
@@ -226,15 +214,13 @@ class SubspacePosterior(PosteriorOfDraw):
     def description(self, X: Array) -> Description:
         parts = self._each_block(X, self.described)
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        n_first = 1 + Description._fields.index("log_likelihood")
-        told: list[Any] = columns[:n_first]
-        scales = columns[n_first] if columns[n_first:] else None
-        return Description._make([*told, np.zeros(len(told[0])), "exact", scales])
+        told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
+        return Description(*told)
 
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
         """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
-        row, active, share = judged(P, squares, model)
+        row, active, share = row_model.judged(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
         if np.ndim(self.noise):
             components, error = self.components.astype(B.dtype), np.empty(len(B))
@@ -245,14 +231,18 @@ class SubspacePosterior(PosteriorOfDraw):
         error /= B.shape[1]
         scales = () if self.row_scales is None else (row.scales @ model.grid,)
         scores = scores.astype(B.dtype)
-        return scores, active, row.inclusion, share_of(share), error, row.log_density, *scales
+        return scores, active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
         model, (K, D) = self.row_model, self.components.shape
         deviation = np.ones(1)
         if self.variant != PAPER:
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        Z = _drawn_supports(rng, n, K, model)
+        if isinstance(model.sizes, int):
+            Z = polynomials.draw(rng, np.zeros((n, K)), model.sizes)
+        else:
+            size, order = rng.choice(K + 1, n, p=model.sizes), rng.random((n, K)).argsort(axis=1)
+            Z = order.argsort(axis=1) < size[:, None]
         X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
         noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
         rows = self.mean + deviation * ((X * Z) @ self.components + noise)
@@ -352,7 +342,7 @@ def publish_variant(
         model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
     if settings.variant.learn_sizes:
         model.size_probabilities_ = state.sizes
-    K, row_model = len(state.latent), state.row_model(settings, rows.n_features)
+    K, by_row = len(state.latent), state.row_model(settings, rows.n_features)
     m, directions = state.displacement, state.directions
     weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
 
@@ -363,8 +353,8 @@ def publish_variant(
         about = m if block.origin is None else block.origin + m
         for part, B in tiles(block.X, about.astype(block.X.dtype)):
             squares[part] = np.square(B) @ weights
-        row = weigh(P, squares, row_model, moment=1.0)
-        active = block.weighted(likeliest(P, squares, row_model))
+        row = row_model.weigh(P, squares, by_row, moment=1.0)
+        active = block.weighted(row_model.likeliest(P, squares, by_row))
         shrink, v = numerics.posterior(state.noise, state.latent)
         weighted, mean_squares = block.weighted(P), np.square(P * shrink)
         second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
@@ -383,12 +373,3 @@ def publish_variant(
     model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
     scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
     model.scale_ = np.where(scale > 0.0, scale, 1.0)
-
-
-def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -> Array:
-    """Draw supports (n, K) bool from the prior."""
-    if isinstance(model.sizes, int):
-        return polynomials.draw(rng, np.zeros((n, K)), model.sizes)
-    size = rng.choice(K + 1, n, p=model.sizes)
-    order = np.argsort(rng.random((n, K)), axis=1)
-    return np.asarray(np.argsort(order, axis=1) < size[:, None])
