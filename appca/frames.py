@@ -131,8 +131,11 @@ def column_of(name: str, values: Any) -> TableColumn:
 def class_names(values: Any) -> np.ndarray:
     """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
     x, _ = _plain(values)
-    names = (None if _is_missing(value) else _name(value) for value in x)
-    return x if x.dtype.kind == "O" else np.array([*names], dtype=object)
+    if x.dtype.kind == "O":
+        return x
+    levels, codes = np.unique(x, return_inverse=True)
+    names = [None if _is_missing(value) else _name(value) for value in levels]
+    return np.array(names, dtype=object)[codes]
 
 
 def numbers_of(values: Any) -> np.ndarray:
@@ -181,7 +184,7 @@ def matrix_of(X: Any) -> Matrix:
     if kinds and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in kinds):
         named = _by_name((name, None) for name in X.columns)
         return matrix_of(X.to_numpy())._replace(names=tuple(named))
-    is_frame = not isinstance(X, np.ndarray) and _columns_of_frame(X) is not None
+    is_frame = not isinstance(X, np.ndarray | list) and _columns_of_frame(X) is not None
     columns = named_columns(X) if is_frame else {}
     names = tuple(columns) if is_frame else None
     if is_frame and hasattr(X, "sparse"):  # all columns of pandas are sparse

@@ -27,7 +27,7 @@ _BATCH = re.compile(
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
-_DRAWN = 1 << 22  # numbers of permuted targets, or of centred rows, that are held at once
+_DRAWN = 1 << 20  # numbers of permuted targets, or of centred rows, that are held at once
 
 
 @naming_extra()
@@ -55,7 +55,7 @@ def association(
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
     n_permutations : int
-        Permutations of each test, ten times as many for tests that under 20 of them reach. If none
+        Permutations of each test, up to ten times as many until 20 of them reach it. If none
         does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), bounded only by the
         number of different orders of the rows.
     random_state : int, Generator or None
@@ -338,8 +338,9 @@ def variance_by(
     parts = parts if blocks is not None else {ALL: np.arange(D)}
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []
-    for name in dict.fromkeys(text for text in of_rows if text is not None):
-        inside = np.flatnonzero(of_rows == name)
+    codes, names = pd.factorize(of_rows)
+    for c, name in enumerate(names):
+        inside = np.flatnonzero(codes == c)
         saved, left = np.zeros_like(W), np.zeros(D)  # squares that components save, and the rest
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]

@@ -33,7 +33,7 @@ def permuted(
     top = np.full((TAIL + 1, n_tests), -np.inf)
     p, done = np.ones(n_tests), 0
     tests = np.arange(n_tests)
-    for n in (n_permutations, MORE * (n_permutations + 1) - 1):
+    for n in range(n_permutations, MORE * (n_permutations + 1), n_permutations + 1):
         for start in range(done, n, step):
             null = draw(min(step, n - start), tests)
             counts[tests] += (null >= observed[tests] - ROUNDING).sum(axis=0)

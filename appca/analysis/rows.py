@@ -275,28 +275,28 @@ def similar(
     from threadpoolctl import threadpool_limits
 
     groups: list[SimilarRows] = []
-    for subspace in subspaces:
-        if not subspace.components or len(subspace.rows) < LEAST_ROWS:
-            continue
-        points = projected(scores, components, subspace)
-        scale = np.abs(points).max()
-        # equal rows may differ in the last bits of a matrix product
-        different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
-        n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
-        means = KMeans(n_groups, n_init=STARTS, random_state=seed)
-        # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
-        with threadpool_limits(1, user_api="openmp"):
+    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    with threadpool_limits(1, user_api="openmp"):
+        for subspace in subspaces:
+            if not subspace.components or len(subspace.rows) < LEAST_ROWS:
+                continue
+            points = projected(scores, components, subspace)
+            scale = np.abs(points).max()
+            # equal rows may differ in the last bits of a matrix product
+            different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+            n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
+            means = KMeans(n_groups, n_init=STARTS, random_state=seed)
             labels = means.fit(points).labels_
-        whole = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
-        of_subspace = []
-        for label in np.unique(labels):
-            members = np.flatnonzero(labels == label)
-            away = points[members] - points[members].mean(axis=0)  # k-means stops near it
-            squares = np.square(away).sum(axis=1)
-            rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
-            spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0
-            of_subspace.append(SimilarRows(subspace.components, rows, spread))
-        groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
+            whole = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
+            of_subspace = []
+            for label in np.unique(labels):
+                members = np.flatnonzero(labels == label)
+                away = points[members] - points[members].mean(axis=0)  # k-means stops near it
+                squares = np.square(away).sum(axis=1)
+                rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
+                spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0
+                of_subspace.append(SimilarRows(subspace.components, rows, spread))
+            groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
     return groups
 
 

@@ -149,7 +149,10 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
     With `reset` the number and the names of the features become those of the model.
     """
     values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
-    validate_data(model, X if hasattr(X, "columns") else values, reset=reset, skip_check_array=True)
+    named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
+    if reset or named or values.shape[1] != getattr(model, "n_features_in_", None):
+        rows = X if hasattr(X, "columns") else values
+        validate_data(model, rows, reset=reset, skip_check_array=True)
     return values
 
 

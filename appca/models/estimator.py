@@ -619,13 +619,10 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
         E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._asked(X)[0]
         if is_sparse(X):
             msg = "impute fills in missing entries, and a sparse X has none: pass an array."
             raise ValueError(msg)
-        if is_incomplete(X):
-            self._refuse_gaps()
         return PosteriorWithGaps(self._posterior()).imputed(X)
 
     def _named(self, blocks: Blocks) -> NamedBlocks:

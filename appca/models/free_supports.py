@@ -117,8 +117,8 @@ def best(q: Question) -> Best:
     """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
     n, K = q.c.shape
     if q.orthonormal:
-        Z = q.log_odds > 0
-        return Best(Z, q.log_odds.sum(axis=1, where=Z) + q.nothing)
+        Z = (log_odds := q.log_odds) > 0
+        return Best(Z, log_odds.sum(axis=1, where=Z) + q.nothing)
     if K <= MOST_COLUMNS:
         return every_set(q).best
     from appca.models import support_kernels as kernels
@@ -135,8 +135,8 @@ def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
     """
     n, K = q.c.shape
     if q.orthonormal:
-        log_sum = np.logaddexp(0.0, q.log_odds).sum(axis=1) + q.nothing
-        return SupportEstimate(log_sum, np.zeros(n), expit(q.log_odds), "exact, column by column")
+        log_sum = np.logaddexp(0.0, log_odds := q.log_odds).sum(axis=1) + q.nothing
+        return SupportEstimate(log_sum, np.zeros(n), expit(log_odds), "exact, column by column")
     if K > MOST_COLUMNS:
         return _sampled(q, n_paths, stream)
     method = f"exact, by enumeration of {2**K} sets"

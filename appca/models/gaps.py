@@ -200,7 +200,7 @@ def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
 class IncompleteProjections(NamedTuple):
     """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
 
-    A: Floats  # (n, P) pairs; (1, P) where the same entries are missing in all rows
+    Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
     c: Floats  # (n, K)
 
 
@@ -213,19 +213,18 @@ def support_posterior(
     projections: IncompleteProjections, n_active: int, members: Members | None = None
 ) -> IncompletePosterior:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
-    A, c = projections
-    i, j = np.triu_indices(c.shape[1])
+    Lam, c = projections
     if is_exact(c.shape[1], n_active):
-        return set_tree.summed(A + (i == j), c, n_active)
-    return summed(A + (i == j), c, n_active, members)
+        return set_tree.summed(Lam, c, n_active)
+    return summed(Lam, c, n_active, members)
 
 
 def support_scores(projections: IncompleteProjections, members: Members) -> Floats:
     """Return E[u z] (n, K) given the members (n, L) of each row's support."""
-    A, c = projections
-    (n, K), L = c.shape, members.shape[1]
-    rows = np.minimum(np.arange(n), len(A) - 1)[:, None, None]
-    Lam = np.eye(L) + set_tree.unfolded(A, K)[rows, members[:, :, None], members[:, None, :]]
+    n, K = projections.c.shape
+    rows = np.minimum(np.arange(n), len(projections.Lam) - 1)[:, None, None]
+    pairs = rows, members[:, :, None], members[:, None, :]
+    Lam, c = set_tree.unfolded(projections.Lam, K)[pairs], projections.c
     v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
     means = np.zeros((n, K))
     np.put_along_axis(means, members, v, axis=1)
@@ -234,7 +233,7 @@ def support_scores(projections: IncompleteProjections, members: Members) -> Floa
 
 def compile_ahead() -> None:
     """Compile the sum over supports, once a machine, so that no fit waits for it."""
-    support_posterior(IncompleteProjections(np.zeros((1, 3)), np.zeros((1, 2))), 1)
+    support_posterior(IncompleteProjections(np.ones((1, 3)), np.zeros((1, 2))), 1)
 
 
 NOT_SUMMED = (
@@ -282,14 +281,14 @@ def project(
     mean, snr = at.offset, np.sqrt(at.latent / at.noise)
     i, j = np.triu_indices(at.W.shape[1])
     missing = block.missing[:1] if block.same_pattern else block.missing
-    A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
+    Lam = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j]) + (i == j)
     c = (block.X @ narrowed(at.W, block.X.dtype)).astype(np.float64)
     c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
     squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
     squares -= 2.0 * (block.X @ mean)
     squares += mean @ mean - block.missing @ np.square(mean)
     n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
-    projections = IncompleteProjections(A, c * (snr / np.sqrt(at.noise)))
+    projections = IncompleteProjections(Lam, c * (snr / np.sqrt(at.noise)))
     return projections, np.maximum(squares, 0.0), n_observed
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from appca.models import numerics, polynomials
 from appca.models.numerics import Array
+from appca.models.posterior import share_of
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
 
@@ -44,13 +45,13 @@ class Weighed(NamedTuple):
 
 def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
-    power = np.square(P, dtype=np.float64) * slope(model)
-    offset = 0.5 * np.log1p(model.latent / model.noise)
     J = len(model.grid)
     if J == 1:
-        log_sum, r, sizes = _over_supports(power - offset, model.sizes)
+        log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
         density = log_sum + background(squares, model)[:, 0]
         return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+    power = np.square(P, dtype=np.float64) * slope(model)
+    offset = 0.5 * np.log1p(model.latent / model.noise)
     around = background(squares, model) + np.log(model.weights)
     rows, at = np.nonzero(_promising(power, offset, around, model))
     u = model.grid[at]
@@ -69,22 +70,50 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
 
 
+def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
+    """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
+    if len(model.grid) > 1:
+        row, active = weigh(P, squares, model), likeliest(P, squares, model)
+        chosen = support_density(P, squares, active, model)
+        return row, active, share_of(chosen - row.log_density)
+    a = _logits(P, model)
+    (log_sum, r, sizes), (active, value) = _over_supports(a, model.sizes), _best(a, model.sizes)
+    density = log_sum + background(squares, model)[:, 0]
+    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
+
+
+def log_density(P: Array, squares: Array, model: RowModel) -> Array:
+    """Log p(y), (N,) in nats; without inclusion where that costs as much again."""
+    if len(model.grid) > 1 or not isinstance(model.sizes, int):
+        return weigh(P, squares, model).log_density
+    return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)
+
+
+def share(P: Array, squares: Array, model: RowModel) -> Array:
+    """Probability (N,) of the likeliest support."""
+    if len(model.grid) > 1 or not isinstance(model.sizes, int):
+        return judged(P, squares, model)[2]
+    a = _logits(P, model)
+    return share_of(_best(a, model.sizes)[1] - _log_sum(a, model.sizes))
+
+
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     """Support (N, K) bool of the most probable scale and support together."""
-    if len(model.grid) == 1:
-        a = numerics.logits(P, model.noise, model.latent)
-        if isinstance(model.sizes, int):
-            return polynomials.top(a, model.sizes)
-        return polynomials.best(a, model.sizes)[0]
+    if len(model.grid) == 1 and isinstance(model.sizes, int):
+        return polynomials.top(_logits(P, model), model.sizes)
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
     around = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
-        a = numerics.logits(P, u * model.noise, u * model.latent)
-        active, value = _best(a, model.sizes)
-        better = value + around[:, j] > best
+        active, value = _best(_logits(P, model, u), model.sizes)
+        value += around[:, j]
+        better = value > best
         chosen[better] = active[better]
-        best = np.maximum(best, value + around[:, j])
+        np.maximum(best, value, out=best)
     return chosen
+
+
+def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
+    return numerics.logits(P, u * model.noise, u * model.latent)
 
 
 def _best(a: Array, sizes: int | Array) -> tuple[Array, Array]:
@@ -92,22 +121,22 @@ def _best(a: Array, sizes: int | Array) -> tuple[Array, Array]:
     if not isinstance(sizes, int):
         return polynomials.best(a, sizes)
     active = polynomials.top(a, sizes)
-    return active, np.where(active, a, 0.0).sum(axis=1)
+    return active, _log_weight(a, active, sizes)
+
+
+def _log_weight(a: Array, chosen: Array, sizes: int | Array) -> Array:
+    if not isinstance(sizes, int):
+        return polynomials.log_weight(a, chosen, sizes)
+    weight: Array = np.where(chosen, a, 0.0).sum(axis=1)
+    return weight - numerics.log_binomial(a.shape[1], sizes)
 
 
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
     """Log density (N,) of rows together with supports (N, K) bool."""
     joint = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
-        a = numerics.logits(P, u * model.noise, u * model.latent)
-        if isinstance(model.sizes, int):
-            of_support = np.where(chosen, a, 0.0).sum(axis=1)
-            of_support -= numerics.log_binomial(a.shape[1], model.sizes)
-        else:
-            of_support = polynomials.log_weight(a, chosen, model.sizes)
-        joint[:, j] += of_support
-    density: Array = np.logaddexp.reduce(joint, axis=1) if joint.shape[1] > 1 else joint[:, 0]
-    return density
+        joint[:, j] += _log_weight(_logits(P, model, u), chosen, model.sizes)
+    return np.asarray(np.logaddexp.reduce(joint, axis=1))
 
 
 def slope(model: RowModel) -> Array:
@@ -117,8 +146,13 @@ def slope(model: RowModel) -> Array:
 
 def background(squares: Array, model: RowModel) -> Array:
     """Log density (N, J) of rows that no component explains, for each scale."""
-    columns = [numerics.background(squares, u * model.noise, model.n_features) for u in model.grid]
-    return np.column_stack(columns) + model.log_scale
+    twice = 2.0 * model.noise * model.grid
+    constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
+    return np.asarray(constant - squares[:, None] / twice)
+
+
+def _log_sum(a: Array, L: int) -> Array:
+    return polynomials.log_elementary(a, L) - numerics.log_binomial(a.shape[1], L)
 
 
 def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:

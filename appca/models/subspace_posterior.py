@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from appca.models import numerics, polynomials
+from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
@@ -22,7 +22,7 @@ from appca.models.posterior import (
     RowSummary,
     share_of,
 )
-from appca.models.row_model import RowModel, Weighed, background, likeliest, support_density, weigh
+from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
@@ -99,32 +99,22 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
 
     @property
-    def unit_noise(self) -> float:
-        """Noise variance of rows in noise units."""
-        return 1.0 if np.ndim(self.noise) else float(self.noise)
-
-    @property
     def row_model(self) -> RowModel:
-        """What decides about a row."""
-        grid, weights = np.ones(1), np.ones(1)
+        """What decides about a row, in noise units."""
+        noise, n_features, log_scale = self.noise, self.components.shape[1], 0.0
+        if np.ndim(noise):
+            counted = self.feature_scale[noise > 0.0]
+            noise, n_features, log_scale = 1.0, len(counted), float(np.log(counted).sum())
+        grid, weights = np.ones((2, 1))
         if self.row_scales is not None and self.row_scale_probabilities is not None:
             grid, weights = self.row_scales, self.row_scale_probabilities
-        s = np.broadcast_to(self.feature_scale, self.components.shape[1])
-        counted = s[s > 0.0]
-        return RowModel(
-            self.unit_noise,
-            self.latent,
-            len(counted),
-            float(np.log(counted).sum()),
-            int(self.n_active) if self.sizes is None else self.sizes,
-            grid,
-            weights,
-        )
+        sizes = int(self.n_active) if self.sizes is None else self.sizes
+        return RowModel(noise, self.latent, n_features, log_scale, sizes, grid, weights)
 
     @property
     def shrinkage(self) -> Array:
         """Posterior mean (K,) of x over the projection."""
-        return numerics.posterior(self.unit_noise, self.latent)[0]
+        return numerics.posterior(1.0 if np.ndim(self.noise) else self.noise, self.latent)[0]
 
     def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
@@ -145,23 +135,16 @@ class SubspacePosterior(PosteriorOfDraw):
             squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
         return squares
 
-    def _weighed(self, B: Array, P: Array) -> Weighed:
-        return weigh(P, self._squares(B), self.row_model)
+    def _known(self, B: Array, P: Array) -> Array:
+        """Squared lengths (n,) where they say anything of supports: where scales are learned."""
+        return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
-    def _log_density(self, P: Array, squares: Array) -> Array:
-        """Log p(y), (n,) in nats; without inclusion where that costs as much again."""
-        model = self.row_model
-        if isinstance(model.sizes, int) and len(model.grid) == 1:
-            a = numerics.logits(P, model.noise, model.latent)
-            log_e = polynomials.log_elementary(a, model.sizes)
-            log_e -= numerics.log_binomial(a.shape[1], model.sizes)
-            return background(squares, model)[:, 0] + log_e
-        return weigh(P, squares, model).log_density
+    def _weighed(self, B: Array, P: Array) -> Weighed:
+        return row_model.weigh(P, self._squares(B), self.row_model)
 
     def chosen(self, B: Array, P: Array) -> Array:
         """Supports (n, K) bool of largest probability."""
-        model = self.row_model
-        return likeliest(P, self._squares(B) if len(model.grid) > 1 else np.zeros(len(P)), model)
+        return row_model.likeliest(P, self._known(B, P), self.row_model)
 
     def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
         """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
@@ -170,40 +153,28 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         factor = self.shrinkage if scale is None else self.shrinkage / scale
-
-        def gated(B: Array, P: Array) -> Array:
-            scaled = P * factor.astype(P.dtype)
-            return np.asarray(np.where(self.chosen(B, P), scaled, P.dtype.type(0.0)))
-
-        return self._by_blocks(X, gated)
+        factor, nothing = factor.astype(X.dtype), X.dtype.type(0.0)
+        return self._by_blocks(X, lambda B, P: np.where(self.chosen(B, P), P * factor, nothing))
 
     def expected(self, X: Array) -> Array:
-
-        def mean_scores(B: Array, P: Array) -> Array:
-            expected = self._weighed(B, P).inclusion * (P * self.shrinkage)
-            return np.asarray(expected).astype(P.dtype, copy=False)
-
-        return self._by_blocks(X, mean_scores)
+        scores = self._by_blocks(X, lambda B, P: self.summed(B, P)[1] * (P * self.shrinkage))
+        return scores.astype(X.dtype, copy=False)
 
     def supports(self, X: Array, support: str) -> Array:
         del support  # the components of largest posterior inclusion are the MAP support
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        rows = self._by_blocks(X, lambda B, P: np.column_stack(self.summed(B, P)))
-        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
+        value, inclusion = map(np.concatenate, zip(*self._each_block(X, self.summed), strict=True))
+        return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
-        return self._by_blocks(X, lambda B, P: self._log_density(P, self._squares(B)))
+        model = self.row_model
+        return self._by_blocks(X, lambda B, P: row_model.log_density(P, self._squares(B), model))
 
     def membership(self, X: Array) -> Array:
-
-        def probability(B: Array, P: Array) -> Array:
-            squares, model = self._squares(B), self.row_model
-            chosen = support_density(P, squares, likeliest(P, squares, model), model)
-            return share_of(chosen - self._log_density(P, squares))
-
-        return self._by_blocks(X, probability)
+        model = self.row_model
+        return self._by_blocks(X, lambda B, P: row_model.share(P, self._known(B, P), model))
 
     def size_probabilities(self, X: Array) -> Array:
         """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
@@ -215,15 +186,15 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
 
     def probability_of(self, X: Array, Z: Array) -> Array:
-        P, squares = self._projected(X)
-        joint = support_density(P, squares, Z, self.row_model)
-        return share_of(joint - self._log_density(P, squares))
+        (P, squares), model = self._projected(X), self.row_model
+        joint = row_model.support_density(P, squares, Z, model)
+        return share_of(joint - row_model.log_density(P, squares, model))
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
         P, squares = self._projected(X)
         model, root = self.row_model, np.ones(1)
         if self.variant != PAPER:
-            scales = weigh(P, squares, model).scales
+            scales = row_model.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
         Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
@@ -243,15 +214,13 @@ class SubspacePosterior(PosteriorOfDraw):
     def description(self, X: Array) -> Description:
         parts = self._each_block(X, self.described)
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        n_first = 1 + Description._fields.index("log_likelihood")
-        told: list[Any] = columns[:n_first]
-        scales = columns[n_first] if columns[n_first:] else None
-        return Description._make([*told, np.zeros(len(told[0])), "exact", scales])
+        told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
+        return Description(*told)
 
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
         """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
-        row, active = weigh(P, squares, model), likeliest(P, squares, model)
+        row, active, share = row_model.judged(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
         if np.ndim(self.noise):
             components, error = self.components.astype(B.dtype), np.empty(len(B))
@@ -260,17 +229,20 @@ class SubspacePosterior(PosteriorOfDraw):
         else:  # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
             error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
         error /= B.shape[1]
-        membership = share_of(support_density(P, squares, active, model) - row.log_density)
         scales = () if self.row_scales is None else (row.scales @ model.grid,)
         scores = scores.astype(B.dtype)
-        return scores, active, row.inclusion, membership, error, row.log_density, *scales
+        return scores, active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
         model, (K, D) = self.row_model, self.components.shape
         deviation = np.ones(1)
         if self.variant != PAPER:
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        Z = _drawn_supports(rng, n, K, model)
+        if isinstance(model.sizes, int):
+            Z = polynomials.draw(rng, np.zeros((n, K)), model.sizes)
+        else:
+            size, order = rng.choice(K + 1, n, p=model.sizes), rng.random((n, K)).argsort(axis=1)
+            Z = order.argsort(axis=1) < size[:, None]
         X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
         noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
         rows = self.mean + deviation * ((X * Z) @ self.components + noise)
@@ -370,7 +342,7 @@ def publish_variant(
         model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
     if settings.variant.learn_sizes:
         model.size_probabilities_ = state.sizes
-    K, row_model = len(state.latent), state.row_model(settings, rows.n_features)
+    K, by_row = len(state.latent), state.row_model(settings, rows.n_features)
     m, directions = state.displacement, state.directions
     weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
 
@@ -381,8 +353,8 @@ def publish_variant(
         about = m if block.origin is None else block.origin + m
         for part, B in tiles(block.X, about.astype(block.X.dtype)):
             squares[part] = np.square(B) @ weights
-        row = weigh(P, squares, row_model, moment=1.0)
-        active = block.weighted(likeliest(P, squares, row_model))
+        row = row_model.weigh(P, squares, by_row, moment=1.0)
+        active = block.weighted(row_model.likeliest(P, squares, by_row))
         shrink, v = numerics.posterior(state.noise, state.latent)
         weighted, mean_squares = block.weighted(P), np.square(P * shrink)
         second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
@@ -401,12 +373,3 @@ def publish_variant(
     model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
     scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
     model.scale_ = np.where(scale > 0.0, scale, 1.0)
-
-
-def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -> Array:
-    """Draw supports (n, K) bool from the prior."""
-    if isinstance(model.sizes, int):
-        return polynomials.draw(rng, np.zeros((n, K)), model.sizes)
-    size = rng.choice(K + 1, n, p=model.sizes)
-    order = np.argsort(rng.random((n, K)), axis=1)
-    return np.asarray(np.argsort(order, axis=1) < size[:, None])

@@ -320,7 +320,7 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
     B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
     A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
     A = A[:1] if same else A
-    seen = missing_supports.IncompleteProjections(A[:, upper[0], upper[1]], c)
+    seen = missing_supports.IncompleteProjections((np.eye(K) + A)[:, *upper], c)
     found = missing_supports.support_posterior(seen, L)
     scores = missing_supports.support_scores(seen, found.members)
     sets = [list(S) for S in itertools.combinations(range(K), L)]
