@@ -14,7 +14,6 @@ import numpy as np
 
 from appca.models import fixed_size_supports, free_supports, numerics, polynomials, supports
 from appca.models.factor_em import PRIOR, FactorState
-from appca.models.factor_gibbs import indicators
 from appca.models.free_supports import Question
 from appca.models.numerics import Array
 from appca.models.posterior import (
@@ -29,7 +28,7 @@ from appca.models.posterior import (
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Observations, Rows
 from appca.models.subspace_posterior import publish
-from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate
+from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate, indicators
 
 DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
 MORE_LIKELY = 0.5  # inclusion probability

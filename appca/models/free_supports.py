@@ -3,29 +3,26 @@
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
 with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
-(`set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
+(`set_tree`); beyond, the best set comes from annealed searches and the sum from annealed
 importance sampling. Orthonormal columns decide for themselves, exactly, for any K: f(z) is the sum
 of z_k a_k with the logits a_k of `numerics`, so that
 
     p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 
-from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from appca.models import fixed_size_supports, supports
+from appca.models import fixed_size_supports, set_tree, supports
+from appca.models.set_tree import EverySet
 from appca.models.settings import MOST_COLUMNS
-from appca.models.supports import CollapsedModel, Floats, Mask, Seeds, SupportEstimate
-from appca.models.threads import in_order
+from appca.models.supports import CollapsedModel, Floats, Mask, SupportEstimate
 
 if TYPE_CHECKING:
     from appca.models.support_kernels import FreeSupportRows
 
-
-ROWS_A_WALK = 64  # whose sums stay in the cache
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
 RESTARTS = 4
@@ -72,45 +69,11 @@ class Best(NamedTuple):
     value: Floats  # (n,) log p(y, z) - log p(y | nothing)
 
 
-class EverySet(NamedTuple):
-    """Sums over all sets of each row."""
-
-    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
-    inclusion: Floats  # (n, K)
-    H: Floats  # (n, K) E[x * z | y]
-    best: Best
-    drawn: Mask  # (n, K) a set from the posterior
-
-
-def every_set(q: Question, seeds: Seeds | None = None) -> EverySet:
-    """Sum over all 2^K sets; with seeds (n,), also draw one of them."""
-    n, K = q.c.shape
-    streams = np.zeros(n, np.uint64) if seeds is None else seeds
-    parts = [slice(start, start + ROWS_A_WALK) for start in range(0, n, ROWS_A_WALK)]
-    out = EverySet(
-        *(np.empty(n), np.empty((n, K)), np.empty((n, K))),
-        *(Best(np.empty((n, K), bool), np.empty(n)), np.empty((n, K), bool)),
-    )
-    deque(in_order(lambda part: _walk(q, streams, part, out), parts), maxlen=0)
-    return out
-
-
-def _walk(q: Question, streams: Seeds, part: slice, out: EverySet) -> None:
-    from appca.models import set_kernels as kernels
-
-    rows = _sets(q._replace(c=q.c[part]))
-    (m, K), bits = rows.c.shape, np.arange(len(rows.A))
-    t = kernels.Tree(np.zeros((K + 1, K, K)), np.zeros((K + 1, K, m)), np.zeros((K + 1, m)))
-    t.s[0], t.r[0] = rows.A, rows.c.T
-    levels = np.zeros((K + 1, m)), np.zeros((K + 1, K, m)), np.zeros((K, m))
-    drawn = np.zeros(m, np.int64), np.zeros(m), np.zeros(m), streams[part, None].copy()
-    sums = kernels.SetSums(np.zeros(m), np.zeros(m, np.int64), *levels, *drawn)
-    kernels.walk_every_set(rows, t, np.zeros(K, np.int64), sums)
-    total = sums.total[0]
-    out.log_sum[part] = sums.top + np.log(total) + q.nothing
-    out.inclusion[part], out.H[part] = (sums.inclusion / total).T, (sums.means[0] / total).T
-    out.best.Z[part], out.best.value[part] = sums.best[:, None] >> bits & 1, sums.top + q.nothing
-    out.drawn[part] = sums.drawn[:, None] >> bits & 1
+def every_set(q: Question, uniforms: Floats | None = None) -> EverySet:
+    """Sum over all 2^K sets; with numbers in [0, 1) (n,), also draw one of them."""
+    model = CollapsedModel(q.G, 1.0 / q.tau2)
+    sums = set_tree.over_every_set(q.c, model, q.odds, uniforms)
+    return sums._replace(log_sum=sums.log_sum + q.nothing, value=sums.value + q.nothing)
 
 
 def best(q: Question) -> Best:
@@ -120,7 +83,8 @@ def best(q: Question) -> Best:
         Z = q.log_odds > 0
         return Best(Z, q.log_odds.sum(axis=1, where=Z) + q.nothing)
     if K <= MOST_COLUMNS:
-        return every_set(q).best
+        sums = every_set(q)
+        return Best(sums.best, sums.value)
     from appca.models import support_kernels as kernels
 
     Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
@@ -181,7 +145,7 @@ def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
     if q.c.shape[1] > MOST_COLUMNS:
         Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
     else:
-        Z = every_set(q, fixed_size_supports.draw_seeds(rng, len(q.c))).drawn
+        Z = every_set(q, rng.random(len(q.c))).drawn
     return supports.draw_scores_given(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
 
 

@@ -20,7 +20,6 @@ from appca.models.gibbs import (
     CachedSubspaceState,
     SubspacePrior,
     first_nonparametric_state,
-    look_at_subspace,
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
@@ -447,7 +446,7 @@ class NonparametricPPCA(FreeModel):
             first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        seen = [look_at_subspace(data, state) for state in first]
+        seen = [gibbs.look(data, state) for state in first]
         return seen, gibbs.sampler(data, prior, PRIORS[self.prior])
 
     def _drawn(self, seen: CachedSubspaceState) -> Draw:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from appca.models import fixed_size_supports, free_supports
+from appca.models import free_supports
 from appca.models.free_supports import Question
 from tests.references import low_rank
 
@@ -65,8 +65,8 @@ def test_sets_are_drawn_from_their_posterior(seed):
     wanted = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
     n = 20_000
     many = q._replace(c=np.repeat(q.c, n, axis=0))
-    seeds = fixed_size_supports.draw_seeds(np.random.default_rng(seed), len(many.c))
-    drawn = free_supports.every_set(many, seeds).drawn.reshape(3, n, 4)
+    uniforms = np.random.default_rng(seed).random(len(many.c))
+    drawn = free_supports.every_set(many, uniforms).drawn.reshape(3, n, 4)
     counts = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1)
     expected = n * wanted
     statistic = (np.square(counts - expected) / expected).sum(axis=1)
