@@ -50,7 +50,7 @@ from appca.models.em import (
 )
 from appca.models.estimator import Criteria, NamedBlocks, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
-from appca.models.gibbs import drawn_parameters, fit_by_gibbs, plan_of, second_moments
+from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
 from appca.models.loop import spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches, total_of
@@ -174,8 +174,11 @@ def sample_extended(
     """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
     start = _start(model, rng, rows, control.settings)
     model._forget_fit()
-    begin = lambda rng, heard: fit_variant(rng, rows, start, heard)  # noqa: E731
-    chains = fit_by_gibbs(rng, rows, begin, control, plan_of(model))
+
+    def begin(rng: np.random.Generator, control: EMControl) -> SubspaceFit:
+        return fit_variant(rng, rows, start, control)
+
+    chains = fit_by_gibbs(rng, rows, begin, control, model)
     best = drawn_parameters(chains.best.state)
     publish_variant(model, rows, best, control.settings, same_order=False)
     return chains
@@ -428,7 +431,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
-            chains = fit_by_gibbs(rng, rows, begin, control, plan_of(self))
+            chains = fit_by_gibbs(rng, rows, begin, control, self)
             best, L = chains.best, first_size(self)
             mean = best.state.mu if rows.origin is None else rows.origin + best.state.mu
             state = drawn_parameters(best.state)._replace(offset=np.zeros(()))

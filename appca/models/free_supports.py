@@ -21,7 +21,7 @@ from appca.models.settings import MOST_COLUMNS
 from appca.models.supports import CollapsedModel, Floats, Mask, SupportEstimate
 
 if TYPE_CHECKING:
-    from appca.models.support_kernels import FreeSupportRows
+    from appca.models.gibbs_kernels import FreeSupportRows
 
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
@@ -85,7 +85,7 @@ def best(q: Question) -> Best:
     if K <= MOST_COLUMNS:
         sums = every_set(q)
         return Best(sums.best, sums.value)
-    from appca.models import support_kernels as kernels
+    from appca.models import gibbs_kernels as kernels
 
     Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
     kernels.search(_sets(q), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
@@ -112,7 +112,7 @@ def scores(q: Question, Z: Mask) -> Floats:
     """Posterior means of x * z given one set a row, (n, K)."""
     if q.orthonormal:
         return np.where(Z, q.c / q.precision, 0.0)
-    from appca.models import support_kernels as kernels
+    from appca.models import gibbs_kernels as kernels
 
     H = np.empty(q.c.shape)
     kernels.scores(_sets(q), Z, H)
@@ -167,7 +167,7 @@ def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
 def _paths(
     q: Question, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    from appca.models import support_kernels as kernels
+    from appca.models import gibbs_kernels as kernels
 
     n, K = q.c.shape
     log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
@@ -177,7 +177,7 @@ def _paths(
 
 
 def _sets(q: Question) -> "FreeSupportRows":
-    from appca.models.support_kernels import FreeSupportRows
+    from appca.models.gibbs_kernels import FreeSupportRows
 
     A = q.G + np.eye(len(q.G)) / q.tau2
     return FreeSupportRows(A, np.ascontiguousarray(q.c), q.odds, q.tau2)

@@ -340,39 +340,14 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 }
 
 
-class Plan(NamedTuple):
-    """How the posterior is sampled."""
-
-    schedule: Schedule
-    indicators: str  # a name in PRIORS
-    directions: str  # a name in DIRECTIONS
-    own_starts: bool  # whether every chain starts from an EM fit of its own
-    overdispersed: bool  # whether chains after the first start from random rotations, without EM
-    noise: InverseGamma  # priors, in units of the mean feature variance
-    latent: InverseGamma
-
-
-def plan_of(model: Any) -> Plan:
-    """Read the plan off the parameters of an estimator."""
-    return Plan(
-        Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin),
-        model.z_update,
-        "sample" if model.w_update == "auto" else model.w_update,
-        own_starts=isinstance(model.init, str) and model.init == "random",
-        overdispersed=model.chain_starts == OVERDISPERSED,
-        noise=InverseGamma(model.noise_shape, model.noise_scale),
-        latent=InverseGamma(model.latent_shape, model.latent_scale),
-    )
-
-
 def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
     begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
     control: EMControl,
-    plan: Plan,
+    model: Any,
 ) -> Chains[CachedSubspaceState]:
-    """Sample the posterior of adaptive PPCA.
+    """Sample the posterior of adaptive PPCA as the parameters of an estimator say.
 
     The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
     single sweep.
@@ -391,14 +366,23 @@ def fit_by_gibbs(
         begun = evenly(starts.first_state(rows, V, settings), settings)
         return look(data, first_state(begun, data, settings))
 
-    prior = prior_of(plan, settings, data.squares / data.size)
-    steps = sampler(data, prior, PRIORS[plan.indicators], DIRECTIONS[plan.directions])
-    rngs = generators(rng, plan.schedule.n_chains)
-    others = afar if plan.overdispersed else None
-    first, stopped = initial_states(rngs, start, control.callback, others, apart=plan.own_starts)
+    unit = data.squares / data.size  # priors are in units of the mean feature variance
+    latent = InverseGamma(model.latent_shape, model.latent_scale).in_units_of(unit)
+    prior = SubspacePrior(
+        noise=InverseGamma(model.noise_shape, model.noise_scale).in_units_of(unit),
+        latent=latent if isinstance(settings.latent, str) else None,
+        each=settings.latent == "component",
+        mean_variance=np.inf if settings.learn_mean else 0.0,
+    )
+    directions = DIRECTIONS["sample" if model.w_update == "auto" else model.w_update]
+    steps = sampler(data, prior, PRIORS[model.z_update], directions)
+    schedule = Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin)
+    rngs = generators(rng, model.n_chains)
+    others = afar if model.chain_starts == OVERDISPERSED else None
+    apart = isinstance(model.init, str) and model.init == "random"
+    first, stopped = initial_states(rngs, start, control.callback, others, apart=apart)
     origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-    how = plan.schedule, control.callback
-    return sample(rngs, first, steps, *how, origin=origin, stopped=stopped)
+    return sample(rngs, first, steps, schedule, control.callback, origin=origin, stopped=stopped)
 
 
 def drawn_parameters(state: SubspaceGibbsState) -> SubspaceState:
@@ -406,17 +390,6 @@ def drawn_parameters(state: SubspaceGibbsState) -> SubspaceState:
     sizes = None if isinstance(state.sizes, int) else state.sizes
     at = SubspaceState(state.W, np.zeros(len(state.tau2)), state.tau2, state.sigma2, state.mu)
     return at._replace(weights=state.weights, sizes=sizes)
-
-
-def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior:
-    """Priors for data with mean feature variance `variance`; the mean's is flat."""
-    learned = plan.latent.in_units_of(variance) if isinstance(settings.latent, str) else None
-    return SubspacePrior(
-        noise=plan.noise.in_units_of(variance),
-        latent=learned,
-        each=settings.latent == "component",
-        mean_variance=np.inf if settings.learn_mean else 0.0,
-    )
 
 
 def first_state(state: SubspaceState, data: ChainData, settings: EMSettings) -> SubspaceGibbsState:
