@@ -187,8 +187,8 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
     """Posterior means of x * z given one set a row, (n, K): inv(Lam_S) c_S in S, zero elsewhere."""
     H = np.zeros(c.shape)
     with single_threaded_blas():  # whose number would decide the last bits of large sets
-        for given in scores_given(c, indicators(members, c.shape[1]), model):
-            np.put_along_axis(H[given.part], given.members, given.mean, axis=1)
+        for normal in scores_given(c, indicators(members, c.shape[1]), model):
+            np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
     return H
 
 

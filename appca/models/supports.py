@@ -109,17 +109,17 @@ def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """f(z) of each row's support, (n,)."""
     f = np.empty(len(c))
     with single_threaded_blas():
-        for given in scores_given(c, Z, model):
-            log_det = np.linalg.slogdet(given.precision / model.prior)[1]
-            f[given.part] = 0.5 * (np.vecdot(given.c, given.mean) - log_det)
+        for normal in scores_given(c, Z, model):
+            log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
+            f[normal.part] = 0.5 * (np.vecdot(normal.c, normal.mean) - log_det)
     return f
 
 
-def draw_scores(rng: np.random.Generator, given: ScoreNormal) -> Floats:
+def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Floats:
     """Draw scores (n, L): with precision C C', inv(C') e has covariance inv(C C')."""
-    C = np.linalg.cholesky(given.precision)
-    e = rng.standard_normal(given.mean.shape)[:, :, None]
-    return np.asarray(given.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
+    C = np.linalg.cholesky(normal.precision)
+    e = rng.standard_normal(normal.mean.shape)[:, :, None]
+    return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
 
 
 def draw_scores_given(
@@ -128,7 +128,7 @@ def draw_scores_given(
     """Draw x * z (n, K) given each row's support."""
     drawn = np.zeros(c.shape)
     with single_threaded_blas():
-        for given in scores_given(c, Z, model):
-            np.put_along_axis(drawn[given.part], given.members, draw_scores(rng, given), axis=1)
+        for normal in scores_given(c, Z, model):
+            np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
     drawn[~Z] = 0.0
     return drawn
