@@ -91,16 +91,22 @@ class ScoreNormal(NamedTuple):
 
 def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
     """Yield the scores of rows c (n, K) given supports Z (n, K), as many as stay in the cache."""
-    n, L = len(c), int(Z.sum(axis=1).max(initial=1))
-    size = max(1, BLOCK_FLOATS // L**2)
+    n, sizes = len(c), Z.sum(axis=1)
+    L = int(sizes.max(initial=1))
+    alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
     for start in range(0, n, size):
         part = slice(start, start + size)
-        members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
-        z = np.take_along_axis(Z[part], members, axis=1)
+        if alike:
+            members = np.nonzero(Z[part])[1].reshape(-1, L)
+        else:
+            members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
         precision = model.A[members[:, :, None], members[:, None, :]]
-        precision *= z[:, :, None] & z[:, None, :]
+        c_S = np.take_along_axis(c[part], members, axis=1)
+        if not alike:
+            z = np.take_along_axis(Z[part], members, axis=1)
+            precision *= z[:, :, None] & z[:, None, :]
+            c_S *= z
         precision += model.prior * np.eye(L)
-        c_S = np.take_along_axis(c[part], members, axis=1) * z
         mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0]
         yield ScoreNormal(part, members, c_S, mean, precision)
 
