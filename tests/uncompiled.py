@@ -9,4 +9,4 @@ def kernel(function):
     return function
 
 
-wide_kernel = bare_kernel = reassociated = kernel
+bare_kernel = reassociated = kernel

@@ -50,7 +50,7 @@ from appca.models.em import (
 )
 from appca.models.estimator import Criteria, NamedBlocks, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
-from appca.models.gibbs import fit_by_gibbs, plan_of
+from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
 from appca.models.loop import spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches, total_of
@@ -66,7 +66,6 @@ from appca.models.subspace_posterior import (
     state_of,
 )
 from appca.models.threads import single_threaded_blas
-from appca.models.variant_gibbs import fit_variant_by_gibbs
 
 MOST_WITH_SIZES = 500  # components: a table of all sizes has K^2 numbers a row, up to C(K, K/2)
 
@@ -175,8 +174,13 @@ def sample_extended(
     """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
     start = _start(model, rng, rows, control.settings)
     model._forget_fit()
-    state, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
-    publish_variant(model, rows, state, control.settings, same_order=False)
+
+    def begin(rng: np.random.Generator, control: EMControl) -> SubspaceFit:
+        return fit_variant(rng, rows, start, control)
+
+    chains = fit_by_gibbs(rng, rows, begin, control, model)
+    best = drawn_parameters(chains.best.state)
+    publish_variant(model, rows, best, control.settings, same_order=False)
     return chains
 
 
@@ -427,8 +431,12 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
-            fit, rows, chains = fit_by_gibbs(rng, rows, begin, control, plan_of(self))
-            publish_subspace(self, rows, fit.state, first_size(self), fit.second)
+            chains = fit_by_gibbs(rng, rows, begin, control, self)
+            best, L = chains.best, first_size(self)
+            mean = best.state.mu if rows.origin is None else rows.origin + best.state.mu
+            state = drawn_parameters(best.state)._replace(offset=np.zeros(()))
+            about_mean = about(rows.X, mean.astype(rows.dtype))
+            publish_subspace(self, about_mean, state, L, second_moments(best, L))
             return self._keep_draws(chains)
         fit = begin(rng, control)
         L, same = first_size(self), fit.same_order

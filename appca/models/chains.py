@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -328,6 +329,7 @@ def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArra
     return np.asarray((counts >= max(share * n_rows, 1)).sum(axis=-1))
 
 
+@cache
 def row_pairs(n_rows: int, n_pairs: int = N_PAIRS) -> NDArray[np.int64]:
     """Name pairs of different rows (n_pairs, 2), the same ones every time."""
     rng = np.random.default_rng(0)

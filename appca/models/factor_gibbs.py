@@ -25,24 +25,23 @@ from appca.models import (
     independent_components,
     numerics,
     set_tree,
+    supports,
 )
 from appca.models.chains import Draws, Measures, Sampler
 from appca.models.conditionals import (
     Gamma,
     Indicators,
     InverseGamma,
-    RowNormal,
     expected_beta_bernoulli,
     expected_buffet,
     log_beta_bernoulli,
     log_buffet,
-    of_used,
 )
 from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.numerics import Array
 from appca.models.products import ChainData, products, projections
 from appca.models.rows import Rows, project
-from appca.models.supports import BLOCK_FLOATS, CollapsedModel, Members, RowSupports
+from appca.models.supports import CollapsedModel, Members, RowSupports, indicators
 
 if TYPE_CHECKING:
     from appca.models.gibbs_kernels import Numbers
@@ -89,13 +88,6 @@ class CachedFactorState(NamedTuple):
     squares: float  # sum of |y - mu - W s|^2
 
 
-class ScoreNormal(NamedTuple):
-    """Normal distributions of the active scores, one a row."""
-
-    mean: Array  # (N, L)
-    precision: Array  # (N, L, L)
-
-
 def look(data: ChainData, state: FactorGibbsState) -> CachedFactorState:
     """Take a state's products with the rows; goes through them twice."""
     return _seen_by(data, state, residual_squares(data, crossed(data, state.X), state.W, state.mu))
@@ -117,18 +109,6 @@ def residual_squares(data: ChainData, cross: FactorCrossProducts, W: Array, mu: 
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     squares = data.squares_about(mu) - 2.0 * fit + np.vdot(W.T @ W, cross.second)
     return max(float(squares), 0.0)
-
-
-def background_of(data: ChainData, state: FactorGibbsState) -> float:
-    """Log density of all rows if no factor explained any of them."""
-    each = np.asarray(data.squares_about(state.mu) / data.rows.n)
-    return data.rows.n * float(numerics.background(each, state.sigma2, data.rows.d))
-
-
-def loadings(cross: FactorCrossProducts, mu: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give the conditional of W, the rows taken about mu."""
-    about_mu = cross.products - np.outer(mu, cross.total)
-    return conditionals.loadings(about_mu, cross.second, sigma2, sigma2_W)
 
 
 def sweep(
@@ -164,8 +144,8 @@ def scan_fixed(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibbs
     seeds = fixed_size_supports.draw_seeds(rng, len(c))
     rows = RowSupports(c, members_of(state.Z), seeds)
     members = fixed_size_supports.search(rows, DRAW, model)[0]
-    X = drawn_scores(rng, c, members, model)
-    return state._replace(X=X, Z=indicators(members, X.shape[1]))
+    Z = indicators(members, c.shape[1])
+    return state._replace(X=supports.draw_scores_given(rng, c, Z, model), Z=Z)
 
 
 def scan_finite(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibbsState:
@@ -221,7 +201,9 @@ def draw_parameters(
     existing = FactorCrossProducts(
         cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)]
     )
-    W[:, used] = conditionals.draw_rows(rng, loadings(existing, mu, state.sigma2, sigma2_W))
+    about_mu = existing.products - np.outer(mu, existing.total)
+    free_W = conditionals.loadings(about_mu, existing.second, state.sigma2, sigma2_W)
+    W[:, used] = conditionals.draw_rows(rng, free_W)
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
         free = conditionals.mean(left, n, state.sigma2, prior.mean_variance)
@@ -255,77 +237,9 @@ def projected(seen: CachedFactorState) -> tuple[Array, CollapsedModel]:
     return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
 
-def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tuple[Members, Array]:
-    """Give p(factor in slot `number` | the other slots, y) of one row, x integrated out.
-
-    Returns candidates (K - L + 1,) and log weights, the increments of `slot_kernels`, equation (4).
-    """
-    from appca.models import slot_kernels as kernels
-
-    K, L = len(c), len(members)
-    w = kernels.row_state(K, L)
-    kernels.build(members, model, c, w)
-    kernels.score_replacements(number, K - L, model.prior, w)
-    w.candidates[K - L] = members[number]
-    return w.candidates[: K - L + 1].copy(), w.scratch.increment[: K - L + 1].copy()
-
-
-def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:
-    """Give p(x_n | z_n, y_n): precision Lam_S = I/tau2 + A_SS, mean inv(Lam_S) c_S."""
-    L = members.shape[1]
-    precision = model.A[members[:, :, None], members[:, None, :]] + model.prior * np.eye(L)
-    c_S = np.take_along_axis(c, members, axis=1)
-    mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], dtype=np.float64)
-    return ScoreNormal(mean, precision)
-
-
-def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Array:
-    """Draw active scores (N, L): with precision C C', inv(C') e has covariance inv(C C')."""
-    C = np.linalg.cholesky(normal.precision)
-    e = rng.standard_normal(normal.mean.shape)[:, :, None]
-    return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
-
-
-def parts(members: Members) -> list[slice]:
-    """Divide the rows into blocks whose L x L matrices stay in cache."""
-    n, L = members.shape
-    size = max(1, BLOCK_FLOATS // L**2)
-    return [slice(start, start + size) for start in range(0, n, size)]
-
-
-def drawn_scores(
-    rng: np.random.Generator, c: Array, members: Members, model: CollapsedModel
-) -> Array:
-    """Draw the scores (N, K) of all rows given their sets, zero where inactive."""
-    X = np.zeros(c.shape)
-    for part in parts(members):
-        drawn = draw_scores(rng, scores(c[part], members[part], model))
-        np.put_along_axis(X[part], members[part], drawn, axis=1)
-    return X
-
-
-def indicators(members: Members, n_factors: int) -> Indicators:
-    """Give Z (N, K) of the members (N, L)."""
-    Z = np.zeros((len(members), n_factors), dtype=bool)
-    np.put_along_axis(Z, members, True, axis=1)
-    return Z
-
-
 def members_of(Z: Indicators) -> Members:
     """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
     return np.nonzero(Z)[1].reshape(len(Z), -1)
-
-
-def support_log_densities(seen: CachedFactorState) -> Array:
-    """Give f(S_n) of each row's support, equation (1) of `slot_kernels`, (N,)."""
-    (c, model), every = projected(seen), members_of(seen.state.Z)
-    f = np.empty(len(c))
-    for part in parts(every):
-        normal = scores(c[part], every[part], model)
-        c_S = np.take_along_axis(c[part], every[part], axis=1)
-        log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
-        f[part] = 0.5 * (np.einsum("nl,nl->n", c_S, normal.mean) - log_det)
-    return f
 
 
 def sampler(data: ChainData, prior: FactorPrior, kind: str) -> Sampler[CachedFactorState]:
@@ -347,15 +261,20 @@ def measure(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorSt
     state, K = seen.state, seen.P.shape[1]
     if kind == FIXED:
         L = int(state.Z[0].sum())
-        few = math.comb(K, L) <= fixed_size_supports.SETS_IN_PASSING
-        f = set_tree.weighed(*projected(seen), L).log_sum if few else support_log_densities(seen)
+        c, model = projected(seen)
+        if math.comb(K, L) <= fixed_size_supports.SETS_IN_PASSING:
+            f = set_tree.weighed(c, model, L).log_sum
+        else:
+            f = supports.log_densities(c, state.Z, model)
         f = f - numerics.log_binomial(K, L)
     else:
         from appca.models.gibbs_kernels import Variances, support_increments
 
         v = Variances(state.sigma2, TAU2)
         f = support_increments(state.Z, state.W.T @ state.W, seen.P, v)
-    likelihood = background_of(data, state) + float(f.sum())
+    # of all rows if no factor explained any of them
+    likelihood = -data.squares_about(state.mu) / (2.0 * state.sigma2) + float(f.sum())
+    likelihood -= 0.5 * data.size * math.log(2.0 * math.pi * state.sigma2)
     total = likelihood + log_structure(state, kind, prior.unit)
     total += conditionals.log_density(prior.noise, state.sigma2)
     if prior.loading is not None:
@@ -374,27 +293,14 @@ def log_structure(state: FactorGibbsState, kind: str, unit: float) -> float:
     """
     n_columns = int(state.Z.any(axis=0).sum()) if kind == INFINITE else state.W.shape[1]
     n_entries = n_columns * len(state.W)
-    total = _log_normal(_squares(state.W), n_entries, state.sigma2_W) + n_entries * math.log(unit)
+    total = _log_normal(
+        float(np.square(state.W).sum()), n_entries, state.sigma2_W
+    ) + n_entries * math.log(unit)
     if kind == FINITE:
         total += log_beta_bernoulli(state.Z, state.alpha)
     elif kind == INFINITE:
         total += log_buffet(state.Z, state.alpha, labelled=False)
     return total
-
-
-def log_complete(data: ChainData, seen: CachedFactorState, unit: float, kind: str) -> float:
-    """Give the paper's log p(Y, W, X, Z | variances, alpha); given W where sizes are fixed."""
-    state = seen.state
-    total = _log_normal(seen.squares, data.size, state.sigma2)
-    total += _log_normal(_squares(state.X), int(state.Z.sum()), TAU2)
-    if kind == FIXED:
-        n, K = state.Z.shape
-        return float(total - n * numerics.log_binomial(K, int(state.Z[0].sum())))
-    return total + log_structure(state, kind, unit)
-
-
-def _squares(entries: Array) -> float:
-    return float(np.square(entries).sum())
 
 
 def _log_normal(squares: float, n: int, variance: float) -> float:
@@ -403,15 +309,18 @@ def _log_normal(squares: float, n: int, variance: float) -> float:
 
 
 def record(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorState) -> Draws:
-    """Keep what a draw keeps; components and mean are as precise as the data."""
+    """Keep what a draw keeps, with the paper's log p(Y, W, X, Z | variances, alpha)."""
     state = seen.state
-    kept = gibbs.describe(data.rows, state, loading_variance=np.asarray(state.sigma2_W))
-    kept["log_joint"] = np.asarray(log_complete(data, seen, prior.unit, kind))
-    if kind != FIXED:
-        kept["alpha"] = np.asarray(state.alpha)
-        kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
-        kept["weights"] = of_used(expected(state, kind), state.Z)
-    return kept
+    total = _log_normal(seen.squares, data.size, state.sigma2)
+    total += _log_normal(float(np.square(state.X).sum()), int(state.Z.sum()), TAU2)
+    if kind == FIXED:  # given W
+        n, K = state.Z.shape
+        total -= n * numerics.log_binomial(K, int(state.Z[0].sum()))
+    else:
+        total += log_structure(state, kind, prior.unit)
+    more = {"loading_variance": np.asarray(state.sigma2_W), "log_joint": np.asarray(total)}
+    weights = None if kind == FIXED else expected(state, kind)
+    return gibbs.describe(data.rows, state, weights) | more
 
 
 def expected(state: FactorGibbsState, kind: str) -> Array:

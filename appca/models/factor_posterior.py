@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from appca.models import fixed_size_supports, free_supports, numerics, polynomials, supports
+from appca.models import fixed_size_supports, numerics, polynomials, supports
 from appca.models.factor_em import PRIOR, FactorState
-from appca.models.factor_gibbs import indicators
 from appca.models.free_supports import Question
 from appca.models.numerics import Array
 from appca.models.posterior import (
@@ -29,7 +28,7 @@ from appca.models.posterior import (
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Observations, Rows
 from appca.models.subspace_posterior import publish
-from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate
+from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate, indicators
 
 DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
 MORE_LIKELY = 0.5  # inclusion probability
@@ -54,7 +53,7 @@ class SupportPosterior(PosteriorOfDraw):
     stream: int  # of random numbers for these: one a draw
 
     def seen(self, X: Array) -> Any:
-        """Project checked rows, in float64: a `FactorQuery` or `FreeQuery`."""
+        """Project checked rows, in float64: a `FactorQuery` or `Question`."""
         raise NotImplementedError
 
     def _indicators(self, supports: Array) -> Array:
@@ -201,33 +200,6 @@ class FactorPosterior(SupportPosterior):
         return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
 
 
-class FreeQuery(NamedTuple):
-    """Rows as a W of which they use any number of columns sees them."""
-
-    question: Question
-    background: Array  # (n,) log density of a row that no column explains
-    n_paths: int
-    stream: int
-
-    def best(self) -> Any:
-        return free_supports.best(self.question)
-
-    def summed(self) -> Any:
-        return free_supports.summed(self.question, self.n_paths, self.stream)
-
-    def means(self, supports: Array) -> Any:
-        return free_supports.scores(self.question, supports)
-
-    def expected(self) -> Any:
-        return free_supports.expected(self.question)
-
-    def log_support(self, Z: Array) -> Any:
-        return free_supports.log_shares(self.question, Z)
-
-    def drawn_scores(self, rng: np.random.Generator) -> Any:
-        return free_supports.draw_scores(rng, self.question, self.n_paths)
-
-
 @dataclass(frozen=True, eq=False)
 class FreePosterior(SupportPosterior):
     """Any W, and any number of components active."""
@@ -244,15 +216,13 @@ class FreePosterior(SupportPosterior):
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
-    def seen(self, X: Array) -> FreeQuery:
+    def seen(self, X: Array) -> Question:
         C, noise = self.components.astype(np.float64), self.noise
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         tau2 = float(self.latent[0])
-        question = Question(
-            rows.products / noise, times(C, C.T) / noise, tau2, self.weights, self.orthonormal
-        )
-        background = numerics.background(rows.squares, noise, X.shape[1])
-        return FreeQuery(question, background, self.n_paths, self.stream)
+        A, background = times(C, C.T) / noise, numerics.background(rows.squares, noise, X.shape[1])
+        how = self.orthonormal, self.n_paths, self.stream
+        return Question(rows.products / noise, A, tau2, self.weights, *how, background)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > MORE_LIKELY)

@@ -18,7 +18,6 @@ from scipy.special import logsumexp, softmax
 from appca.models import set_tree
 from appca.models.settings import MOST_SETS
 from appca.models.supports import (
-    BLOCK_FLOATS,
     AnnealedPaths,
     AnnealingSchedule,
     CollapsedModel,
@@ -28,6 +27,8 @@ from appca.models.supports import (
     Seeds,
     SupportEstimate,
     SupportMoments,
+    indicators,
+    scores_given,
 )
 from appca.models.threads import in_order, single_threaded_blas
 
@@ -184,15 +185,10 @@ SAME = 0.7  # inclusion of a factor by two pilot paths that agree
 
 def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
     """Posterior means of x * z given one set a row, (n, K): inv(Lam_S) c_S in S, zero elsewhere."""
-    n, L = members.shape
     H = np.zeros(c.shape)
-    size = max(1, BLOCK_FLOATS // L**2)
     with single_threaded_blas():  # whose number would decide the last bits of large sets
-        for start in range(0, n, size):
-            S = members[start : start + size]
-            rows = np.arange(start, start + len(S))[:, None]
-            Lam = model.A[S[:, :, None], S[:, None, :]] + model.prior * np.eye(L)
-            H[rows, S] = np.linalg.solve(Lam, c[rows, S][:, :, None])[:, :, 0]
+        for normal in scores_given(c, indicators(members, c.shape[1]), model):
+            np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
     return H
 
 
@@ -216,9 +212,7 @@ def draw(
         members = best(c, model, n_active, seeds)[0]
         rows = RowSupports(c, members, draw_seeds(rng, len(c)))
         members = search(rows, np.ones(GIBBS_SWEEPS), model)[0]
-    Z = np.zeros(c.shape, dtype=bool)
-    np.put_along_axis(Z, members, True, axis=1)
-    return Z
+    return indicators(members, c.shape[1])
 
 
 def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple[Members, Floats]:

@@ -3,35 +3,39 @@
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
 with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
-(`set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
+(`set_tree`); beyond, the best set comes from annealed searches and the sum from annealed
 importance sampling. Orthonormal columns decide for themselves, exactly, for any K: f(z) is the sum
 of z_k a_k with the logits a_k of `numerics`, so that
 
     p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 
-from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from appca.models import fixed_size_supports, supports
+from appca.models import fixed_size_supports, set_tree, supports
+from appca.models.set_tree import EverySet
 from appca.models.settings import MOST_COLUMNS
-from appca.models.supports import CollapsedModel, Floats, Mask, Seeds, SupportEstimate
-from appca.models.threads import in_order
+from appca.models.supports import CollapsedModel, Floats, Mask, SupportEstimate
 
 if TYPE_CHECKING:
-    from appca.models.support_kernels import FreeSupportRows
+    from appca.models.gibbs_kernels import FreeSupportRows
 
-
-ROWS_A_WALK = 64  # whose sums stay in the cache
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
 RESTARTS = 4
 PILOT_SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3
 SCHEDULE = np.linspace(0.0, 1.0, 13) ** 2
 DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
+
+
+class Best(NamedTuple):
+    """A set for each row."""
+
+    Z: Mask  # (n, K)
+    value: Floats  # (n,) log p(y, z) - log p(y | nothing)
 
 
 class Question(NamedTuple):
@@ -42,6 +46,9 @@ class Question(NamedTuple):
     tau2: float
     weights: Floats  # (K,) pi, inside (0, 1)
     orthonormal: bool = False
+    n_paths: int = 16  # importance paths a row
+    stream: int = 0  # of random numbers for these
+    background: Floats = np.zeros(())  # (n,) log p(y | nothing)
 
     @property
     def odds(self) -> Floats:
@@ -64,159 +71,119 @@ class Question(NamedTuple):
         """Log prior probability that no column is used."""
         return float(np.log1p(-self.weights).sum())
 
+    def every_set(self, uniforms: Floats | None = None) -> EverySet:
+        """Sum over all 2^K sets; with numbers in [0, 1) (n,), also draw one of them."""
+        model = CollapsedModel(self.G, 1.0 / self.tau2)
+        sums = set_tree.over_every_set(self.c, model, self.odds, uniforms)
+        return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
 
-class Best(NamedTuple):
-    """A set for each row."""
+    def best(self) -> Best:
+        """Most probable set of each row; beyond `MOST_COLUMNS` the best of four searches."""
+        n, K = self.c.shape
+        if self.orthonormal:
+            Z = (log_odds := self.log_odds) > 0
+            return Best(Z, log_odds.sum(axis=1, where=Z) + self.nothing)
+        if K <= MOST_COLUMNS:
+            sums = self.every_set()
+            return Best(sums.best, sums.value)
+        from appca.models import gibbs_kernels as kernels
 
-    Z: Mask  # (n, K)
-    value: Floats  # (n,) log p(y, z) - log p(y | nothing)
+        Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+        kernels.search(self._rows(), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
+        return Best(Z, value + self.nothing)
 
+    def summed(self) -> SupportEstimate:
+        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
 
-class EverySet(NamedTuple):
-    """Sums over all sets of each row."""
+        The errors of estimates with different streams of random numbers are independent.
+        """
+        n, K = self.c.shape
+        if self.orthonormal:
+            log_sum = np.logaddexp(0.0, log_odds := self.log_odds).sum(axis=1) + self.nothing
+            inclusion = expit(log_odds)
+            return SupportEstimate(log_sum, np.zeros(n), inclusion, "exact, column by column")
+        if K > MOST_COLUMNS:
+            return self._sampled()
+        method = f"exact, by enumeration of {2**K} sets"
+        sums = self.every_set()
+        return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
 
-    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
-    inclusion: Floats  # (n, K)
-    H: Floats  # (n, K) E[x * z | y]
-    best: Best
-    drawn: Mask  # (n, K) a set from the posterior
+    def means(self, Z: Mask) -> Floats:
+        """Posterior means of x * z given one set a row, (n, K)."""
+        if self.orthonormal:
+            return np.where(Z, self.c / self.precision, 0.0)
+        from appca.models import gibbs_kernels as kernels
 
+        H = np.empty(self.c.shape)
+        kernels.scores(self._rows(), Z, H)
+        return H
 
-def every_set(q: Question, seeds: Seeds | None = None) -> EverySet:
-    """Sum over all 2^K sets; with seeds (n,), also draw one of them."""
-    n, K = q.c.shape
-    streams = np.zeros(n, np.uint64) if seeds is None else seeds
-    parts = [slice(start, start + ROWS_A_WALK) for start in range(0, n, ROWS_A_WALK)]
-    out = EverySet(
-        *(np.empty(n), np.empty((n, K)), np.empty((n, K))),
-        *(Best(np.empty((n, K), bool), np.empty(n)), np.empty((n, K), bool)),
-    )
-    deque(in_order(lambda part: _walk(q, streams, part, out), parts), maxlen=0)
-    return out
+    def expected(self) -> Floats:
+        """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
+        if self.orthonormal:
+            return np.asarray(expit(self.log_odds) * (self.c / self.precision))
+        return self.every_set().H if self.c.shape[1] <= MOST_COLUMNS else self.means(self.best().Z)
 
+    def log_support(self, Z: Mask) -> Floats:
+        """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
+        if self.orthonormal:
+            return np.asarray(self.log_odds.sum(axis=1, where=Z) + self.nothing)
+        f = supports.log_densities(self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
+        return np.asarray(f + Z @ self.odds + self.nothing)
 
-def _walk(q: Question, streams: Seeds, part: slice, out: EverySet) -> None:
-    from appca.models import set_kernels as kernels
+    def drawn_scores(self, rng: np.random.Generator) -> Floats:
+        """Draw x * z (n, K) of each row from its posterior.
 
-    rows = _sets(q._replace(c=q.c[part]))
-    (m, K), bits = rows.c.shape, np.arange(len(rows.A))
-    t = kernels.Tree(np.zeros((K + 1, K, K)), np.zeros((K + 1, K, m)), np.zeros((K + 1, m)))
-    t.s[0], t.r[0] = rows.A, rows.c.T
-    levels = np.zeros((K + 1, m)), np.zeros((K + 1, K, m)), np.zeros((K, m))
-    drawn = np.zeros(m, np.int64), np.zeros(m), np.zeros(m), streams[part, None].copy()
-    sums = kernels.SetSums(np.zeros(m), np.zeros(m, np.int64), *levels, *drawn)
-    kernels.walk_every_set(rows, t, np.zeros(K, np.int64), sums)
-    total = sums.total[0]
-    out.log_sum[part] = sums.top + np.log(total) + q.nothing
-    out.inclusion[part], out.H[part] = (sums.inclusion / total).T, (sums.means[0] / total).T
-    out.best.Z[part], out.best.value[part] = sums.best[:, None] >> bits & 1, sums.top + q.nothing
-    out.drawn[part] = sums.drawn[:, None] >> bits & 1
+        Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion.
+        """
+        if self.orthonormal:
+            drawn = self.c / self.precision + rng.standard_normal(self.c.shape) / np.sqrt(
+                self.precision
+            )
+            return np.where(rng.random(self.c.shape) < expit(self.log_odds), drawn, 0.0)
+        if self.c.shape[1] > MOST_COLUMNS:
+            Z = rng.random(self.c.shape) < self.summed().inclusion
+        else:
+            Z = self.every_set(rng.random(len(self.c))).drawn
+        return supports.draw_scores_given(rng, self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
 
+    def _sampled(self) -> SupportEstimate:
+        """Sum by annealed importance sampling, the base learned from a pilot run."""
+        n_paths = self.n_paths
+        prior = np.broadcast_to(self.odds, self.c.shape)
+        log_weights, inclusion = self._paths(
+            prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (self.stream, 0)
+        )
+        averaged = fixed_size_supports.weighted_paths
+        learned = 0.5 * averaged(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
+        base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.weights)
+        log_weights, inclusion = self._paths(base, SCHEDULE, n_paths, (self.stream, 1))
+        log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
+        weights = np.exp(log_weights - log_sum[:, None])
+        error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
+        method = f"annealed importance sampling, {n_paths} paths a row"
+        return SupportEstimate(
+            log_sum + self.nothing, error, averaged(log_weights, inclusion), method
+        )
 
-def best(q: Question) -> Best:
-    """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
-    n, K = q.c.shape
-    if q.orthonormal:
-        Z = (log_odds := q.log_odds) > 0
-        return Best(Z, log_odds.sum(axis=1, where=Z) + q.nothing)
-    if K <= MOST_COLUMNS:
-        return every_set(q).best
-    from appca.models import support_kernels as kernels
+    def _paths(
+        self, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
+    ) -> tuple[Floats, Floats]:
+        from appca.models import gibbs_kernels as kernels
 
-    Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
-    kernels.search(_sets(q), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
-    return Best(Z, value + q.nothing)
+        n, K = self.c.shape
+        log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+        U = _uniforms((n_paths, len(betas), K), key)
+        kernels.importance(
+            self._rows(), np.ascontiguousarray(base), betas, U, log_weights, inclusion
+        )
+        return log_weights, inclusion
 
+    def _rows(self) -> "FreeSupportRows":
+        from appca.models.gibbs_kernels import FreeSupportRows
 
-def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
-    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
-
-    The errors of estimates with different streams of random numbers are independent.
-    """
-    n, K = q.c.shape
-    if q.orthonormal:
-        log_sum = np.logaddexp(0.0, log_odds := q.log_odds).sum(axis=1) + q.nothing
-        return SupportEstimate(log_sum, np.zeros(n), expit(log_odds), "exact, column by column")
-    if K > MOST_COLUMNS:
-        return _sampled(q, n_paths, stream)
-    method = f"exact, by enumeration of {2**K} sets"
-    sums = every_set(q)
-    return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
-
-
-def scores(q: Question, Z: Mask) -> Floats:
-    """Posterior means of x * z given one set a row, (n, K)."""
-    if q.orthonormal:
-        return np.where(Z, q.c / q.precision, 0.0)
-    from appca.models import support_kernels as kernels
-
-    H = np.empty(q.c.shape)
-    kernels.scores(_sets(q), Z, H)
-    return H
-
-
-def expected(q: Question) -> Floats:
-    """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
-    if q.orthonormal:
-        return np.asarray(expit(q.log_odds) * (q.c / q.precision))
-    return every_set(q).H if q.c.shape[1] <= MOST_COLUMNS else scores(q, best(q).Z)
-
-
-def log_shares(q: Question, Z: Mask) -> Floats:
-    """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
-    if q.orthonormal:
-        return np.asarray(q.log_odds.sum(axis=1, where=Z) + q.nothing)
-    f = supports.log_densities(q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
-    return np.asarray(f + Z @ q.odds + q.nothing)
-
-
-def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
-    """Draw x * z (n, K) of each row from its posterior.
-
-    Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion probabilities.
-    """
-    if q.orthonormal:
-        drawn = q.c / q.precision + rng.standard_normal(q.c.shape) / np.sqrt(q.precision)
-        return np.where(rng.random(q.c.shape) < expit(q.log_odds), drawn, 0.0)
-    if q.c.shape[1] > MOST_COLUMNS:
-        Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
-    else:
-        Z = every_set(q, fixed_size_supports.draw_seeds(rng, len(q.c))).drawn
-    return supports.draw_scores_given(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
-
-
-def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
-    """Sum by annealed importance sampling, the base learned from a pilot run."""
-    prior = np.broadcast_to(q.odds, q.c.shape)
-    log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
-    averaged = fixed_size_supports.weighted_paths
-    learned = 0.5 * averaged(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
-    base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
-    log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths, (stream, 1))
-    log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
-    weights = np.exp(log_weights - log_sum[:, None])
-    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
-    method = f"annealed importance sampling, {n_paths} paths a row"
-    return SupportEstimate(log_sum + q.nothing, error, averaged(log_weights, inclusion), method)
-
-
-def _paths(
-    q: Question, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    from appca.models import support_kernels as kernels
-
-    n, K = q.c.shape
-    log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
-    U = _uniforms((n_paths, len(betas), K), key)
-    kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, inclusion)
-    return log_weights, inclusion
-
-
-def _sets(q: Question) -> "FreeSupportRows":
-    from appca.models.support_kernels import FreeSupportRows
-
-    A = q.G + np.eye(len(q.G)) / q.tau2
-    return FreeSupportRows(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
+        A = self.G + np.eye(len(self.G)) / self.tau2
+        return FreeSupportRows(A, np.ascontiguousarray(self.c), self.odds, self.tau2)
 
 
 def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:

@@ -1,9 +1,13 @@
 """Gibbs sampling for models with orthonormal columns: adaptive and nonparametric PPCA.
 
-    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I)
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n sigma2 I)
 
 Orthonormal columns do not compete, so x integrates out component by component and z_n depends on
 the data through the logits alone. The models differ in the prior of Z (`PRIORS`); all else is here.
+Scales u_n are 1 unless they are learned, u_n ~ omega over a grid and omega uniform. Rows over
+sqrt(u_n) follow the model without scales, and have scores x_n / sqrt(u_n), so (u_n, z_n, x_n) is
+drawn as one block, each given the ones before it and with the others integrated out. Sizes that are
+learned are l ~ rho with rho uniform, and supports of l components equally probable.
 
 Adaptive PPCA is algorithm 3 of the paper, with its mistakes mended: the score of a component is
 divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and not by twice that, members are
@@ -18,7 +22,7 @@ columns.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,26 +53,29 @@ from appca.models.conditionals import (
     log_buffet,
     of_used,
 )
-from appca.models.em import EMSettings, SubspaceState
+from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
 from appca.models.loop import Callback
 from appca.models.numerics import Array
-from appca.models.products import ChainData, data_of, products, projections
-from appca.models.rows import Rows, about, project
+from appca.models.products import ChainData, data_of, products, projections, row_squares
+from appca.models.row_model import RowModel, Weighed, weigh
+from appca.models.rows import Rows, project
 from appca.models.settings import OVERDISPERSED
 from appca.models.spectrum import principal
-from appca.models.starts import closed_form
 
 
 class SubspaceGibbsState(NamedTuple):
     """Everything one sweep reads and writes."""
 
     W: Array  # (D, K), orthonormal columns
-    X: Array  # (N, K), zero where inactive
+    X: Array  # (N, K), scores over sqrt(u), zero where inactive
     Z: Indicators  # (N, K)
     mu: Array  # (D,)
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
-    alpha: float  # of the prior of Z; unused where Z has exactly L ones a row
+    alpha: float = 1.0  # of the prior of Z, where it has one
+    sizes: int | Array = 0  # L, or rho_l (K + 1,); unused with other priors of Z
+    u: Array | None = None  # (N,) scales of rows from the grid, where they or sizes are learned
+    weights: Array = np.ones(1)  # (J,) omega_j
 
 
 class SubspacePrior(NamedTuple):
@@ -93,7 +100,9 @@ class CachedSubspaceState(NamedTuple):
 
     state: SubspaceGibbsState
     P: Array  # (N, K), (y_n - mu)' W
-    cross: SubspaceCrossProducts
+    scaled: ChainData  # sums of the rows over sqrt(u)
+    cross: SubspaceCrossProducts  # of these rows
+    row: Weighed | None  # posterior of rows given the parameters, where scales or sizes are learned
 
 
 # (rng, state, logits (N, K)) -> Z (N, K)
@@ -101,7 +110,7 @@ DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], Indi
 
 
 class IndicatorPrior(NamedTuple):
-    """A prior of Z; without the rules for alpha, L ones in each row, all sets alike."""
+    """A prior of Z; without a density, all sets of a size are alike and sum up exactly."""
 
     draw: DrawIndicators
     draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float] | None = None
@@ -114,19 +123,40 @@ class IndicatorPrior(NamedTuple):
 UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
 
 
-def look_at_subspace(data: ChainData, state: SubspaceGibbsState) -> CachedSubspaceState:
-    """Take a state's products with the data; goes through it twice."""
-    return CachedSubspaceState(state, _projected(data, state), _crossed(data, state.X))
+def look(
+    data: ChainData,
+    state: SubspaceGibbsState,
+    scaled: ChainData | None = None,
+    cross: SubspaceCrossProducts | None = None,
+) -> CachedSubspaceState:
+    """Take a state's products with the data, one pass, and those of its scores unless given."""
+    if scaled is None or cross is None:
+        scaled, cross = weighted_sums(data, state.X, state.u)
+    W, mu, row = state.W, state.mu, None
+    if data.grid is None:
+        P = projections(data.rows, W)
+        P -= mu @ W
+    else:
+        P = projections(data.rows, np.column_stack([W, mu]))
+        squares = np.maximum(data.each - 2.0 * P[:, -1] + mu @ mu, 0.0)
+        P = P[:, :-1] - mu @ W
+        variances, d = (state.sigma2, state.tau2), data.rows.d
+        row = weigh(P, squares, RowModel(*variances, d, 0.0, state.sizes, data.grid, state.weights))
+    return CachedSubspaceState(state, P, scaled, cross, row)
 
 
-def _projected(data: ChainData, state: SubspaceGibbsState) -> Array:
-    P = projections(data.rows, state.W)
-    P -= state.mu @ state.W
-    return P
-
-
-def _crossed(data: ChainData, X: Array) -> SubspaceCrossProducts:
-    return SubspaceCrossProducts(products(data.rows, X), X.sum(axis=0))
+def weighted_sums(
+    data: ChainData, X: Array, u: Array | None
+) -> tuple[ChainData, SubspaceCrossProducts]:
+    """Sum up the rows over sqrt(u) (N,), and with scores X (N, K) over sqrt(u); one pass."""
+    if u is None:
+        return data, SubspaceCrossProducts(products(data.rows, X), X.sum(axis=0))
+    inverse = 1.0 / u
+    S = X * np.sqrt(inverse)[:, None]
+    sums = products(data.rows, np.column_stack([S, inverse]))
+    squares, mass = float(inverse @ data.each), float(inverse.sum())
+    scaled = data._replace(total=sums[:, -1], squares=squares, mass=mass)
+    return scaled, SubspaceCrossProducts(sums[:, :-1], S.sum(axis=0))
 
 
 def sweep(
@@ -137,20 +167,30 @@ def sweep(
     indicators: IndicatorPrior,
     update_directions: UpdateDirections = stiefel.draw,
 ) -> CachedSubspaceState:
-    """Redraw Z with x integrated out, then X, W, mu, sigma2, tau2 and alpha.
+    """Redraw u, then Z with x integrated out, then X, W, mu, sigma2, tau2, alpha, omega and rho.
 
-    (Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
+    (u, Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
     with the data are all that a sweep costs.
     """
     state, P = seen.state, seen.P
+    if seen.row is not None and data.grid is not None:
+        at = conditionals.draw_categories(rng, seen.row.scales)
+        state = state._replace(u=data.grid[at])
+        P = P / np.sqrt(state.u)[:, None]
     Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
-    cross = _crossed(data, X)
-    moved = redraw_parameters(rng, data, cross, state._replace(X=X, Z=Z), prior, update_directions)
+    scaled, cross = weighted_sums(data, X, state.u)
+    state = state._replace(X=X, Z=Z)
+    state = redraw_parameters(rng, scaled, cross, state, prior, update_directions)
     if prior.alpha is not None and indicators.draw_alpha is not None:
-        alpha = indicators.draw_alpha(rng, prior.alpha, state.alpha, Z)
-        moved = moved._replace(alpha=alpha)
-    return CachedSubspaceState(moved, _projected(data, moved), cross)
+        state = state._replace(alpha=indicators.draw_alpha(rng, prior.alpha, state.alpha, Z))
+    if len(state.weights) > 1:
+        counts = np.bincount(at, minlength=len(state.weights))
+        state = state._replace(weights=rng.dirichlet(conditionals.shares(counts)))
+    if not isinstance(state.sizes, int):
+        counts = np.bincount(Z.sum(axis=1), minlength=len(state.sizes))
+        state = state._replace(sizes=rng.dirichlet(conditionals.shares(counts)))
+    return look(data, state, scaled, cross)
 
 
 def redraw_parameters(
@@ -172,7 +212,7 @@ def redraw_parameters(
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     tau2 = draw_latent(rng, prior, X, Z, state.tau2)
-    return SubspaceGibbsState(W, X, Z, mu, sigma2, tau2, state.alpha)
+    return state._replace(W=W, mu=mu, sigma2=sigma2, tau2=tau2)
 
 
 def draw_scores(
@@ -216,52 +256,66 @@ def draw_latent(
     return np.broadcast_to(conditionals.draw_inverse_gamma(rng, conditional), tau2.shape).copy()
 
 
-def complete_density(data: ChainData, seen: CachedSubspaceState) -> float:
-    """Give log p(Y, X | W, Z, mu, sigma2, tau2): the complete-data density without p(Z)."""
-    state = seen.state
+def complete_density(seen: CachedSubspaceState) -> float:
+    """Give log p(Y, X, u | W, Z, mu, sigma2, tau2, omega), scores in the unit of the data."""
+    state, data = seen.state, seen.scaled
     squares = residual_squares(data, seen.cross, state.W, state.X, state.mu)
     residual = -0.5 * data.size * np.log(2 * np.pi * state.sigma2) - squares / (2 * state.sigma2)
     active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
-    return float(residual + active.sum(where=state.Z))
-
-
-def row_background(data: ChainData, state: SubspaceGibbsState) -> float:
-    """Give the log density of all rows if no component explained any of them."""
-    constant = -0.5 * data.size * np.log(2 * np.pi * state.sigma2)
-    return float(constant - data.squares_about(state.mu) / (2 * state.sigma2))
-
-
-def logits_of(seen: CachedSubspaceState) -> Array:
-    """Give the logits (N, K) of a state."""
-    return numerics.logits(seen.P, seen.state.sigma2, seen.state.tau2)
-
-
-def hyper_density(state: SubspaceGibbsState, prior: SubspacePrior) -> float:
-    """Give the log prior density of the variances and of alpha, where they are learned."""
-    total = conditionals.log_density(prior.noise, state.sigma2)
-    if prior.latent is not None:
-        learned = state.tau2 if prior.each else float(state.tau2[0])
-        total += conditionals.log_density(prior.latent, learned)
-    if prior.alpha is not None:
-        total += conditionals.log_gamma_density(prior.alpha, state.alpha)
+    total = float(residual + active.sum(where=state.Z))
+    if state.u is not None:
+        total -= 0.5 * float((data.rows.d + state.Z.sum(axis=1)) @ np.log(state.u))
+        total += float(np.log(state.weights)[np.searchsorted(data.grid, state.u)].sum())
     return total
 
 
-def describe(rows: Rows, state: Any, **more: Array) -> Draws:
-    """Give what a draw keeps, whatever the prior of Z; W and mu as precise as the data."""
-    return {
+def support_density(state: SubspaceGibbsState, indicators: IndicatorPrior) -> float:
+    """Give log P(Z | alpha) or log P(Z | rho)."""
+    if indicators.log_density is not None:
+        return indicators.log_density(state.Z, state.alpha)
+    N, K = state.Z.shape
+    if isinstance(state.sizes, int):
+        return -N * numerics.log_binomial(K, state.sizes)
+    each = np.log(state.sizes) - polynomials.log_counts(K)
+    return float(each[state.Z.sum(axis=1)].sum())
+
+
+def logits_of(seen: CachedSubspaceState) -> Array:
+    """Give the logits (N, K) of a state, of rows that have no scales."""
+    return numerics.logits(seen.P, seen.state.sigma2, seen.state.tau2)
+
+
+def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
+    """Give what a draw keeps in all models; W and mu as precise as the data.
+
+    Where the number of components is learned, new rows use them with probabilities `weights` (K,).
+    """
+    kept = {
         "components": state.W.T.astype(rows.dtype),
         "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
-        **more,
         "occupancy": occupancy(state.Z),
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
     }
+    if weights is not None:
+        kept["alpha"] = np.asarray(state.alpha)
+        kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
+        kept["weights"] = of_used(weights, state.Z)
+    return kept
 
 
 def average(seen: Any) -> Draws:
     """Give what is only kept as a running mean."""
-    return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": seen.state.X}
+    X, u = seen.state.X, getattr(seen.state, "u", None)
+    scores = X if u is None else X * np.sqrt(u)[:, None]
+    return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": scores}
+
+
+def draw_supports(rng: np.random.Generator, logits: Array, sizes: int | Array) -> Array:
+    """Draw the support of each row as a whole, of L components or of any number."""
+    if isinstance(sizes, int):
+        return np.asarray(polynomials.draw(rng, logits, sizes))
+    return np.asarray(polynomials.draw_sized(rng, logits, sizes))
 
 
 def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Array) -> Indicators:
@@ -272,7 +326,7 @@ def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Arra
     from appca.models.gibbs_kernels import scan_swaps
 
     Z = state.Z.copy()
-    shape = len(Z), int(Z[0].sum())
+    shape = len(Z), state.sizes
     order = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
     scan_swaps(Z, logits, order, rng.random(shape))
     return Z
@@ -286,110 +340,67 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 }
 
 
-S = TypeVar("S")
-
-
-class Plan(NamedTuple):
-    """How the posterior is sampled."""
-
-    schedule: Schedule
-    indicators: str  # a name in PRIORS
-    directions: str  # a name in DIRECTIONS
-    own_starts: bool  # whether every chain starts from an EM fit of its own
-    overdispersed: bool  # whether chains after the first start from random rotations, without EM
-    noise: InverseGamma  # priors, in units of the mean feature variance
-    latent: InverseGamma
-
-
-def plan_of(model: Any) -> Plan:
-    """Read the plan off the parameters of an estimator."""
-    return Plan(
-        Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin),
-        model.z_update,
-        "sample" if model.w_update == "auto" else model.w_update,
-        own_starts=isinstance(model.init, str) and model.init == "random",
-        overdispersed=model.chain_starts == OVERDISPERSED,
-        noise=InverseGamma(model.noise_shape, model.noise_scale),
-        latent=InverseGamma(model.latent_shape, model.latent_scale),
-    )
-
-
 def fit_by_gibbs(
     rng: np.random.Generator,
     rows: Rows,
     begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
     control: EMControl,
-    plan: Plan,
-) -> tuple[SubspaceFit, Rows, Chains[CachedSubspaceState]]:
-    """Sample; return the draw of largest density as a fit, the rows about its mean, and the chains.
+    model: Any,
+) -> Chains[CachedSubspaceState]:
+    """Sample the posterior of adaptive PPCA as the parameters of an estimator say.
 
     The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
     single sweep.
     """
     settings, data = control.settings, data_of(rows)
+    if settings.variant != PAPER:
+        data = data._replace(each=row_squares(rows), grid=settings.grid)
 
     def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
         fit = begin(rng, control._replace(callback=heard))
-        return look_at_subspace(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
+        return look(data, first_state(fit.state, data, settings)), fit.stop_reason
 
     def afar(rng: np.random.Generator) -> CachedSubspaceState:
         V = principal(rng, rows, settings.n_components).V
         V = V @ starts.random_rotation(rng, V)  # as far from any mode as another
-        fit = SubspaceFit(starts.first_state(rows, V, settings), np.empty(0), [], "")
-        return look_at_subspace(data, first_state(fit, rows, settings.n_active))
+        begun = evenly(starts.first_state(rows, V, settings), settings)
+        return look(data, first_state(begun, data, settings))
 
-    prior = prior_of(plan, settings, data.squares / data.size)
-    steps = sampler(data, prior, PRIORS[plan.indicators], DIRECTIONS[plan.directions])
-    chains = run_chains(rng, rows, plan, start, afar, steps, control.callback)
-    best = chains.best.state
-    about_mean = about(rows.X, (origin_of(rows) + best.mu).astype(rows.dtype))
-    K = best.W.shape[1]
-    state = SubspaceState(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
-    fit = SubspaceFit(state, second_moments(chains.best, settings.n_active), [], chains.stop_reason)
-    return fit, about_mean, chains
-
-
-def run_chains(
-    rng: np.random.Generator,
-    rows: Rows,
-    plan: Plan,
-    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
-    afar: Callable[[np.random.Generator], S],
-    sampler: Sampler[S],
-    callback: Callback | None,
-) -> Chains[S]:
-    """Start the chains as the plan says, see `initial_states`, and run them."""
-    rngs = generators(rng, plan.schedule.n_chains)
-    others = afar if plan.overdispersed else None
-    first, stopped = initial_states(rngs, begin, callback, others, apart=plan.own_starts)
-    origin = origin_of(rows)
-    return sample(rngs, first, sampler, plan.schedule, callback, origin=origin, stopped=stopped)
-
-
-def origin_of(rows: Rows) -> Array:
-    """Return what the rows are taken about, (D,)."""
-    return np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-
-
-def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior:
-    """Priors for data with mean feature variance `variance`; the mean's is flat."""
-    learned = plan.latent.in_units_of(variance) if isinstance(settings.latent, str) else None
-    return SubspacePrior(
-        noise=plan.noise.in_units_of(variance),
-        latent=learned,
+    unit = data.squares / data.size  # priors are in units of the mean feature variance
+    latent = InverseGamma(model.latent_shape, model.latent_scale).in_units_of(unit)
+    prior = SubspacePrior(
+        noise=InverseGamma(model.noise_shape, model.noise_scale).in_units_of(unit),
+        latent=latent if isinstance(settings.latent, str) else None,
         each=settings.latent == "component",
         mean_variance=np.inf if settings.learn_mean else 0.0,
     )
+    directions = DIRECTIONS["sample" if model.w_update == "auto" else model.w_update]
+    steps = sampler(data, prior, PRIORS[model.z_update], directions)
+    schedule = Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin)
+    rngs = generators(rng, model.n_chains)
+    others = afar if model.chain_starts == OVERDISPERSED else None
+    apart = isinstance(model.init, str) and model.init == "random"
+    first, stopped = initial_states(rngs, start, control.callback, others, apart=apart)
+    origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
+    return sample(rngs, first, steps, schedule, control.callback, origin=origin, stopped=stopped)
 
 
-def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:
-    """Turn a fit by EM into the state of a chain: each row's best support, scores still to come."""
-    W, shift, latent, noise = fit.state[:4]
-    mu = -(W @ shift)
-    a = numerics.logits(projections(rows, W) - mu @ W, noise, latent)
-    return SubspaceGibbsState(
-        W, np.zeros(a.shape), polynomials.top(a, n_active), mu, noise, latent, 1.0
-    )
+def drawn_parameters(state: SubspaceGibbsState) -> SubspaceState:
+    """Take a draw's parameters as EM has them."""
+    sizes = None if isinstance(state.sizes, int) else state.sizes
+    at = SubspaceState(state.W, np.zeros(len(state.tau2)), state.tau2, state.sigma2, state.mu)
+    return at._replace(weights=state.weights, sizes=sizes)
+
+
+def first_state(state: SubspaceState, data: ChainData, settings: EMSettings) -> SubspaceGibbsState:
+    """Turn parameters into the state of a chain: each row's best support, scores still to come."""
+    W, mu, L = state.W, state.displacement, settings.n_active
+    a = numerics.logits(projections(data.rows, W) - mu @ W, state.noise, state.latent)
+    begun = W, np.zeros(a.shape), polynomials.top(a, L), mu, state.noise, state.latent
+    sizes, u = L if state.sizes is None else state.sizes, None
+    if data.grid is not None:
+        u = np.full(len(a), data.grid[0])
+    return SubspaceGibbsState(*begun, sizes=sizes, u=u, weights=state.weights)
 
 
 def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
@@ -428,7 +439,7 @@ def draw_beta_bernoulli(
 
 PRIORS = {
     # every row's L-subset as a whole, independent of where it was
-    "block": IndicatorPrior(lambda rng, at, a: polynomials.draw(rng, a, int(at.Z[0].sum()))),
+    "block": IndicatorPrior(lambda rng, at, a: draw_supports(rng, a, at.sizes)),
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
         draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)
@@ -445,11 +456,11 @@ def first_nonparametric_state(
     """Start from PPCA, every column used where it pays, or from a random rotation of it."""
     lead = principal(rng, rows, max_components)
     variance = float(rows.squares.mean()) / rows.n_features
-    start = closed_form(rows, lead, LEAST_NOISE * variance)
+    start = starts.closed_form(rows, lead, LEAST_NOISE * variance)
     W = lead.V @ stiefel.random(rng, *[max_components] * 2) if rotated else lead.V
     latent = np.full(max_components, start.latent.mean() if tau2 is None else tau2)
     Z = numerics.logits(project(rows, W), start.noise, latent) > 0
-    return SubspaceGibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent, 1.0)
+    return SubspaceGibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent)
 
 
 def sampler(
@@ -472,20 +483,29 @@ def measure(
 ) -> Measures:
     """Give the exact log-likelihood, X integrated out, and with the priors.
 
-    W is uniform and mu flat. Z is integrated out, too, where all of its sets are alike; else the
-    prior of Z counts in the posterior.
+    W, omega and rho are uniform and mu flat. u and Z are integrated out, too, where all sets of a
+    size are alike; else the prior of Z counts in the posterior.
     """
-    state, (N, K) = seen.state, seen.P.shape
-    if indicators.log_density is None:
-        L = int(state.Z[0].sum())
-        of_rows = float(polynomials.log_elementary(logits_of(seen), L).sum())
-        of_rows -= N * numerics.log_binomial(K, L)
-        of_Z = 0.0
+    state, of_Z = seen.state, 0.0
+    if seen.row is not None:
+        likelihood = float(seen.row.log_density.sum())
     else:
-        of_rows = float(logits_of(seen).sum(where=state.Z))
-        of_Z = indicators.log_density(state.Z, state.alpha)
-    likelihood = row_background(data, state) + of_rows
-    return Measures(likelihood, likelihood + of_Z + hyper_density(state, prior))
+        # of all rows if no component explained any of them
+        likelihood = -0.5 * data.size * float(np.log(2 * np.pi * state.sigma2))
+        likelihood -= data.squares_about(state.mu) / (2 * state.sigma2)
+        of_Z = support_density(state, indicators)
+        if indicators.log_density is not None:
+            likelihood += float(logits_of(seen).sum(where=state.Z))
+        else:
+            of_rows = polynomials.log_elementary(logits_of(seen), int(state.sizes))
+            likelihood, of_Z = likelihood + float(of_rows.sum()) + of_Z, 0.0
+    total = likelihood + of_Z + conditionals.log_density(prior.noise, state.sigma2)
+    if prior.latent is not None:
+        learned = state.tau2 if prior.each else float(state.tau2[0])
+        total += conditionals.log_density(prior.latent, learned)
+    if prior.alpha is not None:
+        total += conditionals.log_gamma_density(prior.alpha, state.alpha)
+    return Measures(likelihood, total)
 
 
 def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceState) -> Draws:
@@ -494,15 +514,15 @@ def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceStat
     Where the number of scores differs between draws, it is a density of scores in units of the root
     mean square of the data: in the data's own unit it would depend on that unit.
     """
-    state, (N, K) = seen.state, seen.P.shape
-    kept = describe(data.rows, state, latent_variance=state.tau2)
-    joint = complete_density(data, seen)
-    if indicators.log_density is None:
-        joint -= N * numerics.log_binomial(K, int(state.Z[0].sum()))
-    else:
-        joint += indicators.log_density(state.Z, state.alpha)
+    state, weights = seen.state, None
+    joint = complete_density(seen) + support_density(state, indicators)
+    if indicators.log_density is not None:
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
-        kept["alpha"] = np.asarray(state.alpha)
-        kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
-        kept["weights"] = of_used(indicators.expected(state.Z, state.alpha), state.Z)
-    return kept | {"log_joint": np.asarray(joint)}
+        weights = indicators.expected(state.Z, state.alpha)
+    kept = describe(data.rows, state, weights)
+    kept |= {"latent_variance": state.tau2, "log_joint": np.asarray(joint)}
+    if len(state.weights) > 1:
+        kept["row_scale_probabilities"] = state.weights
+    if not isinstance(state.sizes, int):
+        kept["size_probabilities"] = state.sizes
+    return kept

@@ -25,18 +25,10 @@ def kernel(function: Function) -> Function:
     return _compiled(function)
 
 
-def wide_kernel(function: Function) -> Function:
-    """Compile as `kernel`, for loops that are to become vector instructions, without checks.
-
-    A division by zero gives what IEEE 754 says instead of an exception, and a product may be added
-    without being rounded first.
-    """
-    return _compiled(function, error_model="numpy", fastmath={"contract"})
-
-
 def bare_kernel(function: Function) -> Function:
-    """Compile as `wide_kernel`, for what makes no arrays and is called every few hundred ns.
+    """Compile loops that are to become vector instructions and make no arrays, without checks.
 
+    A division by zero gives what IEEE 754 says, and a product may be added without being rounded.
     Nobody counts who holds which array: that took up to half of a call that is handed many.
     """
     plain = {"_nrt": False, "no_rewrites": True}  # which are rules about whole arrays

@@ -72,7 +72,7 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
         return log_e
     log_e = np.empty(len(a))
     for part in _parts(len(a), a.shape[1], n_active):
-        table = SubsetTable(a[part], n_active)
+        table = SubsetTable(a[part], n_active, kept=False)
         log_e[part] = table.base + np.log(table.sums[-1, -1])
     return log_e
 
@@ -158,10 +158,12 @@ def _parts(n: int, K: int, n_active: int) -> list[slice]:
 class SubsetTable:
     """Sums over subsets of at most J components of some rows, relative to a level."""
 
-    def __init__(self, logits: NDArray[Any], n_active: int | None = None) -> None:
+    def __init__(
+        self, logits: NDArray[Any], n_active: int | None = None, *, kept: bool = True
+    ) -> None:
         """Fill the table (K + 1, J + 1, n) of logits (n, K): J is L about the L-th largest logit.
 
-        Without L all sizes count, about 0.
+        Without L all sizes count, about 0. Unless `kept` all of it but its last entries is lost.
         """
         a = np.array(logits.T, dtype=np.float64, order="C")  # rows last: operations run over them
         (K, n), J = a.shape, len(a) if n_active is None else n_active
@@ -175,12 +177,15 @@ class SubsetTable:
         w = np.exp(np.negative(np.abs(a, out=a), out=a), out=a)
         w *= w > LEAST_WEIGHT
         self.into, self.out = np.where(above, 1.0, w), np.where(above, w, 1.0)
-        self.sums = sums = np.zeros((K + 1, J + 1, n))
+        self.sums = sums = np.zeros((K + 1 if kept else 1, J + 1, n))
         sums[0, 0] = 1.0
+        more = np.empty((J, n))
         for k in range(K):
-            most = min(k + 1, J)
-            np.multiply(sums[k, : most + 1], self.out[k], out=sums[k + 1, : most + 1])
-            sums[k + 1, 1 : most + 1] += self.into[k] * sums[k, :most]
+            most, to = min(k + 1, J), k + 1 if kept else 0
+            before = sums[k if kept else 0]
+            np.multiply(self.into[k], before[:most], out=more[:most])
+            np.multiply(before[: most + 1], self.out[k], out=sums[to, : most + 1])
+            sums[to, 1 : most + 1] += more[:most]
 
     def inclusion(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Log sum (n,), inclusion (n, K), and probabilities of sizes (n, J + 1), which count w."""

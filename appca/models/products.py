@@ -31,6 +31,8 @@ class ChainData(NamedTuple):
     total: Array  # (D,)
     squares: float  # of all entries
     mass: float  # number of rows, each counted by its weight
+    each: Array = np.zeros(())  # (N,) |y_n|^2, where scales of rows or sizes are learned
+    grid: Array | None = None  # (J,) scales that rows may have, then
 
     @property
     def size(self) -> int:

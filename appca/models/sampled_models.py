@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from appca.models.gibbs import (
     CachedSubspaceState,
     SubspacePrior,
     first_nonparametric_state,
-    look_at_subspace,
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
@@ -31,18 +30,6 @@ from appca.models.stiefel import upright
 from appca.models.threads import single_threaded_blas
 
 T = TypeVar("T")
-
-
-class Draw(NamedTuple):
-    """One draw of the parameters, as the estimator publishes it."""
-
-    W: Array  # (D, K)
-    mean: Array  # (D,) about the origin of the training rows
-    noise: float
-    latent: Array  # (K,)
-    weights: Array  # (K,) probability that a new row uses a column
-    power: Array  # (K,) sums over rows of the squares of x z w
-    alpha: float
 
 
 # Paragraphs that the documentation of several models has in common, by the marks that name them.
@@ -142,8 +129,8 @@ class FreeModel(Queries):
         """First states of the chains and the sampler, for rows about their origin."""
         raise NotImplementedError
 
-    def _drawn(self, state: Any) -> Draw:
-        """Say what a state means for new rows."""
+    def _expected(self, state: Any) -> Array:
+        """Return the probabilities (K,) with which a new row uses the columns of a draw."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -163,7 +150,7 @@ class FreeModel(Queries):
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         chains = sample(rngs, first, sampler, schedule, callback, origin=origin)
-        self._publish_draw(X, self._drawn(chains.best), origin)
+        self._publish_draw(X, chains.best.state, origin)
         most = self.max_components
         if (chains.posterior["n_components"] == most).all():
             msg = (
@@ -184,18 +171,19 @@ class FreeModel(Queries):
     def _first_alpha(self) -> float:
         return 1.0 if self.alpha == "infer" else float(self.alpha)
 
-    def _publish_draw(self, X: Array, draw: Draw, origin: Array) -> None:
+    def _publish_draw(self, X: Array, draw: Any, origin: Array) -> None:
         """Set the fitted attributes: used columns by explained variance, largest entry positive."""
-        used = np.flatnonzero(draw.power > 0.0) if draw.power.any() else np.array([0])
-        order = used[np.argsort(-draw.power[used], kind="stable")]
+        power = np.square(draw.X).sum(axis=0) * np.square(draw.W).sum(axis=0)
+        used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
+        order = used[np.argsort(-power[used], kind="stable")]
         W = upright(draw.W[:, order])
         self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
         self.n_components_ = len(order)
-        self.mean_ = (origin + draw.mean).astype(X.dtype)
-        self.noise_variance_ = draw.noise
-        self.latent_variance_ = draw.latent[order]
-        self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
-        self.explained_variance_ = draw.power[order] / len(X)
+        self.mean_ = (origin + draw.mu).astype(X.dtype)
+        self.noise_variance_ = draw.sigma2
+        self.latent_variance_ = draw.tau2[order] if self._orthonormal else np.ones(len(order))
+        self.weights_ = np.maximum(self._expected(draw)[order], LEAST_WEIGHT)
+        self.explained_variance_ = power[order] / len(X)
         self.alpha_ = draw.alpha
         seen = self._posterior().seen(X)
         Z = seen.best().Z
@@ -269,12 +257,8 @@ class SparseFA(FreeModel):
         seen = [look(data, state._replace(alpha=alpha)) for state in first]
         return seen, factor_gibbs.sampler(data, prior, self._kind)
 
-    def _drawn(self, seen: CachedFactorState) -> Draw:
-        state = seen.state
-        weights = factor_gibbs.expected(state, self._kind)
-        power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
-        ones = np.ones(len(power))
-        return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)
+    def _expected(self, state: Any) -> Array:
+        return factor_gibbs.expected(state, self._kind)
 
 
 @documented
@@ -447,11 +431,8 @@ class NonparametricPPCA(FreeModel):
             first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
             for chain, rng in enumerate(rngs)
         ]
-        seen = [look_at_subspace(data, state) for state in first]
+        seen = [gibbs.look(data, state) for state in first]
         return seen, gibbs.sampler(data, prior, PRIORS[self.prior])
 
-    def _drawn(self, seen: CachedSubspaceState) -> Draw:
-        state = seen.state
-        weights = PRIORS[self.prior].expected(state.Z, state.alpha)
-        power = np.square(state.X).sum(axis=0)
-        return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)
+    def _expected(self, state: Any) -> Array:
+        return PRIORS[self.prior].expected(state.Z, state.alpha)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models.numerics import zeros
-from appca.models.supports import CollapsedModel, Floats, Members
+from appca.models.supports import CollapsedModel, Floats, Mask, Members
 from appca.models.threads import in_order
 
 LANES = 64  # rows that go through together, fewer of large matrices or of many sets
@@ -227,6 +227,40 @@ def weighed(
     return WeighedSupports(best, value, value + np.log(total), drawn)
 
 
+class EverySet(NamedTuple):
+    """Sums over the sets of any size of n rows, which weigh exp(f(S) + log odds of the members)."""
+
+    log_sum: Floats  # (n,)
+    inclusion: Floats  # (n, K)
+    H: Floats  # (n, K) E[x z]
+    best: Mask  # (n, K) the heaviest set
+    value: Floats  # (n,) log of its weight
+    drawn: Mask  # (n, K) one drawn from the posterior, where uniforms are given
+
+
+def over_every_set(
+    c: Floats, model: CollapsedModel, odds: Floats, uniforms: Floats | None = None
+) -> EverySet:
+    """Sum over all 2^K sets of rows c (n, K), and draw one by numbers in [0, 1) (n,)."""
+    n, K = c.shape
+    Lam, costs = model.A + model.prior * np.eye(K), -2.0 * odds - math.log(model.prior)
+    sums = np.empty(n), np.empty((n, K)), np.empty((n, K))
+    out = EverySet(*sums, np.zeros((n, K), bool), np.empty(n), np.zeros((n, K), bool))
+
+    def share(rows: slice) -> None:
+        log_sum, used, h, best, value, drawn = (whole[rows] for whole in out)
+        tree = SharedSetTree(SetProblem(Lam, c[rows], K, np.zeros(1), 1.0, None), costs)
+        for part in tree.parts():
+            value[part], chosen, total = tree.weigh()
+            log_sum[part], best[part] = value[part] + np.log(total), all_sets(K)[chosen]
+            if uniforms is not None:
+                drawn[part] = all_sets(K)[tree.drawn(uniforms[rows][part])]
+            used[part], h[part] = tree.differentiate(np.ones(part.stop - part.start))
+
+    deque(in_order(share, _shares(n)), maxlen=0)
+    return out
+
+
 def _shares(n: int) -> list[slice]:
     """Blocks of n rows for threads; they do not depend on the number of cores."""
     size = max(LEAST_ROWS_A_THREAD, -(-n // MOST_SHARES))
@@ -234,19 +268,37 @@ def _shares(n: int) -> list[slice]:
 
 
 @cache
-def steps(n_components: int, n_members: int) -> tuple[Members, Members]:
-    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up."""
+def all_sets(n_components: int) -> Mask:
+    """List the sets (2^K, K) of all sizes, the empty one last, as `steps` comes to them."""
+    codes: list[int] = []
+
+    def below(code: int, first: int) -> None:
+        codes.extend(code | 1 << k for k in range(first, n_components))
+        for k in range(first, n_components - 1):
+            below(code | 1 << k, k + 1)
+
+    below(0, 0)
+    return np.asarray(np.array([*codes, 0])[:, None] >> np.arange(n_components) & 1, bool)
+
+
+@cache
+def steps(n_components: int, n_members: int, all_sizes: bool) -> tuple[Members, Members]:
+    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up.
+
+    Sets of `all_sizes` up to J, or of J members.
+    """
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 
     K, J, instructions, leaf = n_components, n_members, [], 0
 
     def below(depth: int, first: int) -> None:
         nonlocal leaf
-        if depth == J - 1:
+        if all_sizes or depth == J - 1:
             instructions.append((WEIGH, depth, first - 1, leaf))
             leaf += K - first
+        if depth == J - 1:
             return
-        for k in range(first, K - (J - depth - 1)):
+        for k in range(first, K - (1 if all_sizes else J - depth - 1)):
             instructions.append((ENTER, depth + 1, k, leaf))
             below(depth + 1, k + 1)
             instructions.append((LEAVE, depth + 1, k, leaf))
@@ -288,7 +340,7 @@ class SetTree:
     def _walk(self, number: int) -> None:
         from appca.models.set_kernels import walk
 
-        instructions = steps(len(self._used), self._how[0])[number]
+        instructions = steps(len(self._used), self._how[0], False)[number]
         walk(instructions, self._how, self._M, self._N, self._out, self._used, self._room)
 
     def weigh(self) -> tuple[Floats, Members, Floats]:
@@ -317,14 +369,19 @@ class SetTree:
 
 
 class SharedSetTree:
-    """Some rows side by side that share M, and memory for their sums over sets of J members."""
+    """Some rows side by side that share M, and memory for their sums over sets of J members.
 
-    def __init__(self, system: SetProblem) -> None:
+    With `costs` (K,) of members the sums are over sets of all sizes up to J, the empty set last.
+    """
+
+    def __init__(self, system: SetProblem, costs: Floats | None = None) -> None:
         K, J, w = system.b.shape[1], system.n_members, LANES
+        self._all_sizes, self._costs = costs is not None, np.zeros(K) if costs is None else costs
+        n_sets = 2**K if self._all_sizes else math.comb(K, J)
         self._system, self._how, self._n = system, (J, system.sign), 0
         self._S, self.slopes = np.zeros((2, J, K, K))
         self._b, self._N = zeros((2, J, K + 1, w))
-        self._g, self._used, self._lanes = (zeros((m, w)) for m in (math.comb(K, J), K, 3))
+        self._g, self._used, self._lanes = (zeros((m, w)) for m in (n_sets, K, 3))
         self._sums, self._best, self._logs = np.zeros((3, w)), np.zeros(w, np.int64), np.zeros(J)
         if J:
             self._S[0] = system.M
@@ -342,8 +399,9 @@ class SharedSetTree:
         from appca.models.set_kernels import walk_shared
 
         walk_shared(
-            *(steps(len(self._used), self._how[0])[number], self._how, self._S, self.slopes),
-            *(self._b, self._N, self._g, self._used, self._lanes, self._logs),
+            *(steps(len(self._used), self._how[0], self._all_sizes)[number], self._how),
+            *(self._S, self.slopes, self._b, self._N, self._g, self._used),
+            *(self._lanes, self._logs, self._costs),
         )
 
     def weigh(self) -> tuple[Floats, Members, Floats]:
@@ -351,6 +409,8 @@ class SharedSetTree:
         from appca.models.set_kernels import normalise
 
         self._walk(0)
+        if self._all_sizes:
+            self._g[-1] = 0.0
         top, total, power = self._sums
         normalise(self._g, top, self._best, total, power, power.view(np.int64))
         return top[: self._n], self._best[: self._n], total[: self._n]

@@ -13,7 +13,7 @@ from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
-from appca.models.gibbs import draw_scores
+from appca.models.gibbs import draw_scores, draw_supports
 from appca.models.numerics import Array
 from appca.models.posterior import (
     Description,
@@ -26,7 +26,6 @@ from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
-from appca.models.variant_gibbs import draw_supports
 
 
 def publish(

@@ -72,37 +72,69 @@ class SupportEstimate(NamedTuple):
     method: str
 
 
+def indicators(members: Members, n_components: int) -> Mask:
+    """Give Z (n, K) of the members (n, L)."""
+    Z = np.zeros((len(members), n_components), dtype=bool)
+    np.put_along_axis(Z, members, True, axis=1)
+    return Z
+
+
+class ScoreNormal(NamedTuple):
+    """p(x_n | z_n, y_n) of some rows, a normal distribution of the active scores of each."""
+
+    part: slice  # which rows
+    members: Members  # (n, L), the active ones; of rows with fewer others follow, with c = 0
+    c: Floats  # (n, L) c_S
+    mean: Floats  # (n, L) inv(Lam_S) c_S
+    precision: Floats  # (n, L, L) Lam_S = I / tau2 + A_SS
+
+
+def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
+    """Yield the scores of rows c (n, K) given supports Z (n, K), as many as stay in the cache."""
+    n, sizes = len(c), Z.sum(axis=1)
+    L = int(sizes.max(initial=1))
+    alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        if alike:
+            members = np.nonzero(Z[part])[1].reshape(-1, L)
+        else:
+            members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
+        precision = model.A[members[:, :, None], members[:, None, :]]
+        c_S = np.take_along_axis(c[part], members, axis=1)
+        if not alike:
+            z = np.take_along_axis(Z[part], members, axis=1)
+            precision *= z[:, :, None] & z[:, None, :]
+            c_S *= z
+        precision += model.prior * np.eye(L)
+        mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0]
+        yield ScoreNormal(part, members, c_S, mean, precision)
+
+
 def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """f(z) of each row's support, (n,)."""
     f = np.empty(len(c))
     with single_threaded_blas():
-        for part, M, c_z in _systems(c, Z, model):
-            quadratic = np.einsum("nk,nk->n", c_z, np.linalg.solve(M, c_z[:, :, None])[:, :, 0])
-            f[part] = 0.5 * (quadratic - np.linalg.slogdet(M / model.prior)[1])
+        for normal in scores_given(c, Z, model):
+            log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
+            f[normal.part] = 0.5 * (np.vecdot(normal.c, normal.mean) - log_det)
     return f
+
+
+def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Floats:
+    """Draw scores (n, L): with precision C C', inv(C') e has covariance inv(C C')."""
+    C = np.linalg.cholesky(normal.precision)
+    e = rng.standard_normal(normal.mean.shape)[:, :, None]
+    return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
 
 
 def draw_scores_given(
     rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedModel
 ) -> Floats:
-    """Draw x * z (n, K) given each row's support: with M = C C', inv(C')e has covariance inv(M)."""
-    drawn = np.empty(c.shape)
+    """Draw x * z (n, K) given each row's support."""
+    drawn = np.zeros(c.shape)
     with single_threaded_blas():
-        for part, M, c_z in _systems(c, Z, model):
-            C = np.linalg.cholesky(M)
-            white = np.linalg.solve(C, c_z[:, :, None])
-            white += rng.standard_normal(white.shape)
-            drawn[part] = np.linalg.solve(np.swapaxes(C, 1, 2), white)[:, :, 0]
+        for normal in scores_given(c, Z, model):
+            np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
     drawn[~Z] = 0.0
     return drawn
-
-
-def _systems(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[tuple[slice, Floats, Floats]]:
-    """M and c_z of some rows after others."""
-    n, K = c.shape
-    size = max(1, BLOCK_FLOATS // K**2)
-    for start in range(0, n, size):
-        part = slice(start, start + size)
-        z = Z[part]
-        M = model.A * (z[:, :, None] & z[:, None, :]) + model.prior * np.eye(K)
-        yield part, M, c[part] * z

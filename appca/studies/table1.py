@@ -185,8 +185,8 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         return Oracle(Z, base + sums.log_sum, sums.error, sums.method)
     weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)  # every factor independently
     question = free_supports.Question(c, G, 1.0, weights)
-    free = free_supports.summed(question, 16)
-    return Oracle(free_supports.best(question).Z, empty + free.log_sum, free.error, free.method)
+    free = question.summed()
+    return Oracle(question.best().Z, empty + free.log_sum, free.error, free.method)
 
 
 LEAST_SHARE = 0.01  # of the rows must use a true factor before its direction is judged

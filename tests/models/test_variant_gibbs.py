@@ -8,19 +8,23 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
 from appca import AdaptivePPCA, load_model
-from appca.models import conditionals, gibbs, numerics, polynomials, stiefel, variant_gibbs
+from appca.models import conditionals, gibbs, numerics, polynomials, stiefel
 from appca.models.conditionals import InverseGamma
 from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
-from appca.models.products import row_squares
+from appca.models.products import data_of, row_squares
 from appca.models.rows import Rows
-from appca.models.variant_gibbs import VariantGibbsState
 from tests.geweke import DRAWS, geweke_z, is_caught, named, worst
+from tests.models import gibbs_oracles as oracle
 from tests.references import em_variants
 from tests.references.gibbs_variants import State, parameters
 
 N, D, K, L = 5, 4, 3, 2
 GRID = np.array([0.4, 1.0, 2.5])
 PRIOR = SubspacePrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
+
+
+def swept(rng, data, seen, prior, directions=stiefel.draw):
+    return gibbs.sweep(rng, data, seen, prior, gibbs.PRIORS["block"], directions)
 
 
 class Case:
@@ -51,26 +55,15 @@ class Case:
     def seen(self, state, Y):
         """Rows and state as the package has them."""
         rows = Rows(Y, None, np.empty(0), Y.shape[1])
-        data = variant_gibbs.VariantData(rows, row_squares(rows), self.grid)
-        scaled = SubspaceGibbsState(
-            state.W,
-            state.X / np.sqrt(state.u)[:, None],
-            state.Z,
-            state.mu,
-            state.sigma2,
-            state.tau2,
-            1.0,
-        )
+        data = data_of(rows)._replace(each=row_squares(rows), grid=self.grid)
+        X = state.X / np.sqrt(state.u)[:, None]
         sizes = state.rho if self.learn_sizes else L
-        return data, variant_gibbs.look_at_variant(
-            data, VariantGibbsState(scaled, state.u, state.omega, sizes)
-        )
+        parameters = state.W, X, state.Z, state.mu, state.sigma2, state.tau2, 1.0
+        return data, gibbs.look(data, SubspaceGibbsState(*parameters, sizes, state.u, state.omega))
 
     def sweep(self, rng, state, Y):
         data, seen = self.seen(state, Y)
-        (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = variant_gibbs.sweep(
-            rng, data, seen, self.prior, stiefel.draw
-        ).state
+        W, X, Z, mu, sigma2, tau2, _, sizes, u, omega = swept(rng, data, seen, self.prior).state
         rho = sizes if self.learn_sizes else state.rho
         X = X * np.sqrt(u)[:, None]
         return State(W, X, Z, mu, sigma2, tau2, u, self.grid, omega, rho)
@@ -123,13 +116,13 @@ def test_the_sweep_passes_geweke(name, n_draws, seed):
 
 
 def with_scales_from_the_prior(monkeypatch):
-    right = variant_gibbs.weigh
+    right = gibbs.weigh
 
     def wrong(P, squares, model):
         row = right(P, squares, model)
         return row._replace(scales=np.tile(model.weights, (len(P), 1)))
 
-    monkeypatch.setattr(variant_gibbs, "weigh", wrong)
+    monkeypatch.setattr(gibbs, "weigh", wrong)
 
 
 def with_supports_at_one_scale(monkeypatch):
@@ -144,10 +137,8 @@ def with_supports_as_probable_as_their_size(monkeypatch):
 
 
 def with_sums_over_rows_that_are_not_scaled(monkeypatch):
-    right = variant_gibbs.weighted_sums
-    monkeypatch.setattr(
-        variant_gibbs, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u))
-    )
+    right = gibbs.weighted_sums
+    monkeypatch.setattr(gibbs, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u)))
 
 
 def with_scores_of_other_units(monkeypatch):
@@ -204,8 +195,8 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
         state._replace(X=np.zeros((len(Y), K)), Z=np.zeros((len(Y), K), bool), u=np.ones(len(Y))), Y
     )
     kept = SubspacePrior(PRIOR.noise, None, False, 0.0)
-    drawn = variant_gibbs.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state
-    support = np.argmax((drawn.scaled.Z[:, None] == supports).all(axis=2), axis=1)
+    drawn = swept(rng, data, seen, kept, lambda _rng, _F, W: W).state
+    support = np.argmax((drawn.Z[:, None] == supports).all(axis=2), axis=1)
     scale = np.searchsorted(case.grid, drawn.u)
     pair = (support * len(case.grid) + scale).reshape(N, many)
     for drawn_pairs, p_n in zip(pair, p.reshape(N, -1), strict=True):
@@ -218,20 +209,23 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
 
 def test_the_likelihood_of_a_draw_sums_over_all_that_a_row_may_be(world):
     _, case, state, Y = world
-    _, seen = case.seen(state, Y)
+    data, seen = case.seen(state, Y)
     prior = case.prior
-    measured = variant_gibbs.measure(prior, seen)
+    measured = gibbs.measure(data, prior, gibbs.PRIORS["block"], seen)
     wanted = em_variants.e_step(Y, parameters(state))[0].sum()
     assert measured.log_likelihood == pytest.approx(wanted, abs=1e-9)
-    priors = gibbs.hyper_density(seen.state.scaled, prior)
+    priors = oracle.log_inverse_gamma(state.sigma2, *prior.noise)
+    priors += oracle.log_inverse_gamma(
+        state.tau2 if prior.each else state.tau2[:1], *prior.latent
+    ).sum()
     assert measured.log_posterior == pytest.approx(wanted + priors, abs=1e-9)
 
 
 def test_the_complete_density_is_that_of_the_definition(world):
     rng, case, state, Y = world
     data, seen = case.seen(state, Y)
-    drawn = variant_gibbs.sweep(rng, data, seen, case.prior, stiefel.draw)
-    (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = drawn.state
+    drawn = swept(rng, data, seen, case.prior)
+    W, X, Z, mu, sigma2, tau2, _, sizes, u, omega = drawn.state
     root = np.sqrt(u)[:, None]
     X = X * root
     wanted = norm.logpdf(Y, mu + X @ W.T, np.sqrt(sigma2) * root).sum()
@@ -239,7 +233,8 @@ def test_the_complete_density_is_that_of_the_definition(world):
     wanted += np.log(omega[np.searchsorted(case.grid, u)]).sum()
     rho = sizes if case.learn_sizes else np.eye(K + 1)[L]
     wanted += np.log((rho / [1, 3, 3, 1])[Z.sum(axis=1)]).sum()
-    assert drawn.log_joint == pytest.approx(wanted, abs=1e-9)
+    joint = gibbs.record(data, gibbs.PRIORS["block"], drawn)["log_joint"]
+    assert joint == pytest.approx(wanted, abs=1e-9)
 
 
 VARIANTS = [

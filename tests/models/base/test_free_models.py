@@ -237,15 +237,13 @@ def test_orthonormal_columns_decide_independently(seed):
     Y, weights = rng.normal(size=(5, 6)) * 2, rng.uniform(0.1, 0.9, 4)
     q = Question(Y @ W / noise, np.eye(4) / noise, tau2, weights)
     own = q._replace(orthonormal=True)
-    by_column, by_set = free_supports.summed(own, 0), free_supports.summed(q, 4)
+    by_column, by_set = own._replace(n_paths=0).summed(), q._replace(n_paths=4).summed()
     np.testing.assert_allclose(by_column.log_sum, by_set.log_sum, atol=1e-9)
     np.testing.assert_allclose(by_column.inclusion, by_set.inclusion, atol=1e-9)
-    np.testing.assert_array_equal(free_supports.best(own).Z, free_supports.best(q).Z)
-    np.testing.assert_allclose(
-        free_supports.best(own).value, free_supports.best(q).value, atol=1e-9
-    )
+    np.testing.assert_array_equal(own.best().Z, q.best().Z)
+    np.testing.assert_allclose(own.best().value, q.best().value, atol=1e-9)
     Z = rng.random((5, 4)) < 0.5
-    np.testing.assert_allclose(free_supports.scores(own, Z), free_supports.scores(q, Z), atol=1e-9)
+    np.testing.assert_allclose(own.means(Z), q.means(Z), atol=1e-9)
 
 
 @pytest.mark.parametrize(

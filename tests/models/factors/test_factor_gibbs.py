@@ -8,9 +8,9 @@ from scipy import stats
 
 import appca.models
 from appca.models import (
-    conditionals,
     factor_gibbs,
     gibbs_kernels,  # noqa: F401  (lest the first use undo a patch)
+    supports,
 )
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.factor_gibbs import FINITE, FIXED, INFINITE, FactorGibbsState, FactorPrior, look
@@ -128,11 +128,10 @@ def contrasts(state, _Y):
 def of_slots(state, Y):
     """Numbers about supports of fixed size and the scores in their slots."""
     W, X, Z, mu, sigma2, *_ = state
-    used, lengths, members = Z.sum(axis=0), np.square(W).sum(axis=0), factor_gibbs.members_of(Z)
-    active = np.take_along_axis(X, members, axis=1)
+    used, lengths = Z.sum(axis=0), np.square(W).sum(axis=0)
     c = (Y - mu) @ W / sigma2
-    given = factor_gibbs.scores(c, members, CollapsedModel(W.T @ W / sigma2, 1.0))
-    away = active - given.mean
+    (given,) = supports.scores_given(c, Z, CollapsedModel(W.T @ W / sigma2, 1.0))
+    away = np.take_along_axis(X, given.members, axis=1) - given.mean
     return {
         "first and last factor": used[0] - used[-1],
         "first two factors": (Z[:, 0] & Z[:, 1]).sum() - (Z[:, -1] & Z[:, -2]).sum(),
@@ -156,14 +155,14 @@ BROKEN = {
     "scores at their means": (
         FIXED,
         SWEEP,
-        "draw_scores(rng, scores(c[part], members[part], model))",
-        "scores(c[part], members[part], model).mean",
+        "supports.draw_scores_given(rng, c, Z, model)",
+        "fixed_size_supports.means(c, members, model)",
     ),
     "scores not redrawn after the sets": (
         FIXED,
         SWEEP,
-        "X = drawn_scores(rng, c, members, model)",
-        "X = np.where(state.X, state.X, 1e-3) * indicators(members, c.shape[1])",
+        "X=supports.draw_scores_given(rng, c, Z, model)",
+        "X=np.where(state.X, state.X, 1e-3) * Z",
     ),
     "signal over twice the noise": (
         FIXED,
@@ -180,8 +179,8 @@ BROKEN = {
     "loading variance doubled": (
         FIXED,
         SWEEP,
-        "loadings(existing, mu, state.sigma2, sigma2_W)",
-        "loadings(existing, mu, state.sigma2, 2 * sigma2_W)",
+        "existing.second, state.sigma2, sigma2_W",
+        "existing.second, state.sigma2, 2 * sigma2_W",
     ),
     "noise over rows": (FIXED, SWEEP, "prior.noise, data.size,", "prior.noise, data.size - n,"),
     "odds with N - 1 - m, finite": (
@@ -277,7 +276,7 @@ def test_scores_are_drawn_from_the_joint_normal(seed):
     state = draw_prior(rng, FIXED)
     Y = draw_data(rng, state)
     c, model = factor_gibbs.projected(looked_at(Y, state)[1])
-    given = factor_gibbs.scores(c, factor_gibbs.members_of(state.Z), model)
+    (given,) = supports.scores_given(c, state.Z, model)
     for n, S in enumerate(factor_gibbs.members_of(state.Z)):
         x, other = rng.standard_normal((2, L))
 
@@ -300,9 +299,11 @@ def covariance_error(module, seed):
     rng = np.random.default_rng(seed)
     state = draw_prior(rng, FIXED)
     c, model = factor_gibbs.projected(looked_at(draw_data(rng, state), state)[1])
-    n, members = 20_000, factor_gibbs.members_of(state.Z)
-    row = np.abs(factor_gibbs.scores(c, members, model).precision[:, 0, 1]).argmax()
-    given = factor_gibbs.scores(np.tile(c[row], (n, 1)), np.tile(members[row], (n, 1)), model)
+    n = 20_000
+    (given,) = supports.scores_given(c, state.Z, model)
+    row = np.abs(given.precision[:, 0, 1]).argmax()
+    many = np.tile(c[row], (n, 1)), np.tile(state.Z[row], (n, 1))
+    (given,) = supports.scores_given(*many, model)
     draws = module.draw_scores(rng, given)
     covariance = np.linalg.inv(given.precision[0])
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
@@ -311,12 +312,12 @@ def covariance_error(module, seed):
 
 
 def test_score_draws_have_the_covariance_of_their_parameters(seed):
-    assert covariance_error(factor_gibbs, seed) < 0.06
+    assert covariance_error(supports, seed) < 0.06
 
 
 def test_the_covariance_test_sees_a_factor_that_is_not_transposed(tmp_path):
     right, wrong = "np.linalg.solve(np.swapaxes(C, 1, 2), e)", "np.linalg.solve(C, e)"
-    module = broken(f"appca.models.{SWEEP}", right, wrong, tmp_path, "not_transposed")
+    module = broken("appca.models.supports", right, wrong, tmp_path, "not_transposed")
     assert max(covariance_error(module, seed) for seed in range(3)) > 0.15
 
 
@@ -333,7 +334,8 @@ def test_measures_are_the_dense_densities(seed):
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
-    given = background(squares, state.sigma2, 3) + factor_gibbs.support_log_densities(seen)
+    c, model = factor_gibbs.projected(seen)
+    given = background(squares, state.sigma2, 3) + supports.log_densities(c, state.Z, model)
     dense = em_adaptive_fa.log_joint(Y, state.W, state.mu, state.sigma2, L)
     own = dense[em_adaptive_fa.certain(factor_gibbs.members_of(state.Z), 4) == 1] + np.log(6)
     np.testing.assert_allclose(given, own, rtol=1e-9)
@@ -382,19 +384,3 @@ def test_a_residual_of_nothing_is_not_negative():
     data = data_of(about(S @ W.T, None))
     squares = factor_gibbs.residual_squares(data, factor_gibbs.crossed(data, S), W, np.zeros(4))
     assert 0.0 <= squares < 1e-12 * data.squares
-
-
-def test_the_background_is_the_density_without_factors(seen):
-    data, found, Y = seen
-    wanted = stats.norm.logpdf(Y, found.state.mu, np.sqrt(found.state.sigma2)).sum()
-    assert factor_gibbs.background_of(data, found.state) == pytest.approx(wanted, rel=1e-12)
-
-
-def test_loadings_given_sums_are_the_conditional_of_the_loadings(seen):
-    data, found, Y = seen
-    state = found.state
-    mine = factor_gibbs.loadings(factor_gibbs.crossed(data, state.X), state.mu, 0.7, 1.3)
-    R = Y - state.mu
-    whole = conditionals.loadings(R.T @ state.X, state.X.T @ state.X, 0.7, 1.3)
-    np.testing.assert_allclose(mine.mean, whole.mean, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(mine.precision, whole.precision, rtol=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models import conditionals, gibbs_kernels, support_kernels
+from appca.models import conditionals, gibbs_kernels
 from tests.geweke import broken_kernels
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
@@ -23,7 +23,7 @@ def small_world(seed, n_rows=3, n_components=2, n_features=4):
 def tableau(W, y, z):
     T = np.empty((W.shape[1], W.shape[1] + 1))
     A = gibbs_kernels.precision(W.T @ W, VARIANCES)
-    support_kernels.fill(T, A, y @ W / SIGMA2, z)
+    gibbs_kernels.fill(T, A, y @ W / SIGMA2, z)
     return T
 
 
@@ -40,7 +40,7 @@ def test_gain_is_the_ratio_of_dense_densities_inside_and_outside(seed):
             on, off = z.copy(), z.copy()
             on[k], off[k] = True, False
             wanted = log_row(y, W, on) - log_row(y, W, off)
-            assert support_kernels.increment(T, k, z[k], TAU2) == pytest.approx(wanted, abs=1e-10)
+            assert gibbs_kernels.increment(T, k, z[k], TAU2) == pytest.approx(wanted, abs=1e-10)
 
 
 def test_a_column_taken_in_and_out_leaves_the_tableau_as_it_was(seed):
@@ -48,9 +48,9 @@ def test_a_column_taken_in_and_out_leaves_the_tableau_as_it_was(seed):
     T = tableau(W, Y[0], rng.random(5) < 0.5)
     before = T.copy()
     inside = T[2, 2] < 0  # minus an inverse, else a Schur complement
-    support_kernels.pivot(T, 2, inside)
+    gibbs_kernels.pivot(T, 2, inside)
     assert not np.allclose(T, before)
-    support_kernels.pivot(T, 2, not inside)
+    gibbs_kernels.pivot(T, 2, not inside)
     np.testing.assert_allclose(T, before, rtol=0, atol=1e-10)
 
 
@@ -91,9 +91,9 @@ def replacement_error(kernels, seed):
 
 def test_the_worked_example_of_the_sweep_operator_is_right():
     T, M, beta = np.empty((2, 3)), np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([4.0, 6.0])
-    support_kernels.fill(T, M, beta, np.array([True, False]))
+    gibbs_kernels.fill(T, M, beta, np.array([True, False]))
     np.testing.assert_allclose(T, [[-1 / 4, 1 / 2, 1.0], [1 / 2, 3.0, 4.0]])
-    support_kernels.pivot(T, 1, False)
+    gibbs_kernels.pivot(T, 1, False)
     np.testing.assert_allclose(T[:, :2], -np.linalg.inv(M))
     np.testing.assert_allclose(T[:, 2], np.linalg.solve(M, beta))
 
@@ -133,7 +133,7 @@ def test_scores_are_drawn_from_their_posterior(seed):
     T, x = tableau(W, Y[0], z), np.empty((20_000, 4))
     scratch = np.empty((4, 4))
     for row in x:
-        support_kernels.draw_scores(T, z, rng.standard_normal(4), row, scratch)
+        gibbs_kernels.draw_scores(T, z, rng.standard_normal(4), row, scratch)
     active = W[:, z]
     covariance = np.linalg.inv(np.eye(3) / TAU2 + active.T @ active / SIGMA2)
     mean = covariance @ active.T @ Y[0] / SIGMA2
@@ -175,7 +175,7 @@ def existing_p_value(seed, kernels, n_draws=20_000):
     T = np.empty((3, 4))
 
     def step(rng, Z):
-        support_kernels.fill(T, A, beta, Z[0])
+        gibbs_kernels.fill(T, A, beta, Z[0])
         kernels.scan_existing(T, Z[0], others, 3, rng.permutation(3), rng.random(3), TAU2)
         return Z
 

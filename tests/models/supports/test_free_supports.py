@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from appca.models import fixed_size_supports, free_supports
+from appca.models import free_supports
 from appca.models.free_supports import Question
 from tests.references import low_rank
 
@@ -35,7 +35,7 @@ def test_sums_over_all_sets_are_exact(n_components, seed):
     W, Y, q = world(seed, n_components, n_rows=3 if n_components > 12 else 70)
     log_joint, sets = joint(W, Y, q)
     background = low_rank.log_density(Y, W[:, sets[0]], 0.0, SIGMA2, TAU2)
-    found, chosen = free_supports.summed(q, n_paths=4), free_supports.best(q)
+    found, chosen = q._replace(n_paths=4).summed(), q.best()
     log_p = np.logaddexp.reduce(log_joint, axis=1)
     np.testing.assert_allclose(found.log_sum + background, log_p, rtol=0, atol=1e-9)
     posterior = np.exp(log_joint - log_p[:, None])
@@ -47,7 +47,7 @@ def test_sums_over_all_sets_are_exact(n_components, seed):
     H = np.zeros(q.c.shape)
     for z, p in zip(sets, posterior.T, strict=True):
         H[:, z] += p[:, None] * low_rank.scores(Y, W[:, z], 0.0, SIGMA2, TAU2)[0]
-    np.testing.assert_allclose(free_supports.expected(q), H, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(q.expected(), H, rtol=0, atol=1e-9)
 
 
 def test_sums_hold_where_weights_are_thousands_of_nats_apart(seed):
@@ -56,7 +56,7 @@ def test_sums_hold_where_weights_are_thousands_of_nats_apart(seed):
     assert np.ptp(log_joint) > 2000
     background = low_rank.log_density(Y, W[:, sets[0]], 0.0, 1e-4, TAU2)
     log_p = np.logaddexp.reduce(log_joint, axis=1) - background
-    np.testing.assert_allclose(free_supports.summed(q, 4).log_sum, log_p, rtol=1e-9)
+    np.testing.assert_allclose(q._replace(n_paths=4).summed().log_sum, log_p, rtol=1e-9)
 
 
 def test_sets_are_drawn_from_their_posterior(seed):
@@ -65,8 +65,8 @@ def test_sets_are_drawn_from_their_posterior(seed):
     wanted = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
     n = 20_000
     many = q._replace(c=np.repeat(q.c, n, axis=0))
-    seeds = fixed_size_supports.draw_seeds(np.random.default_rng(seed), len(many.c))
-    drawn = free_supports.every_set(many, seeds).drawn.reshape(3, n, 4)
+    uniforms = np.random.default_rng(seed).random(len(many.c))
+    drawn = many.every_set(uniforms).drawn.reshape(3, n, 4)
     counts = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1)
     expected = n * wanted
     statistic = (np.square(counts - expected) / expected).sum(axis=1)
@@ -77,7 +77,7 @@ def test_sets_are_drawn_from_their_posterior(seed):
 def test_scores_are_posterior_means_given_the_set(seed):
     W, Y, q = world(seed, n_components=5)
     Z = np.random.default_rng(seed).random((len(Y), 5)) < 0.5
-    H = free_supports.scores(q, Z)
+    H = q.means(Z)
     for y, z, h in zip(Y, Z, H, strict=True):
         active = W[:, z]
         mean = np.linalg.solve(
@@ -96,14 +96,14 @@ def few_columns(monkeypatch):
 def exactly(q):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(free_supports, "MOST_COLUMNS", 16)
-        return free_supports.summed(q, 4), free_supports.best(q)
+        return q._replace(n_paths=4).summed(), q.best()
 
 
 @pytest.mark.usefixtures("few_columns")
 def test_estimates_agree_with_enumeration_within_their_errors(seed):
     _, _, q = world(seed, n_components=10, n_rows=40, n_features=8)
     wanted, best = exactly(q)
-    found, chosen = free_supports.summed(q, n_paths=64), free_supports.best(q)
+    found, chosen = q._replace(n_paths=64).summed(), q.best()
     assert found.method == "annealed importance sampling, 64 paths a row"
     z = (found.log_sum - wanted.log_sum) / found.error
     assert np.abs(z).max() < 6
@@ -119,7 +119,7 @@ def test_estimates_agree_with_enumeration_within_their_errors(seed):
 @pytest.mark.parametrize(("n_features", "noise"), [(8, 0.3), (8, 0.01), (20, 0.01)])
 def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths, seed):
     _, _, q = world(seed, 14, n_rows=400, n_features=n_features, noise=noise)
-    found, wanted = free_supports.summed(q, n_paths), exactly(q)[0]
+    found, wanted = q._replace(n_paths=n_paths).summed(), exactly(q)[0]
     z = (found.log_sum - wanted.log_sum) / found.error
     assert 0.3 < np.sqrt(np.mean(z**2)) < 1.5
     assert np.mean(np.abs(z) > 3) < 0.05
@@ -129,15 +129,15 @@ def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths,
 def test_estimates_of_two_streams_have_independent_errors(seed):
     _, _, q = world(seed, 10, n_rows=300, n_features=8)
     wanted = exactly(q)[0].log_sum
-    first, second = (free_supports.summed(q, 8, stream).log_sum - wanted for stream in (0, 1))
+    first, second = (
+        q._replace(n_paths=8, stream=stream).summed().log_sum - wanted for stream in (0, 1)
+    )
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
 
 
 @pytest.mark.usefixtures("few_columns")
 def test_what_is_said_about_a_row_does_not_depend_on_its_company():
     _, _, q = world(0, n_components=6)
-    whole, part = free_supports.summed(q, 8), free_supports.summed(q._replace(c=q.c[2:4]), 8)
+    whole, part = q._replace(n_paths=8).summed(), q._replace(c=q.c[2:4], n_paths=8).summed()
     np.testing.assert_array_equal(part.log_sum, whole.log_sum[2:4])
-    np.testing.assert_array_equal(
-        free_supports.best(q._replace(c=q.c[2:4])).Z, free_supports.best(q).Z[2:4]
-    )
+    np.testing.assert_array_equal(q._replace(c=q.c[2:4]).best().Z, q.best().Z[2:4])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models import factor_gibbs, fixed_size_supports, slot_kernels
+from appca.models import fixed_size_supports, slot_kernels
 from appca.models.supports import AnnealedPaths, AnnealingSchedule, CollapsedModel, RowSupports
 from tests.geweke import broken
 from tests.models.synthetic import drawn
@@ -128,7 +128,11 @@ def test_a_slot_is_scored_as_the_joint_density_says(seed):
     at, model = seen(Y, W, mu, 0.09)
     for y, c, own in zip(Y, at.c, members, strict=True):
         for slot in range(3):
-            factors, log_weights = factor_gibbs.slot(c, own, slot, model)
+            w = slot_kernels.row_state(7, 3)
+            slot_kernels.build(own, model, c, w)
+            slot_kernels.score_replacements(slot, 4, model.prior, w)
+            w.candidates[4] = own[slot]
+            factors, log_weights = w.candidates[:5].copy(), w.scratch.increment[:5]
             candidates, joint = gibbs_adaptive_fa.slot(y, own, slot, W, mu, 0.09)
             order = np.argsort(factors)
             np.testing.assert_array_equal(factors[order], candidates)
