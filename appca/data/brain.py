@@ -192,14 +192,19 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
     if len(scans) > 1:
         mask = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0
     else:
-        mask = mask_of(np.where(finite, mean, 0.0))
+        mask = mask_of(np.where(finite, mean, 0.0)) | ~finite
     kept = mask & finite & (spread > 0)
     refuse_if(
         np.count_nonzero(kept) < 2,
         f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask.",
     )
-    report, dropped = {"rows": int(kept.sum()), "columns": shape[3]}, int((mask & ~kept).sum())
-    report |= {"dropped": dropped} if dropped else {}
+    report: dict[str, Any] = {"rows": int(kept.sum()), "columns": shape[3]}
+    taken = "those of the mask" if len(scans) > 1 else "those that stand out from the background"
+    if dropped := int((mask & ~kept).sum()):
+        report["dropped"] = dropped
+        taken += f"; left out: {dropped:,} that do not vary, or hold no finite number"
+    files.note(report, "Voxels", taken)
+    files.note(report, "Time series", "without drift, over one standard deviation of all")
     facts = {"source": "file", "files": [name], "report": report}
     labels = {MEAN_SIGNAL: mean[kept].astype(np.float32)}
     title = Path(name).name.split(".")[0] or name
