@@ -166,8 +166,6 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         now["na_values"] = gaps
         choices["na_values"] = {gaps: f"{', '.join(gaps)} missing", AUTO: "No other gaps"}
     names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
-    if kind == "parquet" and "roles" not in report:  # images
-        names[:1] = ["size", "colour"]
     if kind == "hdf5" and "arrays" not in report:  # counts of 10x, which lie one way only
         names.remove("transpose")
     return [

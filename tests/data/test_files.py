@@ -782,8 +782,10 @@ def test_a_few_bytes_cannot_stand_for_gigabytes_of_text():
 
 
 def pictures(seed, n=6, **columns):
-    stack = [made.noise([seed, i], 4, 5) for i in range(n)]
-    cells = [{"bytes": made.encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]
+    from tests.data.file_makers import encoded, noise
+
+    stack = [noise([seed, i], 4, 5) for i in range(n)]
+    cells = [{"bytes": encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     return np.stack(stack), pa.table({"image": pa.array(cells, kind), **columns})
 

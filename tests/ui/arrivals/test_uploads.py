@@ -122,6 +122,13 @@ def test_a_refused_file_is_corrected_where_it_stands(start):
     assert "20 rows × 2" in html(healthy(app))
 
 
+def test_another_line_is_pressed_to_be_the_header(start):
+    app = go(give(start("data/open"), ("t.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n")), "data/this")
+    press(app, "header_line", "line", 3)
+    app.button(key="upload_use").click().run()
+    assert "2 rows × 2" in html(healthy(app))
+
+
 def test_a_folder_of_zarr_is_one_file(start, tmp_path):
     from tests.data.file_makers import counts, h5ad, store
 
@@ -221,7 +228,7 @@ def test_many_columns_are_searched_and_given_a_role_at_once(start):
     assert "5 rows × 689" in html(healthy(app))
 
 
-def test_annotated_data_let_choose_values_variables_and_labels(start):
+def test_annotated_data_let_choose_values_and_variables(start):
     from tests.data.file_makers import counts, h5ad
 
     X = counts(0, 30, 8).astype(np.float32)
@@ -237,13 +244,9 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     }
     assert chosen(app, "Variables") == "Only variables marked highly_variable"
     choose(app, "read_as", "Variables", "All variables")
-    labels = next(one for one in app.multiselect if one.label == "Labels, from obs")
-    assert set(labels.options) == {"kind", "batch", "depth"}
-    labels.set_value(["depth", "kind"]).run()
     app.button(key="upload_use").click().run()
     assert "30 rows × 8" in html(healthy(app))
     app = healthy(go(app, "data/this"))
-    assert "depth, kind" in html(app)
     choose(app, "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
     app.button(key="upload_use").click().run()
     assert "30 rows × 2" in html(healthy(app))
