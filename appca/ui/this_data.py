@@ -226,7 +226,7 @@ def _lines(opened: Opened, reading: Reading) -> None:
     now = reading.report.get("header_line")
     rows = [
         tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
-        + tag("td", words(shortened(line.strip(), SHOWN)))
+        + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
         for n, line in enumerate(lines, 1)
         if line
     ]
@@ -553,10 +553,10 @@ def _is_as_opened(opened: Opened) -> bool:
     st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
     chip_row(opened, reading)
     _question(opened, reading)
-    _lines(opened, reading)
     shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
+    _lines(opened, reading)
     if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
         table(reading, opened, opened.key)
     if reading.dataset is None:
