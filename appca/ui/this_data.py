@@ -228,7 +228,7 @@ def _lines(opened: Opened, reading: Reading) -> None:
         tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
         + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
         for n, line in enumerate(lines, 1)
-        if line
+        if line.strip()
     ]
     body = tag("div", tag("table", "".join(tag("tr", row) for row in rows)), "ca-rows")
     acts = {"line": lambda n, _: _change(opened, "header", int(n)) if n.isdecimal() else None}
