@@ -146,8 +146,8 @@ def mask_of(mean: np.ndarray) -> np.ndarray:
     """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask` does.
 
     The threshold is the middle of the largest step between sorted values from the 20th to the 85th
-    percentile; the largest connected part after an erosion is dilated again. Raises InputError when
-    there is none.
+    percentile; the largest connected part after an erosion is dilated again. Where there is none,
+    as in a recording that was cropped, all voxels are taken.
     """
     from scipy import ndimage
 
@@ -158,14 +158,11 @@ def mask_of(mean: np.ndarray) -> np.ndarray:
         step = int(np.diff(part, append=part[-1]).argmax())
     bright = smooth >= part[step : step + 2].mean()
     places, n_parts = ndimage.label(ndimage.binary_erosion(bright, iterations=2))
-    no_brain = (
-        "No brain could be separated from the background of this recording; give a mask, too."
-    )
-    refuse_if(not n_parts, no_brain)
+    if not n_parts:
+        return np.ones_like(bright)
     largest = places == np.bincount(places[places > 0]).argmax()
     mask = ndimage.binary_erosion(ndimage.binary_dilation(largest, iterations=4), None, 2)
-    refuse_if(not mask.any(), no_brain)
-    return np.asarray(mask)
+    return np.asarray(mask if mask.any() else np.ones_like(bright))
 
 
 class NiftiOptions(NamedTuple):
@@ -190,16 +187,23 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
     finite = np.isfinite(volumes).all(axis=3) & np.isfinite(mean) & np.isfinite(spread)
     if len(scans) > 1:
-        mask = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0
+        mask, taken = on_grid("mask", *scans[1], limits, grid=shape[:3]) > 0, "those of the mask"
     else:
         mask = mask_of(np.where(finite, mean, 0.0))
+        taken = "those that stand out from the background"
+        taken = "all, as no background stands apart" if mask.all() else taken
+        mask |= ~finite
     kept = mask & finite & (spread > 0)
     refuse_if(
         np.count_nonzero(kept) < 2,
         f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask.",
     )
-    report, dropped = {"rows": int(kept.sum()), "columns": shape[3]}, int((mask & ~kept).sum())
-    report |= {"dropped": dropped} if dropped else {}
+    report: dict[str, Any] = {"rows": int(kept.sum()), "columns": shape[3]}
+    if dropped := int((mask & ~kept).sum()):
+        report["dropped"] = dropped
+        taken += f"; left out: {dropped:,} that do not vary, or hold no finite number"
+    files.note(report, "Voxels", taken)
+    files.note(report, "Time series", "without drift, over one standard deviation of all")
     facts = {"source": "file", "files": [name], "report": report}
     labels = {MEAN_SIGNAL: mean[kept].astype(np.float32)}
     title = Path(name).name.split(".")[0] or name

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 import weakref
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -95,22 +96,28 @@ _LABELS = {  # for those who hear the page
     "colour": "Colour",
     "classes": "Classes",
     "broken": "Other files",
+    "na_values": "Other gaps",
+    "feature_type": "Features",
     "missing": "Missing values",
 }
 _CHIPS = {  # of each reader
     "csv": "encoding separator decimal header transpose",
     "sheet": "sheet header transpose",
-    "npz": "array",
+    "parquet": "transpose",
+    "npz": "array transpose",
     "mat": "array transpose",
-    "mtx": "array transpose",
-    "hdf5": "array",
+    "mtx": "transpose",
+    "hdf5": "array transpose",
     "h5ad": "array mask_var",
     "zarr": "array mask_var",
     "images": "size colour classes broken",
 }
-_REPORTED = ("encoding", "separator", "decimal", "sheet", "array")  # by the readers
+_REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type")  # by the readers
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
-_OF_THE_ROWS = ("array", "transpose")  # with other rows, an image's shape is another
+_GONE = {  # options that one makes void: the shape of an image, the roles of other columns
+    **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column")),
+    **dict.fromkeys(("encoding", "separator", "header", "sheet"), ("roles",)),
+}
 
 
 class Chip(NamedTuple):
@@ -148,10 +155,17 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         only = f"Only variables marked {marked['column']}" if marked else "Only marked variables"
         choices["mask_var"] = {AUTO: only, None: "All variables"}
     if report.get("missing"):
-        gaps = counted(report["n_missing"], "cell")
-        ways = {how: f"{gaps} missing: {words.lower()}" for how, words in MISSING.items()}
+        cells = counted(report["n_missing"], "cell")
+        ways = {how: f"{cells} missing: {words.lower()}" for how, words in MISSING.items()}
         choices["missing"] = ways
-    names = [*_CHIPS.get(kind or "", "").split(), "missing"]
+    if types := report.get("feature_types"):
+        choices["feature_type"] = {name: f"Only {name}" for name in types} | {"all": "All features"}
+    if gaps := tuple(options.get("na_values", ())):
+        now["na_values"] = gaps
+        choices["na_values"] = {gaps: f"{', '.join(gaps)} missing", AUTO: "No other gaps"}
+    names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
+    if kind == "hdf5" and "arrays" not in report:  # counts of 10x, which lie one way only
+        names.remove("transpose")
     return [
         Chip(name, _LABELS[name], choices[name], now.get(name)) for name in names if name in choices
     ]
@@ -165,7 +179,7 @@ def _part(path: str) -> str:
 
 def changed(options: Options, name: str, value: object) -> Options:
     """Return options of which one is changed; AUTO takes it away."""
-    dropped = {name, "image_shape", "by_column"} if name in _OF_THE_ROWS else {name}
+    dropped = {name, *_GONE.get(name, ())}
     kept = {key: kept for key, kept in options.items() if key not in dropped}
     return kept if value == AUTO else kept | {name: value}
 
@@ -210,6 +224,17 @@ class DroppedFiles:
     def became(self, digest: str) -> None:
         """Note of which data set these are the files, so that they go with it."""
         (self._folder / digest).touch()
+
+    def pack_store(self) -> None:
+        """Make one file of the files of a Zarr store, as its reader takes it."""
+        stores = {name.partition(".zarr/")[0] for name, _ in self.files}
+        if len(stores) != 1 or not all(".zarr/" in name for name, _ in self.files):
+            return
+        path = self._folder / "store"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, file in self.files:
+                archive.write(file, name)
+        self.files = [(f"{stores.pop()}.zarr.zip", path)]
 
     def place(self, name: str) -> Path:
         """Return where the next file is to be written."""
@@ -576,6 +601,7 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to their picture; to the page Data where nobody can guess how to."""
     _take_events(arrival)
+    arrival.pack_store()
     before: Opened | None = st.session_state.pop(KEYS.arrival, None)
     if before is not None:
         before.arrival.remove()

@@ -136,6 +136,34 @@ def test_a_messy_file_is_a_picture_and_read_otherwise_as_soon_as_a_list_is_there
     see(data, 90)
 
 
+def spectra(n: int = 167) -> bytes:
+    """Write spectra of honey as an instrument's program does: wavelengths are the header."""
+    rng = np.random.default_rng(0)
+    nm = np.arange(400, 852, 2)
+    lines = [f"Probe;Sorte;{';'.join(map(str, nm))}"]
+    for i in range(n):
+        place = 450 + 60 * (i % 5) + rng.normal(0, 4)
+        band = np.exp(-(((nm - place) / 40) ** 2)) + np.exp((400 - nm) / 200)
+        cells = ";".join(f"{x:.4f}".replace(".", ",") for x in band + rng.normal(0, 0.01, len(nm)))
+        lines.append(
+            f"Honig {i % 152};{('Akazie', 'Linde', 'Raps', 'Tanne', 'Wald')[i % 5]};{cells}"
+        )
+    return "\r\n".join(lines).encode("cp1252")
+
+
+def test_spectra_are_lines_coloured_by_their_kind_without_a_click(data):
+    count_clicks(data)
+    drop(data, ("honey.csv", spectra()))
+    see(data, 167)
+    lines = "document.querySelector('.appca-explorer').dataset.thumbnails > 5"
+    data.wait_for_function(lines, timeout=WAIT)
+    data.locator(".appca-explorer", has_text="Linde").wait_for()
+    said = data.locator(".st-key-assumed")
+    said.get_by_text("semicolons, decimal comma · Row names: Probe").wait_for()
+    said.get_by_text("Labels: Sorte").wait_for()
+    assert clicks(data) == 0
+
+
 def test_files_that_do_not_belong_together_get_one_sentence_and_the_page_lives(data):
     drop(data, ("a.csv", b"p,q\n1,2\n"), ("b.csv", b"p,q\n1,2\n"))
     data.get_by_text("do not make one data set together").wait_for()

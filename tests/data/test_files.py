@@ -8,6 +8,7 @@ import decimal
 import gzip
 import io
 import json
+import re
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, facts, in_one_line
 from appca.data.readers import read, read_many
 from appca.words import InputError
+from tests.data import file_makers as made
 from tests.data.sheets import Day, xlsx
 from tests.sentences import faults_of
 
@@ -60,6 +62,7 @@ def bytes_of(case: Case) -> bytes:
 
 def opened(case: Case, **more: Any) -> Dataset:
     options = {"missing": "model"} | dict(case.options) | more
+    options = {} if case.name.endswith((".zip", ".nii")) and len(options) < 2 else options
     return read(case.name, io.BytesIO(bytes_of(case)), **options)
 
 
@@ -515,9 +518,127 @@ PARQUET = {
     ),
 }
 PARQUET = {key: case._replace(name="t.parquet") for key, case in PARQUET.items()}
-_OF = ("header", "numbers", "gaps", "text", "lines", "encodings", "refusals", "sheets", "parquet")
-_ALL = (HEADERS, NUMBERS, GAPS, TEXT, LINES, ENCODINGS, REFUSALS, SHEETS, PARQUET)
+_UNITS = (
+    "# ours\nSurvey\nname,kind,a,b,when,one,none,text,mass\n"
+    + "\n".join(
+        f"p{i},{'ab'[i % 2]},{'n/a' if i == 4 else i / 2},{i * i % 7},0{i % 9 + 1}.06.2024,7,,"
+        f"{'x' * 600},{i} {('kg', 'g')[i % 2]}"
+        for i in range(30)
+    )
+    + f"\n{',' * 8}\nname,kind,a,b,when,one,none,text,mass\np30,a,3,1,09.06.2024,7,,y,3 kg"
+    "\nTotal,,200,90,,,,,\nSource: us"
+)
+_MATRIX = np.random.default_rng(0).normal(size=(9, 4))
+_PICTURES = {f"{'ab'[i % 2]}/{i}.png": made.encoded(made.noise(i, 6, 6)) for i in range(4)}
+_GENES = {"feature_type": ["Gene Expression"] * 4 + ["Antibody Capture"] * 2}
+_VOXELS = np.random.default_rng(0).normal(20, 2, (8, 8, 6, 16)).astype(np.float32)
+_VOXELS[2:6, 2:6, 2:5] += 900
+_VOXELS[3, 3, 3, 2], _VOXELS[3, 4, 3] = GAP, 920
+_READ_BY = "(another matrix; array={0} reads it)"
+UNUSABLE = {  # files with parts that cannot be used, each of which is named
+    "a text": Case(
+        *(_UNITS, None, ("a", "b"), ["p0"], {"kind": ["a", "b"]}, 31),
+        facts={
+            "Left out": "when (dates), one (one value), none (empty), text (long texts), mass "
+            "(numbers of different units: kg, g)",
+            "Lines not used": "1 comment line, 1 title line, 1 closing note, 1 empty line, "
+            "1 repeated header, 1 total line",
+            "Not numbers": "a: 1 cell: n/a",
+        },
+    ),
+    "a zip of images": Case(
+        made.packed(_PICTURES | {"notes.txt": b"x", "a/data.csv": b"a,b\n1,2", "Thumbs.db": b""}),
+        *(None, None, ["0", "2"], {"class": ["a", "a", "b"]}, 4),
+        facts={"Files left out": "3: notes.txt, a/data.csv, Thumbs.db"},
+        name="t.zip",
+    ),
+    "a zip of a table": Case(
+        made.packed({"t.csv": b"a,b\n1,2\n3,4.5", "readme.md": b"x", "license": b"y"}),
+        *([[1, 2]], ("a", "b")),
+        facts={"Files left out": "2: license, readme.md"},
+        name="t.zip",
+    ),
+    "files that are no images": Case(
+        made.packed(_PICTURES | {"a/broken.png": b"no"}),
+        facts={"Files left out": "1: a/broken.png"},
+        options={"broken": "skip"},
+        name="t.zip",
+    ),
+    "pages": Case(
+        *(made.paged([made.noise(i, 6, 6) for i in range(4)]), None, None, ["t_1", "t_2"], {}, 4),
+        facts={"Pages": "1 file of several; each page is an image"},
+        name="t.tif",
+    ),
+    "arrays": Case(
+        made.npz(X=_MATRIX, other=_MATRIX[:5], words=np.array(list("abcd")), y=np.arange(9) % 3),
+        *(_MATRIX, None, None, {"y": [0, 1, 2]}),
+        facts={"Arrays not used": f"words (4 values for 9 rows), other {_READ_BY.format('other')}"},
+        name="t.npz",
+    ),
+    "variables": Case(
+        made.mat(X=_MATRIX, label=np.zeros((0, 0)), info={"who": "us", "Z": _MATRIX[:4]}, note="n"),
+        *(_MATRIX, None, None, {}),
+        facts={
+            "Arrays not used": "label (empty), info/who (1 value for 9 rows), note (1 value for 9 "
+            f"rows), info/Z {_READ_BY.format('info/Z')}"
+        },
+        name="t.mat",
+    ),
+    "groups": Case(
+        made.hdf5({"X": _MATRIX, "other": _MATRIX[:4], "name": np.array([b"a"] * 5)}),
+        _MATRIX,
+        facts={"Arrays not used": f"name (5 values for 9 rows), other {_READ_BY.format('other')}"},
+        name="t.h5",
+    ),
+    "layers": Case(
+        made.h5ad(_MATRIX, {"raw": _MATRIX}, {"X_pca": _MATRIX[:, :2]}, kind=list("abcabcabc")),
+        *(_MATRIX, ("gene0", "gene1", "gene2", "gene3"), ["cell0"], {"kind": ["a", "b"]}),
+        facts={
+            "Arrays not used": f"layers/raw {_READ_BY.format('layers/raw')}, "
+            f"obsm/X_pca {_READ_BY.format('obsm/X_pca')}"
+        },
+        name="t.h5ad",
+    ),
+    "kinds of features": Case(
+        *(made.tenx(made.counts(0, 9, 6), **_GENES), made.counts(0, 9, 6)[:, :4]),
+        facts={"Feature types": "Antibody Capture (2, not read), Gene Expression (4)"},
+        name="t.h5",
+    ),
+    "voxels": Case(
+        *(made.nifti(_VOXELS), None, ..., ["voxel-2-2-3"]),
+        facts={"Voxels": "left out: 2 that do not vary, or hold no finite number"},
+        name="t.nii",
+    ),
+}
+_OF = (
+    "header",
+    "numbers",
+    "gaps",
+    "text",
+    "lines",
+    "encodings",
+    "refusals",
+    "sheets",
+    "parquet",
+    "unusable",
+)
+_ALL = (HEADERS, NUMBERS, GAPS, TEXT, LINES, ENCODINGS, REFUSALS, SHEETS, PARQUET, UNUSABLE)
 CASES = {f"{name}: {key}": of[key] for name, of in zip(_OF, _ALL, strict=True) for key in of}
+
+
+def check(case: Case, dataset: Dataset) -> None:
+    """Check the values of a data set."""
+    if case.X is not None:
+        np.testing.assert_array_equal(dataset.with_gaps()[: len(case.X)], np.array(case.X, float))
+    if case.names is not ...:
+        assert dataset.feature_names == case.names
+    if case.ids is not None:
+        assert dataset.ids[: len(case.ids)].tolist() == case.ids
+    if case.labels is not None:
+        assert list(dataset.labels) == list(case.labels)
+        for label, first in case.labels.items():
+            assert dataset.labels[label][: len(first)].tolist() == first
+    assert case.n in (None, dataset.n_rows)
 
 
 @pytest.mark.parametrize("key", CASES)
@@ -530,17 +651,7 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
         return
     dataset = opened(case)
     found = facts(dataset.provenance["report"], dataset)
-    if case.X is not None:
-        np.testing.assert_array_equal(dataset.with_gaps()[: len(case.X)], np.array(case.X, float))
-    if case.names is not ...:
-        assert dataset.feature_names == case.names
-    if case.ids is not None:
-        assert dataset.ids[: len(case.ids)].tolist() == case.ids
-    if case.labels is not None:
-        assert list(dataset.labels) == list(case.labels)
-        for label, first in case.labels.items():
-            assert dataset.labels[label][: len(first)].tolist() == first
-    assert case.n in (None, dataset.n_rows)
+    check(case, dataset)
     for about, text in case.facts.items():
         assert text in found.get(about, ""), found
         if about != "Missing" or text != "none":
@@ -557,6 +668,7 @@ COMMANDS = [
     *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
     *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
     *("refusals: “a” holds numbers up to 2e.200", "refusals: Line 4 of “t.csv” has 1 cell"),
+    *(key for key in CASES if key.startswith("unusable:")),
 ]
 
 
@@ -574,6 +686,55 @@ def test_the_command_line_says_the_same(key, tmp_path, capsys):
     for about, text in case.facts.items():
         if about != "Missing":
             assert text in lines[about[0].lower() + about[1:]]
+
+
+def given_to_the_app(app: Any, case: Case) -> Any:
+    """Give a file to the app, and press what its options are called there."""
+    from appca.ui.arrivals import chips
+    from appca.ui.state import KEYS
+    from tests.ui.arrivals.test_uploads import give
+    from tests.ui.conftest import choose, go, press
+
+    give(go(app, "data/open"), (case.name, bytes_of(case)))
+    for name, value in case.options.items():
+        opened = app.session_state[KEYS.arrival]
+        go(app, "data/this")
+        for column, role in value.items() if name == "roles" else ():
+            choose(app, "preview", f"Role of {column}", role.capitalize())
+        for chip in chips(opened.kind, opened.read(opened.draft).report, opened.draft):
+            if chip.name == name:
+                press(app, "read_as", "chip", name, list(chip.choices).index(value))
+    if case.options and [one for one in app.button if one.key == "upload_use"]:
+        app.button(key="upload_use").click().run()
+    return app
+
+
+_PRESSED = {"header", "decimal", "separator", "encoding", "transpose", "sheet", "roles", "broken"}
+_CAN_BE = [
+    key
+    for key, case in CASES.items()
+    if not set(case.options) - _PRESSED and not (case.refusal and case.options)
+]
+_IN_THE_APP = {*_CAN_BE[::3], *(key for key in _CAN_BE if key.startswith("unusable:"))}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of fits to a few rows
+@pytest.mark.parametrize("kind", _OF)
+def test_the_app_shows_the_same(kind):
+    from appca.ui import services
+    from tests.ui.conftest import APP, AppTest, healthy, sentences
+
+    app = AppTest.from_file(str(APP), default_timeout=60).run()
+    for key, case in CASES.items():
+        if key not in _IN_THE_APP or not key.startswith(f"{kind}:"):
+            continue
+        given_to_the_app(app, case)
+        if case.refusal:
+            assert re.search(case.refusal, sentences(app)[0]), key
+            continue
+        check(case, services.datasets().get(healthy(app).session_state["config"].dataset))
+        said = "".join(one.value for one in app.markdown).replace("\\", "")
+        assert all(text in said for text in case.facts.values() if text != "none"), (key, said)
 
 
 def test_options_of_the_command_line_change_how_a_table_is_read(tmp_path, capsys):

@@ -106,7 +106,7 @@ async function filesOf(entry, path = '') {
   const more = () => answerOf((...ends) => reader.readEntries(...ends)); // a hundred at a time
   const files = [];
   for (let some = await more(); some.length; some = await more()) {
-    const seen = some.filter((child) => !child.name.startsWith('.'));
+    const seen = some.filter((child) => !child.name.startsWith('.') || /\.zarr(\/|$)/.test(name));
     files.push(...(await Promise.all(seen.map((child) => filesOf(child, `${name}/`)))).flat());
   }
   return files;

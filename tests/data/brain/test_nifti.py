@@ -51,6 +51,9 @@ def test_voxels_are_rows_and_volumes_columns_without_drift():
         assert recording(np.expand_dims(VALUES, axis)).digest == dataset.digest
     assert recording(gzip.compress(nifti(VALUES))).digest == dataset.digest
     assert np.argwhere(INSIDE).tolist() == brain.voxels_of(dataset).tolist()
+    cropped = recording(mask=None)
+    assert cropped.n_rows == MASK.size
+    assert "no background" in cropped.provenance["report"]["notes"]["Voxels"]
     np.testing.assert_allclose(dataset.provenance["affine"], AFFINE)
 
 
@@ -109,7 +112,7 @@ def _large_header() -> bytes:
         (b"", None, "is empty"),
         (nifti(VALUES, step=0.0), MASK, "pixdim[4]"),
         (nifti(VALUES)[:-500], MASK, "is truncated"),
-        (np.zeros_like(VALUES), None, "give a mask, too"),
+        (np.zeros_like(VALUES), None, "nothing varies over time"),
         (np.full_like(VALUES, 3), MASK, "nothing varies over time"),
         (VALUES, MASK[:4], "The mask “run_mask.nii” is 4 x 6 x 4, the recording 5 x 6 x 4"),
         (VALUES, 0 * MASK, "is zero everywhere"),

@@ -105,6 +105,39 @@ def test_the_role_of_a_column_is_taken_back_and_taken_up_again(start):
     assert not [one for one in app.button if one.key == "upload_use"]
 
 
+def test_a_refused_file_is_corrected_where_it_stands(start):
+    rows = [f"{'xy'[i % 2]},{i % 7},{i * i},{-999 if i in (3, 7) else i / 9}" for i in range(20)]
+    rows[1] = "y,1,inf,0.5"
+    app = give(start("data/open"), ("t.csv", "\n".join(["k,a,b,c", *rows]).encode()))
+    assert "is infinite in row 2" in sentences(app)[0]
+    choose(app, "preview", "Role of b", "Label")
+    choose(app, "preview", "Role of k", "Ignored")
+    choose(app, "read_as", "Header", "No header")  # columns have other names now
+    assert "There is no column" not in sentences(app)[0]
+    choose(app, "read_as", "Header", "Line 1 is the header")
+    choose(app, "preview", "Role of b", "Ignored")
+    press(healthy(app), "read_as", "suggested")
+    assert chosen(app, "Other gaps") == "-999 missing"
+    choose(app, "read_as", "Other gaps", "No other gaps").button(key="upload_use").click().run()
+    assert "20 rows × 2" in html(healthy(app))
+
+
+def test_another_line_is_pressed_to_be_the_header(start):
+    app = go(give(start("data/open"), ("t.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n")), "data/this")
+    press(app, "header_line", "line", 3)
+    app.button(key="upload_use").click().run()
+    assert "2 rows × 2" in html(healthy(app))
+
+
+def test_a_folder_of_zarr_is_one_file(start, tmp_path):
+    from tests.data.file_makers import counts, h5ad, store
+
+    folder = store(tmp_path / "cells.zarr", h5ad(counts(0, 9, 7), kind=list("abcabcabc")), 2)
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    files = [(f"cells.zarr/{path.relative_to(folder)}", path.read_bytes()) for path in paths]
+    assert "Labels: kind" in assumed(healthy(give(start("data/open"), *files)))
+
+
 @pytest.mark.thorough
 def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
     rows = "\n".join(
@@ -195,7 +228,7 @@ def test_many_columns_are_searched_and_given_a_role_at_once(start):
     assert "5 rows × 689" in html(healthy(app))
 
 
-def test_annotated_data_let_choose_values_variables_and_labels(start):
+def test_annotated_data_let_choose_values_and_variables(start):
     from tests.data.file_makers import counts, h5ad
 
     X = counts(0, 30, 8).astype(np.float32)
@@ -211,13 +244,9 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     }
     assert chosen(app, "Variables") == "Only variables marked highly_variable"
     choose(app, "read_as", "Variables", "All variables")
-    labels = next(one for one in app.multiselect if one.label == "Labels, from obs")
-    assert set(labels.options) == {"kind", "batch", "depth"}
-    labels.set_value(["depth", "kind"]).run()
     app.button(key="upload_use").click().run()
     assert "30 rows × 8" in html(healthy(app))
     app = healthy(go(app, "data/this"))
-    assert "depth, kind" in html(app)
     choose(app, "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
     app.button(key="upload_use").click().run()
     assert "30 rows × 2" in html(healthy(app))
