@@ -335,7 +335,6 @@ PHRASES = {
     "number": "a learned number of components",
 }
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
-MOST_TICKS = 6
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",
     "fa": "Factor analysis, {K}",
@@ -454,23 +453,10 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
             sizes = f", K = {config.n_components}, L = {config.n_active}" if ours else ""
             heads = tag("span", words(heading + sizes))
             if ours:
-                heads += _ticks(low, high) + tag("span", "nats a row") + tag("span", "parameters")
+                heads += tag("span", "") + tag("span", "nats a row") + tag("span", "parameters")
             rows.append(tag("div", heads, "ca-head"))
             rows += [_model(config, line, advice, (low, high - low), most) for line in part]
     return tag("div", "".join(rows), "ca-models")
-
-
-def _ticks(low: float, high: float) -> str:
-    """Return the numbers of the axis, at most six, as HTML."""
-    unit = 10.0 ** np.floor(np.log10((high - low) / MOST_TICKS))
-    step = next(unit * n for n in (1.0, 2.0, 2.5, 5.0, 10.0) if (high - low) / (unit * n) < 6.0)
-    places = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9))) + (step / unit == 2.5)
-    marks = "".join(
-        tag("i", words(_signed(nats, digits)), style=f"left:{(nats - low) / (high - low):.2%}")
-        for nats in places.tolist()
-    )
-    return tag("span", marks, "ca-ticks", **{"aria-hidden": "true"})
 
 
 def _model(

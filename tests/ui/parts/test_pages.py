@@ -257,7 +257,7 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
     go(app, "export")
     saved = [one.proto.label for one in app.get("download_button")]
-    assert {"Save everything", "Save figure", "Save CSV", "Save Parquet", "Save NPZ"} <= {*saved}
+    assert {"Save figure", "Save CSV", "Save Parquet", "Save NPZ"} <= {*saved}
 
 
 def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(start):
