@@ -45,7 +45,7 @@ from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
 from appca.ui.kit import tag, words
-from appca.ui.state import KEYS, guarded
+from appca.ui.state import guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
@@ -361,9 +361,6 @@ WHY = (
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the answer, its button, and all models; without them what starts the comparison."""
     config = config_of(state.config())
-    asked = st.session_state.pop(KEYS.compare, False)  # by Explore
-    if asked and len(config.measured(home())) < len(METHODS):
-        kit.begin("models", config.id, config.to_dict() | {"key": config.id})
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:

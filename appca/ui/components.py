@@ -468,10 +468,8 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         classes = kit.choose(dataset, "sharing")
         choices = {"rows": "Rows that use it", "variance": "Variance it explains"}
         what = one_of("Share of", choices, "sharing_of")
-        some = what == "variance" and bool(state.get(dataset).any())
-        inside = some and one_of("Rows", {False: "All", True: "Selected"}, "sharing_rows")
     if what == "variance":
-        _variance(dataset, shown, classes, state.get(dataset) if inside else None, sets)
+        _variance(dataset, shown, classes, sets)
         return
     if classes is None:
         used = active.mean(axis=0, dtype=np.float64)
@@ -488,12 +486,9 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     st.caption("Colour: the share of each class that uses the component.")
 
 
-def _variance(
-    dataset: Dataset, shown: Shown, classes: Classes | None, mask: np.ndarray | None, sets: Sets
-) -> None:
+def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Sets) -> None:
     """Draw the share of variance by component, class and set of features; each line is 100%."""
-    every = np.arange(dataset.n_rows) if mask is None else np.flatnonzero(mask)
-    rows = every[sample_of(len(every), MOST_SHARING_ROWS, 0)]
+    rows = sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0)
     blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset, sets)
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
@@ -503,10 +498,10 @@ def _variance(
         model, X = _rows_of_fit(dataset, shown, rows[classed])
         return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
-    key = f"variance-{shown.key}-{classes and classes.title}-{state.token(dataset)}"
-    parts = kept(f"{key}-{mask is None}-{sets.file}", split)
+    key = f"variance-{shown.key}-{classes and classes.title}-{sets.file}"
+    parts = kept(key, split)
     if not len(parts):
-        st.caption("None of the selected rows has a class.")
+        st.caption("No row has a class.")
         return
     shares = parts.pivot_table(index=["class", "block"], columns="component", values="share")
     lines = [name if block == ALL else f"{name}, {block}" for name, block in shares.index]

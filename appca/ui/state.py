@@ -52,7 +52,6 @@ class Keys(NamedTuple):
     drawn: str = "drawn"  # id of the run found last
     screen: str = "screen"  # the fit drawn last, to which the next is matched
     sizes: str = "sizes"  # the widgets of K and L
-    compare: str = "compare"  # whether the tab Which model? is to begin by itself
 
 
 KEYS = Keys()
