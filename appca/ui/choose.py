@@ -50,7 +50,6 @@ from appca.words import InputError, about, counted, duration, fixed, number, per
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]  # of a widget
-LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
 MOST_K = 100
@@ -239,11 +238,11 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
-        measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
-        picture = _picture(grid, kit.one_of("Fit to unseen rows", measures, "choose_measure"))
+        st.markdown("**Fit to unseen rows**")
+        picture = _picture(grid)
         clicked = st.plotly_chart(
             plots.heat_map(picture, best.cell),
-            key=f"choose_map-{config.id}-{picture.smaller_is_better}",
+            key=f"choose_map-{config.id}",
             on_select="rerun",
             selection_mode="points",
             config={"displayModeBar": False},
@@ -260,18 +259,16 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
         st.switch_page(EXPLORE)
 
 
-def _picture(grid: GridTable, measure: str) -> plots.Picture:
-    is_error = measure == ERROR
-    values = (grid.error if is_error else grid.log_likelihood).mean(axis=-1)
-    unit = "squared error per feature" if is_error else "nats per row"
-    return plots.Picture(values, grid.components, grid.actives, unit, is_error)
+def _picture(grid: GridTable) -> plots.Picture:
+    values = grid.log_likelihood.mean(axis=-1)
+    return plots.Picture(values, grid.components, grid.actives, "nats per row")
 
 
 def filling(grid: GridTable) -> None:
     """Draw the heat map of a grid that is being measured, or of one that would be."""
     k, active = state.config().k, state.config().n_active or 0
     now = (k, active) if k in grid.components and active in grid.actives else None
-    kit.chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
+    kit.chart(plots.heat_map(_picture(grid), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
