@@ -66,22 +66,6 @@ class SelectionStore:
         """Say of each selection that cannot be read in one sentence why, and what to do."""
         return tuple(said for said in self._read(digest, n_rows) if isinstance(said, str))
 
-    def rename(self, digest: str, old: str, new: str, n_rows: int) -> None:
-        """Keep a selection under another name.
-
-        Raises InputError without a name, with one that is taken, or when the disk refuses.
-        """
-        saved = {kept.name: kept for kept in self.list(digest, n_rows)}
-        new = tidy(new)
-        if old not in saved or new == old:
-            return
-        refuse_if(
-            new in saved,
-            f"There is a selection “{new}” already; delete it first, or choose another name.",
-        )
-        self.save(digest, new, saved[old].mask)
-        self.delete(digest, old)
-
     def delete(self, digest: str, name: str) -> None:
         """Forget a selection; one that is not there is no error.
 

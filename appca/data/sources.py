@@ -5,7 +5,6 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +14,9 @@ import numpy as np
 
 from appca.data.brain import brain
 from appca.data.dataset import Dataset
-from appca.data.files import File, chunks_of, file_stream
 from appca.data.folders import folder_of_files, sample_file
-from appca.storage import files
 from appca.storage.identity import sha256_of_file
-from appca.words import InputError, refuse_if, refused, storing
+from appca.words import InputError, refuse_if, refused
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
 
@@ -170,29 +167,6 @@ def load(
 def are_here(key: str) -> bool:
     """Whether the files of MNIST or COIL-20 are in the data folder, so that nothing is fetched."""
     return all((folder_of_files() / key / name).is_file() for name in FILES.get(key, ()))
-
-
-def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
-    """Keep a file of MNIST or COIL-20 where `load` looks for it; return the key of its data set.
-
-    None, with nothing done, when the name is none of those published. Raises InputError when the
-    name is, and the content is not.
-    """
-    key = next((key for key, names in FILES.items() if name in names), None)
-    if key is None:
-        return None
-    target = folder_of_files(data_folder) / key / name
-    remedy = "free some space, or name another folder in APPCA_DATA"
-    with storing(f"“{name}”", target.parent, remedy):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        check = partial(_content, name=name)
-        try:
-            with file_stream(name, file) as stream, files.growing(target, check) as kept:
-                kept.writelines(chunks_of(stream))
-        except InputError as error:
-            msg = f"“{name}” is not the published file of that name, so get it again."
-            raise InputError(msg) from error
-    return key
 
 
 def fetch(

@@ -600,7 +600,6 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 
 def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to their picture; to the page Data where nobody can guess how to."""
-    _take_events(arrival)
     arrival.pack_store()
     before: Opened | None = st.session_state.pop(KEYS.arrival, None)
     if before is not None:
@@ -620,27 +619,6 @@ def arrive(arrival: DroppedFiles) -> None:
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
     use(opened, guess.dataset)
-
-
-def _take_events(arrival: DroppedFiles) -> None:
-    """Give a table of events to the recording on screen, if both are there, and show it."""
-    dataset = state.current_dataset()
-    name, file = arrival.files[0]
-    is_one = len(arrival.files) == 1 and name.lower().endswith(("events.tsv", "events.csv"))
-    if not (is_one and dataset.is_recording):
-        return
-    from appca.data.brain import with_events
-
-    try:
-        events = with_events(dataset, name, file).provenance["events"]
-    except InputError as error:
-        state.notify("error", str(error))
-    else:
-        services.note(dataset.digest, events=events)
-        n_events = counted(len(events), "event")
-        state.notify("success", f"{n_events} added to “{shortened(dataset.name)}”.")
-    arrival.remove()
-    st.switch_page(EXPLORE)
 
 
 def use(opened: Opened, dataset: Dataset) -> None:

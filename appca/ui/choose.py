@@ -45,12 +45,11 @@ from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
 from appca.ui.kit import tag, words
-from appca.ui.state import KEYS, guarded
+from appca.ui.state import guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
 Look = dict[str, Any]  # of a widget
-LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
 ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
 MOST_K = 100
@@ -239,11 +238,11 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
-        measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
-        picture = _picture(grid, kit.one_of("Fit to unseen rows", measures, "choose_measure"))
+        st.markdown("**Fit to unseen rows**")
+        picture = _picture(grid)
         clicked = st.plotly_chart(
             plots.heat_map(picture, best.cell),
-            key=f"choose_map-{config.id}-{picture.smaller_is_better}",
+            key=f"choose_map-{config.id}",
             on_select="rerun",
             selection_mode="points",
             config={"displayModeBar": False},
@@ -260,18 +259,16 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
         st.switch_page(EXPLORE)
 
 
-def _picture(grid: GridTable, measure: str) -> plots.Picture:
-    is_error = measure == ERROR
-    values = (grid.error if is_error else grid.log_likelihood).mean(axis=-1)
-    unit = "squared error per feature" if is_error else "nats per row"
-    return plots.Picture(values, grid.components, grid.actives, unit, is_error)
+def _picture(grid: GridTable) -> plots.Picture:
+    values = grid.log_likelihood.mean(axis=-1)
+    return plots.Picture(values, grid.components, grid.actives, "nats per row")
 
 
 def filling(grid: GridTable) -> None:
     """Draw the heat map of a grid that is being measured, or of one that would be."""
     k, active = state.config().k, state.config().n_active or 0
     now = (k, active) if k in grid.components and active in grid.actives else None
-    kit.chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
+    kit.chart(plots.heat_map(_picture(grid), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
@@ -335,7 +332,6 @@ PHRASES = {
     "number": "a learned number of components",
 }
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
-MOST_TICKS = 6
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",
     "fa": "Factor analysis, {K}",
@@ -362,9 +358,6 @@ WHY = (
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the answer, its button, and all models; without them what starts the comparison."""
     config = config_of(state.config())
-    asked = st.session_state.pop(KEYS.compare, False)  # by Explore
-    if asked and len(config.measured(home())) < len(METHODS):
-        kit.begin("models", config.id, config.to_dict() | {"key": config.id})
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
@@ -454,23 +447,10 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
             sizes = f", K = {config.n_components}, L = {config.n_active}" if ours else ""
             heads = tag("span", words(heading + sizes))
             if ours:
-                heads += _ticks(low, high) + tag("span", "nats a row") + tag("span", "parameters")
+                heads += tag("span", "") + tag("span", "nats a row") + tag("span", "parameters")
             rows.append(tag("div", heads, "ca-head"))
             rows += [_model(config, line, advice, (low, high - low), most) for line in part]
     return tag("div", "".join(rows), "ca-models")
-
-
-def _ticks(low: float, high: float) -> str:
-    """Return the numbers of the axis, at most six, as HTML."""
-    unit = 10.0 ** np.floor(np.log10((high - low) / MOST_TICKS))
-    step = next(unit * n for n in (1.0, 2.0, 2.5, 5.0, 10.0) if (high - low) / (unit * n) < 6.0)
-    places = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9))) + (step / unit == 2.5)
-    marks = "".join(
-        tag("i", words(_signed(nats, digits)), style=f"left:{(nats - low) / (high - low):.2%}")
-        for nats in places.tolist()
-    )
-    return tag("span", marks, "ca-ticks", **{"aria-hidden": "true"})
 
 
 def _model(

@@ -29,49 +29,43 @@ from appca.ui.fits import Shown, is_live, of_run
 from appca.ui.kit import tag, words
 from appca.ui.rows import drawn, is_dark
 from appca.ui.services import by_key
-from appca.ui.state import guarded
-from appca.words import UNKNOWN, InputError, counted, fixed, number, percent
+from appca.words import UNKNOWN, InputError, about, counted, fixed, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
 ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
-WANTED = "compare_wanted"  # in `st.session_state`: the run a press of a button asked for
 
 
 def choose(shown: Shown) -> Run | None:
-    """Draw the choice of the second fit and what makes one; None while there is none."""
-    made, digest = variations(shown), shown.config.dataset
-    stored = (run for run in services.runs().list() if run.config.dataset == digest)
-    runs = {run.id: run for run in stored if run.id != shown.config.id}
-    first = next(iter(made.values()), None)
-    if not runs and first is not None and fits.is_live(first):  # a quick fit to compare with
+    """Draw the choice of the second fit, stored or to be made; None while it is not there."""
+    now, made = shown.config, variations(shown)
+    every = (run for run in services.runs().list() if run.config.dataset == now.dataset)
+    stored = {run.id: run for run in every if run.id != now.id}
+    names = {config.id: label for label, config in made.items()}
+    names |= {run.id: f"{named(run)} · {run.id[:6]}" for run in stored.values()}
+    if not names:
+        return None
+    key = f"compare-{now.dataset[:8]}-{now.id}"
+    if st.session_state.get(key) not in names:
+        asked = st.query_params.get(ADDRESS)
+        st.session_state[key] = asked if asked in names else next(iter(names))
+    look: Look = {"format_func": names.__getitem__, "key": key, "width": 340}
+    chosen = st.query_params[ADDRESS] = st.selectbox("Compare with", list(names), **look)
+    if chosen in stored or kit.follow(chosen):
+        return stored.get(chosen)
+    config = made[names[chosen]]
+    if fits.is_live(config):
+        fitted = fit_run(services.dataset(now.dataset), config)
         with suppress(InputError):  # the disk is full
-            fitted = fit_run(services.dataset(digest), first)
-            runs[first.id] = services.runs().save(first, fitted, origin="live")
-    key = f"compare-{digest[:8]}-{shown.config.id}"
-    if st.session_state.get(WANTED) in runs:
-        st.session_state[key] = st.session_state.pop(WANTED)
-    if key in st.session_state and st.session_state[key] not in runs:
-        del st.session_state[key]
-    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
-        st.session_state[key] = st.query_params[ADDRESS]
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        chosen = None
-        if runs:
-            names = {run_id: f"{named(run)} · {run_id[:6]}" for run_id, run in runs.items()}
-            chosen = st.selectbox(
-                "Compare with", list(runs), format_func=names.__getitem__, key=key, width=340
-            )
-            st.query_params[ADDRESS] = chosen
-        for label, config in made.items():
-            if config.id not in runs:
-                st.button(label, key=f"vary-{config.id}", on_click=_vary, args=[config])
-    wanted = st.session_state.get(WANTED)
-    if wanted is not None and not kit.follow(wanted):
-        del st.session_state[WANTED]
-    return runs[chosen] if chosen else None
+            return services.runs().save(config, fitted, origin="live")
+    elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
+        fits.allow(chosen)
+        spec = {"config": config.to_dict(), "name": None}
+        fits.start_job("fit", spec, fits.Watched("compare", chosen))
+        st.rerun()
+    return None
 
 
 def named(run: Run) -> str:
@@ -81,7 +75,7 @@ def named(run: Run) -> str:
 
 
 def variations(shown: Shown) -> dict[str, RunConfig]:
-    """Return what can be compared at one press: PCA, factor analysis, and another start."""
+    """Return what can be compared without a stored fit: PCA, factor analysis, another start."""
     now = shown.config
     if now.model == "PPCA":
         return {}
@@ -107,20 +101,6 @@ def sizes(shown: Shown) -> tuple[int, int]:
     """Return K, and L or the nearest whole number to what a row uses on average, at least 1."""
     used = float(shown.fitted.active.sum(axis=1).mean())
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
-
-
-@guarded
-def _vary(config: RunConfig) -> None:
-    """Fit a variation, at once if that is quick, and compare with it."""
-    st.session_state[WANTED] = config.id
-    if services.runs().get(config.id) is not None:
-        return
-    if fits.is_live(config):
-        services.runs().save(config, fit_run(services.dataset(config.dataset), config))
-        return
-    fits.allow(config.id)
-    spec = {"config": config.to_dict(), "name": None}
-    fits.start_job("fit", spec, fits.Watched("compare", config.id))
 
 
 MANY = 10_000  # rows above which a sample is compared

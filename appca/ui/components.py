@@ -131,49 +131,81 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     bands, key = event_bands(dataset)
     places = range(first, min(first + PAGE, total))
     cards = "".join(_card(dataset, shown, k, float(shares[k]), bands) for k in places)
-    kit.acting(
-        key + tag("div", cards, "ca-gallery"),
-        "gallery",
-        {
-            "rename": lambda k, text: state.rename(shown.run, _place(shown, k), text),
-            "flip": lambda k, _: state.flip(shown.run, _place(shown, k)),
-            "select": lambda which, _: _select(dataset, shown, which),
-        },
-    )
+    kit.acting(key + tag("div", cards, "ca-gallery"), "gallery", _acts(dataset, shown))
 
 
-def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
-    """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
-    fitted, title, named = shown.fitted, name_of(shown.fitted, k), own_name(shown.fitted, k)
-    meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
-    every = kept(f"patterns-{shown.key}", lambda: patterns(fitted, picture_shape(dataset)))
-    dark, text = is_dark(), named or f"Component {k + 1}"
-    picture = picture_of(every[k], dataset, dark=dark)
-    look = "" if picture is None else tag("img", "", src=data_uri(picture), alt=title)
+def listing(dataset: Dataset, shown: Shown) -> None:
+    """Draw the components as narrow cards: look, name, sign, and the rows that use them."""
+    shares, whole = kept(f"shares-{shown.key}-all", lambda: explained_shares(shown.fitted))
+    total = len(shares)
+    st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
+    first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
+    cards = ""
+    for k in range(first, min(first + PAGE, total)):
+        picture, weights = _look(dataset, shown, k)
+        top = _top(shown, k, float(shares[k]))
+        body = tag("div", picture, "ca-look") * bool(picture) + tag("div", top + weights)
+        columns = "50px minmax(0, 1fr)" if picture else "minmax(0, 1fr)"
+        style = f"grid-template-columns:{columns};padding:12px"
+        cards += tag("section", body, "ca-piece", style=style)
+    kit.acting(tag("div", cards, "ca-gallery"), "drawer_components", _acts(dataset, shown))
+
+
+def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:
+    active = shown.fitted.active
+    return {
+        "rename": lambda k, text: state.rename(shown.run, _place(shown, k), text),
+        "flip": lambda k, _: state.flip(shown.run, _place(shown, k)),
+        "select": lambda which, _: _select(dataset, shown, which),
+        "users": lambda k, _: state.put(dataset, active[:, _place(shown, k)]),
+    }
+
+
+def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
+    """Return the picture of a component, or else its largest weights; one of both is empty."""
+    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, picture_shape(dataset)))
+    picture = picture_of(every[k], dataset, dark=is_dark())
     if picture is None:
-        look = loadings(every[k], dataset.feature_names)
-    elif has_places(dataset):
-        slices = kept(
-            f"slices-{shown.key}-{dark}",
-            lambda: slices_of(dataset, fitted.scores, COURSE, dark=dark),
-        )
-        where = tag("img", "", src=data_uri(slices[k]), alt=f"The slice with most of {title}")
-        look = tag("div", bands + look, "ca-course") + where
+        return "", loadings(every[k], dataset.feature_names)
+    return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), ""
+
+
+def _top(shown: Shown, k: int, share: float, meant: str = "") -> str:
+    """Return a component's name and number, what it goes with, its share, users and sign."""
+    title, named = name_of(shown.fitted, k), own_name(shown.fitted, k)
+    text = named or f"Component {k + 1}"
     name, flip = tag("b", words(text)), ""
     if shown.run is not None:
         name = kit.name(text, "rename", k, named, f"Rename {title}")
         flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
     beside = tag("span", str(k + 1), "ca-number") if named else ""
     told = tag("div", beside + name, "ca-title") + tag("div", words(meant), "ca-quiet")
-    users = tag("div", f"used by {percent(fitted.active[:, k].mean())} of rows")
-    numbers = tag("b", percent(share, 1)) + " of variance"
-    head = tag("div", told, "ca-told") + tag("div", numbers + users, "ca-quiet ca-right") + flip
+    used = f"used by {percent(shown.fitted.active[:, k].mean())} of rows"
+    users = tag("div", kit.button(used, "users", k, f"Select the rows that use {title}"))
+    numbers = tag("b", percent(share, 1)) + " of variance" + users
+    head = tag("div", told, "ca-told") + tag("div", numbers, "ca-quiet ca-right") + flip
+    return tag("div", head, "ca-top")
+
+
+def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
+    """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
+    fitted, dark = shown.fitted, is_dark()
+    meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
+    look = "".join(_look(dataset, shown, k))
+    if has_places(dataset):
+        slices = kept(
+            f"slices-{shown.key}-{dark}",
+            lambda: slices_of(dataset, fitted.scores, COURSE, dark=dark),
+        )
+        alt = f"The slice with most of {name_of(fitted, k)}"
+        where = tag("img", "", src=data_uri(slices[k]), alt=alt)
+        look = tag("div", bands + look, "ca-course") + where
     low, high = extremes(fitted, k, AT_END)
     tails = tag("div", "No row uses this component.", "ca-quiet")
     if len(high):
         ends = _end(dataset, shown, k, low, "low") + tag("span", "…", "ca-quiet")
         tails = tag("div", ends + _end(dataset, shown, k, high[::-1], "high"), "ca-tails")
-    rest = tag("div", tag("div", head, "ca-top") + tails, "ca-rest")
+    rest = tag("div", _top(shown, k, share, meant) + tails, "ca-rest")
     return tag("section", tag("div", look, "ca-look") + rest, "ca-piece")
 
 
@@ -436,10 +468,8 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         classes = kit.choose(dataset, "sharing")
         choices = {"rows": "Rows that use it", "variance": "Variance it explains"}
         what = one_of("Share of", choices, "sharing_of")
-        some = what == "variance" and bool(state.get(dataset).any())
-        inside = some and one_of("Rows", {False: "All", True: "Selected"}, "sharing_rows")
     if what == "variance":
-        _variance(dataset, shown, classes, state.get(dataset) if inside else None, sets)
+        _variance(dataset, shown, classes, sets)
         return
     if classes is None:
         used = active.mean(axis=0, dtype=np.float64)
@@ -456,12 +486,9 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     st.caption("Colour: the share of each class that uses the component.")
 
 
-def _variance(
-    dataset: Dataset, shown: Shown, classes: Classes | None, mask: np.ndarray | None, sets: Sets
-) -> None:
+def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Sets) -> None:
     """Draw the share of variance by component, class and set of features; each line is 100%."""
-    every = np.arange(dataset.n_rows) if mask is None else np.flatnonzero(mask)
-    rows = every[sample_of(len(every), MOST_SHARING_ROWS, 0)]
+    rows = sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0)
     blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset, sets)
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
@@ -471,10 +498,10 @@ def _variance(
         model, X = _rows_of_fit(dataset, shown, rows[classed])
         return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
-    key = f"variance-{shown.key}-{classes and classes.title}-{state.token(dataset)}"
-    parts = kept(f"{key}-{mask is None}-{sets.file}", split)
+    key = f"variance-{shown.key}-{classes and classes.title}-{sets.file}"
+    parts = kept(key, split)
     if not len(parts):
-        st.caption("None of the selected rows has a class.")
+        st.caption("No row has a class.")
         return
     shares = parts.pivot_table(index=["class", "block"], columns="component", values="share")
     lines = [name if block == ALL else f"{name}, {block}" for name, block in shares.index]

@@ -280,19 +280,6 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         key=key,
     )
     ways(dataset, masks[name], NAMED)
-    renamed = f"{NAMED}-rename-{name}"
-
-    def rename() -> None:
-        new = st.session_state[renamed]
-        state.store().rename(dataset.digest, name, new, dataset.n_rows)
-
-    st.text_input(
-        "Rename",
-        name,
-        key=renamed,
-        max_chars=NAME_LENGTH,
-        on_change=guarded(rename),
-    )
     act = guarded(state.delete_named)
     st.button("Delete", key=f"{NAMED}-delete", type="tertiary", on_click=act, args=[dataset, name])
 

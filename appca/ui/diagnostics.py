@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -48,45 +48,47 @@ from appca.ui.downloads import save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import SURE, answer, chart, chip, loadings, markdown, numbers, tag, words
 from appca.ui.services import kept
-from appca.words import UNKNOWN, MissingExtraError, capital, duration, fixed, percent
+from appca.words import MissingExtraError, capital, duration, fixed, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll in a box, and its pixels
-MARK = " ✕"
-FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
 _INDEPENDENT = "So many independent draws would place"
 _RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
-COLUMNS: dict[Any, tuple[str, str, str]] = {  # of the table: heading, format, help
-    "name": ("Quantity", "{}", "What is compared."),
-    "mean": ("Mean", "{:,.5g}", "Over the draws of all chains."),
-    "sd": ("Sd", "{:,.3g}", "Standard deviation over the draws of all chains."),
+COLUMNS: dict[str, tuple[str, str, str]] = {  # of the table: heading, format, help
+    "name": ("Quantity", "", "What is compared."),
+    "mean": ("Mean", "%.5g", "Over the draws of all chains."),
+    "sd": ("Sd", "%.3g", "Standard deviation over the draws of all chains."),
     "r_hat": (
         "R-hat",
-        "{:.3f}",
+        "%.3f",
         "The spread between chains against that inside each: 1 when they agree, and to be trusted "
         f"below {LARGEST_R_HAT}.",
     ),
     "ess_bulk": (
         "Effective draws",
-        "{:,.0f}",
+        "%.0f",
         f"{_INDEPENDENT} the middle as well. At least {LEAST_ESS_PER_CHAIN} a chain are wanted.",
     ),
     "ess_tail": (
-        "… in the tails",
-        "{:,.0f}",
+        "Effective draws, tails",
+        "%.0f",
         f"{_INDEPENDENT} the 5% and the 95% quantile as well, on which intervals rest.",
     ),
     "burn_in": (
         "Burn-in needed",
-        "{:,.0f}",
+        "%.0f",
         f"{_RAFTERY}draws to throw away, in the slowest chain.",
     ),
-    "total": ("Draws needed", "{:,.0f}", f"{_RAFTERY}draws to keep of each chain."),
+    "total": ("Draws needed", "%.0f", f"{_RAFTERY}draws to keep of each chain."),
     "dependence": (
         "Dependence",
-        "{:.1f}",
+        "%.1f",
         f"{_RAFTERY}how many times more draws than if they were independent. Above "
         f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
     ),
+    "short": ("Falls short", "", "Which of these numbers are too small or too large."),
 }
 
 Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
@@ -139,8 +141,6 @@ def table(shown: Shown) -> None:
     diagnoses = _diagnoses(shown)
     n_chains, burn_in, n_draws, thin = schedule(shown)
     note = "They do not depend on the order, names or signs of components."
-    if any(failures(d, n_chains, burn_in / thin) for d in diagnoses):
-        note += f" A coloured cell with{MARK} falls short."
     if n_draws < INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
         note += (
             " The last three columns are guesses: they ask for chains of "
@@ -149,12 +149,14 @@ def table(shown: Shown) -> None:
     if diagnoses:
         st.caption(note)
         columns = {
-            key: st.column_config.Column(label, help=told, pinned=key == "name")
-            for key, (label, _, told) in COLUMNS.items()
+            key: st.column_config.NumberColumn(label, format=form, help=told)
+            if form
+            else st.column_config.TextColumn(label, help=told, pinned=key == "name")
+            for key, (label, form, told) in COLUMNS.items()
         }
         look: Look = {"hide_index": True, "width": "stretch", "column_config": columns}
         look["height"] = HEIGHT if len(diagnoses) > MANY else "auto"
-        st.dataframe(styled(diagnoses, n_chains, burn_in / thin), **look)
+        st.dataframe(lines_of(diagnoses, n_chains, burn_in / thin), **look)
     file = f"draws-{shown.config.id}.nc"
 
     def made() -> bytes:
@@ -166,22 +168,17 @@ def table(shown: Shown) -> None:
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
 
 
-def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
-    """Return a pandas Styler with numbers that sort and marks that do not need colour."""
+def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.DataFrame":
+    """Return a line a quantity; the last column names the numbers that fall short."""
     import pandas as pd
 
-    lines = []
+    lines: list[list[object]] = []
     for diagnosis in diagnoses:
         asked = diagnosis.raftery_lewis or (np.nan, np.nan, np.nan)
-        lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked)])
-    forms: dict[Any, Any] = {key: form for key, (_, form, _) in COLUMNS.items()}
-    styled = pd.DataFrame(lines, columns=[*COLUMNS]).style.format(forms, na_rep=UNKNOWN)
-    for row, diagnosis in enumerate(diagnoses):
-        for column in failures(diagnosis, n_chains, burn_in):
-            cell = pd.IndexSlice[[row], [column]]
-            styled = styled.format(forms[column] + MARK, subset=cell, na_rep=UNKNOWN + MARK)
-            styled = styled.map(lambda _: FAILS, subset=cell)
-    return styled
+        short = failures(diagnosis, n_chains, burn_in)
+        names = ", ".join(head for key, (head, *_) in COLUMNS.items() if key in short)
+        lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked), names])
+    return pd.DataFrame(lines, columns=list(COLUMNS))
 
 
 SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}

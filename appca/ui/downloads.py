@@ -1,11 +1,8 @@
 """Buttons that save files; the file is made when a button is pressed, not before."""
 
-import io
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import partial
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Files = dict[str, Callable[[], bytes | str]]  # by name, made when they are saved
-_FILES: ContextVar[Files | None] = ContextVar("files", default=None)
 FORMATS = ("CSV", "Parquet", "NPZ")  # of tables; endings of files are the same in small letters
 
 
@@ -60,39 +56,6 @@ def save_button(
         icon=":material/download:",
         type="primary" if primary else "secondary",
     )
-    collect(file_name, make)
-
-
-def collect(file_name: str, make: Callable[[], bytes | str]) -> None:
-    """Add a file to those that `everything` saves, if a page collects them."""
-    files = _FILES.get()
-    if files is not None:
-        files[file_name] = make
-
-
-@contextmanager
-def collected() -> Iterator[Files]:
-    """Return the files whose buttons are drawn meanwhile, by name."""
-    files: Files = {}
-    token = _FILES.set(files)
-    try:
-        yield files
-    finally:
-        _FILES.reset(token)
-
-
-def everything(dataset: Dataset, shown: Shown, files: Files) -> None:
-    """Draw the button that saves all files of a page as one archive."""
-
-    def made() -> bytes:
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, make in files.items():
-                archive.writestr(name, make())
-        return buffer.getvalue()
-
-    name = f"{stem_of(dataset.name)}-{shown.config.id}.zip"
-    save_button("Save everything", made, name, key="everything")
 
 
 @contextmanager

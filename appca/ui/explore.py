@@ -5,24 +5,19 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from math import comb
-from typing import Any
 
 import msgspec
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components import explained_shares, own_name, patterns
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import compare, sentence
 from appca.analysis.umap import Embedding
 from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
-from appca.canvas.scene import picture_list
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
-from appca.plots.components import data_uri, picture_shape
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.run import MOST_COMPONENTS, RunConfig
-from appca.runs.store import NAME_LENGTH, Run
 from appca.ui import (
     STATIC,
     canvas,
@@ -32,18 +27,14 @@ from appca.ui import (
     frame,
     kit,
     rows,
-    services,
     settings,
     state,
 )
 from appca.ui.canvas import PageScene, scene_of
-from appca.ui.controls import as_rule, leave_out_button, select_button, tools
+from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
 from appca.ui.kit import (
-    apart,
-    first_of_page,
-    loadings,
     markdown,
     one_of,
     onward,
@@ -57,85 +48,6 @@ from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, percent, shortened
-
-PAGE = 20  # components at a time
-
-
-def listing(dataset: Dataset, shown: Shown) -> None:
-    """Draw the list."""
-    fitted = shown.fitted
-    total = len(fitted.components)
-    whole = percent(explained_shares(fitted)[1], 1)
-    st.caption(f"{counted(total, 'component')}, {whole} of the variance")
-    first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
-    cards = _cards(shown.key, dataset, fitted)
-    with st.container(key="drawer_components"):
-        for k in range(first, min(first + PAGE, total)):
-            _component(dataset, shown, k, *cards[k])
-
-
-def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
-    """Return of each component its picture, empty where there is none, and its bars, as HTML."""
-    shares, _ = explained_shares(fitted)
-    largest = max(float(shares.max()), np.finfo(float).tiny)
-    every = patterns(fitted, picture_shape(dataset))
-    drawn = picture_list(fitted, dataset, dark=False)
-    rows = []
-    for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
-        alt = f"Component {k + 1}"
-        picture = tag("img", "", src=data_uri(drawn[k]), alt=alt) if drawn else ""
-        bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
-        weights = "" if picture else loadings(pattern, dataset.feature_names)
-        line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
-        rows.append((picture, line + weights))
-    return rows
-
-
-_cards = by_key(32)(pictures)
-
-
-def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) -> None:
-    number, users = k + 1, shown.fitted.active[:, k]
-    with st.container(key=f"drawer-component-{k}", horizontal=True, gap="small"):
-        if picture:
-            ground = "ca-inverted" if st.context.theme.type == "dark" else ""
-            st.html(tag("div", picture, ground), width="content")
-        with st.container(gap=None):
-            with st.container(horizontal=True, vertical_alignment="center", gap=None):
-                st.html(tag("b", str(number)), width="content")
-                key, name = f"name-{shown.config.id}-{number}", own_name(shown.fitted, k)
-                if st.session_state.get(key) != name:
-                    st.session_state[key] = name
-                st.text_input(
-                    f"Name of component {number}",
-                    key=key,
-                    max_chars=NAME_LENGTH,
-                    placeholder="Name it",
-                    label_visibility="collapsed",
-                    disabled=shown.run is None,
-                    on_change=_rename,
-                    args=[shown.run, k, key],
-                )
-                st.button(
-                    apart("", f"Flip the sign of component {number}"),
-                    key=f"flip-{k}",
-                    icon=":material/swap_horiz:",
-                    type="tertiary",
-                    disabled=shown.run is None,
-                    help="Swap red and blue: the sign of a component is arbitrary.",
-                    on_click=state.flip,
-                    args=[shown.run, k],
-                )
-            st.html(bars)
-            label = f"used by {percent(float(users.mean()))} of rows"
-            look = {"type": "tertiary", "help": "Select these rows"}
-            select_button(label, dataset, users, f"users-{k}", **look)
-
-
-@guarded
-def _rename(run: Run | None, component: int, key: str) -> None:
-    state.rename(run, component, st.session_state[key])
-
 
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12
@@ -221,7 +133,7 @@ def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
             tab = tabs(names)
         with st.container(key="drawer_body"):
             if tab == "components":
-                listing(dataset, shown)
+                components.listing(dataset, shown)
             elif tab == "selection":
                 body(dataset, shown, colouring)
             else:
@@ -347,7 +259,6 @@ READING = (
     "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
     "rows that are near it in the data are elsewhere; hover over it to see lines to them."
 )
-WORKS = 5  # in the menu at the data set's name
 
 
 def bar(
@@ -404,29 +315,6 @@ def view_switch(dataset: Dataset, scene: PageScene, active: int | None) -> tuple
     return layout, beside if split else ""
 
 
-def offer_map(dataset: Dataset, shown: Shown, beside: str, *, waits: bool) -> None:
-    """Offer to lay out the map that is waited for; once there is one, to split the picture."""
-    if beside:
-        st.session_state.pop(KEYS.map_ready, None)
-    if not (waits or st.session_state.get(KEYS.map_ready)):
-        return
-    with st.container(key="map_offer"):
-        if waits:
-            settings.offer(dataset, shown)
-            return
-        with st.container(horizontal=True, gap="small"):
-            for label, split in (("Show map and panels side by side", True), ("Not now", False)):
-                key = f"offer_split_{split}".lower()
-                st.button(label, key=key, type="tertiary", on_click=_answer_offer, args=[split])
-
-
-@guarded
-def _answer_offer(split: bool) -> None:
-    st.session_state.pop(KEYS.map_ready, None)
-    if split:
-        st.session_state["split"] = ["Split"]
-
-
 def _undo_and_redo() -> None:
     steps = {
         "undo": (state.undo, state.can_undo(), "Undo (Ctrl+Z)"),
@@ -459,14 +347,6 @@ def _data(dataset: Dataset) -> None:
             st.caption(markdown(f"Without {gone['why']}"))
             act = guarded(state.put_back)
             st.button("Put all rows back", key="put_back", on_click=act, args=[dataset])
-        here = state.config().id
-        others = [run for run in services.runs().list() if run.kept and run.id != here]
-        for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
-            with suppress(InputError):  # its data are no longer here
-                data = services.datasets().summary(run.config.dataset).name
-                title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
-                look: dict[str, Any] = {"key": f"work-{run.id}", "type": "tertiary"}
-                st.button(title, on_click=guarded(state.open_config), args=[run.config], **look)
         st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
 
 
@@ -520,7 +400,9 @@ def draw() -> None:
             on_point=partial(rows.hold, dataset),
             on_act=partial(_act, dataset),
         )
-    offer_map(dataset, shown, beside, waits=there != layout)
+    if there != layout:
+        with st.container(key="map_offer"):
+            settings.offer(dataset, shown)
     _note(dataset, shown, moved)
     drawer(dataset, shown, by_data)
 

@@ -25,7 +25,6 @@ from appca.ui import arrivals, controls, settings, state
 from appca.ui.canvas import scene_of
 from appca.ui.downloads import (
     card,
-    collect,
     component_buttons,
     renewing,
     save_button,
@@ -195,13 +194,9 @@ def figure_card(material: Material) -> Callable[[], None]:
             chosen = one_of("Which", titles, key="export_figure", label_visibility="collapsed")
             formats = {kind: kind.upper() for kind in KINDS}
             kind = one_of("Format", formats, key="export_kind", label_visibility="collapsed")
-            for name, make in every.items():
-                made, file_name = partial(_file, make, kind), f"{name}-{shown.config.id}.{kind}"
-                if name == chosen:
-                    key = f"figure-{name}"
-                    save_button("Save figure", made, file_name, key=key, primary=True)
-                else:
-                    collect(file_name, made)
+            made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
+            look = {"key": f"figure-{chosen}", "primary": True}
+            save_button("Save figure", made, f"{file_name}.{kind}", **look)
         with st.container(key="export_figure_place"):
             place = st.empty()
     place.caption("Drawing the figure …")

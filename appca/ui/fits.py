@@ -165,9 +165,7 @@ def _watch(job: str, why: Watched | None) -> None:
 
 
 def _done(status: JobStatus, why: Watched) -> None:
-    if status.kind == "umap":
-        st.session_state[KEYS.map_ready] = True
-    elif status.kind == "download":
+    if status.kind == "download":
         digest = status.result["dataset"]
         if why.seen in (None, state.config().id):
             state.open_dataset(digest)

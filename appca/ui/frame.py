@@ -1,8 +1,6 @@
 """What surrounds every page: state from the address, errors as one sentence, the status."""
 
-import ctypes
 from collections.abc import Callable
-from contextlib import suppress
 
 import streamlit as st
 
@@ -50,35 +48,6 @@ def logo() -> str:
         '<text x="48" y="28" font-family="Source Sans, Source Sans Pro, Helvetica, sans-serif" '
         'font-size="25" font-weight="600" fill="#7d8da0">appca</text></svg>'
     )
-
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
-KEPT_BYTES = 8 << 20  # free at the end of an arena before they are given back
-LARGE_BYTES = 1 << 20  # arrays that get a mapping of their own, which ends with them
-_TIDIED = "memory_tidied"  # in `st.session_state`
-
-
-def tidy() -> None:
-    """Give back what ended sessions have left, once a session.
-
-    Every run of a page is a thread, and glibc serves the threads from up to eight arenas a core. It
-    raises both limits, to 32 and 64 MB, as soon as a large array is freed; then every arena keeps
-    the space of the largest arrays it has seen: the server grew by 10 MB a session though no object
-    was kept. Limits that are set are not raised. Much lower ones would cost a fit a third more
-    time. Other C libraries have no such calls.
-    """
-    if st.session_state.get(_TIDIED):
-        return
-    st.session_state[_TIDIED] = True
-    with suppress(AttributeError, OSError, TypeError):  # of another C library, or of none
-        system = _c_library()
-        system.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
-        system.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
-        system.malloc_trim(0)
-
-
-def _c_library() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
 
 
 POLL_SECONDS = 0.5
@@ -172,7 +141,6 @@ _ahead = streamlit_internals.scripts(
 def around_page(draw: Callable[[], None], name: str) -> None:
     """Prepare the session, draw a page, and show what either refuses as one sentence."""
     state.wait()
-    tidy()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above, below = st.container(key="above"), st.container(key="status", horizontal=True)

@@ -12,7 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from appca.analysis.association import SIGNIFICANT
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
-from appca.analysis.rows import LEVELS, distances
+from appca.analysis.rows import distances
 from appca.analysis.rule import called, component_of, dataset_table
 from appca.canvas.scene import Scene, scene_shown
 from appca.data.columns import Matched, Wanted, read_as, wanted_by
@@ -320,6 +320,7 @@ def _table(dataset: Dataset, rows: FittedRun) -> dict[str, Any]:
     return dataset_table(dataset.take(taken), rows.take(taken))
 
 
+LEVEL = 0.99  # of the rows of the data are within each limit
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
 _live = by_key(8)(project)
@@ -370,22 +371,15 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
 
 
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
-    """Draw the choice of the level and what it says of all rows together; return the verdict."""
-    level = one_of(
-        "Limit passed by 1 row in",
-        {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
-        default=0.99,
-        key="new_data_level",
-        help_text="Of the rows of the data, one in so many is beyond each limit.",
-    )
+    """Draw how many rows are beyond the limits; return the verdict."""
     verdicts = verdict(
-        _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level
+        _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), LEVEL
     )
     st.markdown(summary(verdicts))
     text = (
-        "New rows of the same kind pass the limits a little more often than the rows of the data, "
-        "and clearly more often where those are few. A row of another kind fits, too, if the "
-        "components happen to rebuild it."
+        "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "
+        "more often, and clearly more often where the data have few rows. A row of another kind "
+        "fits, too, if the components happen to rebuild it."
     )
     if shown.config.preprocessing.get("pca"):
         text += " What PCA before the fit leaves out of a row is not counted."

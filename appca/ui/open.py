@@ -1,7 +1,6 @@
 """The tab Open: files, recent work, built-in data sets."""
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +15,7 @@ import streamlit as st
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.readers.process import warm
-from appca.data.sources import SOURCES, Option, Source, are_here, load, receive
+from appca.data.sources import SOURCES, Option, Source, are_here, load
 from appca.data.store import DatasetStore
 from appca.plots.components import montage
 from appca.plots.data import in_the_dark, thumbnail
@@ -38,7 +37,6 @@ PICTURES = STATIC / "pictures"  # of the data sets that ship with the project
 PHOTOGRAPHS = {"turntable", "coil20"}  # that stay as they are in the dark
 ACROSS, DOWN = 9, 5  # images on a card
 SAMPLE = 1440  # first rows of files, of which some are drawn
-DROPPED = "source-files"
 
 
 def source_cards() -> None:
@@ -69,7 +67,6 @@ def _source_card(source: Source) -> None:
         with st.popover(label, type="tertiary", key=f"more-{source.key}"):
             for option in source.options:
                 _widget(source, option)
-            _own_files(source.key)
     if pressed:
         _open_source(source)
         st.switch_page(EXPLORE)
@@ -98,36 +95,6 @@ def ahead() -> Iterator[Callable[[], object]]:
     """Draw ahead what the cards of published data sets show."""
     published = (key for key, source in SOURCES.items() if not source.offline)
     return (partial(_picture_of, key, are_here(key)) for key in published)
-
-
-def _own_files(key: str) -> None:
-    """Draw a place for the published files, for machines without a network."""
-    st.file_uploader(
-        "Files of MNIST or COIL-20 from elsewhere",
-        type=["gz", "zip"],
-        accept_multiple_files=True,
-        key=f"{DROPPED}-{key}",
-        on_change=_dropped,
-        args=[f"{DROPPED}-{key}"],
-        help="Files in the data folder are read from there; else they are downloaded once.",
-    )
-
-
-@guarded
-def _dropped(key: str) -> None:
-    """Keep the files that were given, and say of each what became of it."""
-    kept: list[str] = []
-    refused: list[str] = []
-    for file in st.session_state[key]:
-        try:
-            (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
-        except InputError as error:
-            state.notify("error", str(error))
-    if refused:
-        are = "is no file" if len(refused) == 1 else "are no files"
-        state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
-    if kept:
-        state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
 
 
 def _widget(source: Source, option: Option) -> None:
@@ -227,11 +194,9 @@ def _recent_work() -> None:
             st.button("Delete", key=f"drop-{run_id}", on_click=_delete, args=[[run_id]])
     all_works = works()
     if all_works:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.subheader("Recent work", anchor=False, width="content")
-            several = _several(all_works)
+        st.subheader("Recent work", anchor=False)
         first = first_of_page(len(all_works), PAGE, "recent_page")
-        work_cards(all_works[first : first + PAGE], several=several)
+        work_cards(all_works[first : first + PAGE])
     for number, folder in enumerate(files.homes()):
         _of_others(folder, number)
 
@@ -268,15 +233,15 @@ def works(store: RunStore | None = None) -> list[Run]:
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
 
 
-def work_cards(runs: Sequence[Run], *, several: bool = False, key: str = "cards-recent") -> None:
+def work_cards(runs: Sequence[Run], key: str = "cards-recent") -> None:
     """Draw works on cards side by side."""
     with st.container(key=key):
         for run in runs:
             with st.container(border=True, key=f"work-{run.id}"):
-                _work_card(run, several)
+                _work_card(run)
 
 
-def _work_card(run: Run, several: bool) -> None:
+def _work_card(run: Run) -> None:
     dataset = _dataset(run)
     dark = is_dark()
     picture = None if dataset is None else _picture(f"{run.id} {dark}", run, dataset, dark)
@@ -287,7 +252,7 @@ def _work_card(run: Run, several: bool) -> None:
     st.html(
         tag("div", words(name), "ca-name")
         + tag("div", words(f"{rows}{nats_per_row(run.info)}"), "ca-quiet")
-        + tag("div", words(_when(run.created)), "ca-quiet")
+        + tag("div", words(f"{datetime.fromtimestamp(run.created):%d %b %Y, %H:%M}"), "ca-quiet")
     )
     opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
     if opened:
@@ -299,7 +264,7 @@ def _work_card(run: Run, several: bool) -> None:
             st.switch_page(EXPLORE)
     if run.is_shared:
         return
-    with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
+    with st.popover(apart("More", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
         st.text_input(
             "Name",
             run.custom_name or "",
@@ -309,27 +274,8 @@ def _work_card(run: Run, several: bool) -> None:
             on_change=_rename,
             args=[run.id],
         )
-    if several:
-        label, key = f"Choose {name}", f"chosen-{run.id}"  # heard, never drawn
-        st.checkbox(label, key=key, label_visibility="collapsed")
-
-
-def _several(runs: Sequence[Run]) -> bool:
-    """Draw what deletes many works at once; return whether they are to be chosen."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        several = st.toggle("Choose several", key="recent_several")
-        if not several:
-            return False
-        chosen = [run.id for run in runs if st.session_state.get(f"chosen-{run.id}")]
-        with st.popover(f"Delete {len(chosen)}", disabled=not chosen, key="recent_delete"):
-            st.text(
-                f"Delete {counted(len(chosen), 'fit')} for good, with data, maps and selections?"
-            )
-            st.text(_stays(planned(home(), chosen)) if chosen else "")
-            st.button(
-                "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
-            )
-    return True
+        label, key = "Delete for good, with data, maps and selections", f"delete-{run.id}"
+        st.button(label, key=key, on_click=_delete, args=[[run.id]])
 
 
 def _title(run: Run, dataset: Dataset | None) -> str:
@@ -339,18 +285,6 @@ def _title(run: Run, dataset: Dataset | None) -> str:
     stopped = " (stopped)" if run.config.stopped_at is not None else ""
     mark = " (imported)" if run.config.imported is not None else stopped
     return f"{name} · {', '.join(run.config.sizes)}{mark}"
-
-
-def _when(created: float) -> str:
-    ago = time.time() - created
-    if ago < 2 * 60:
-        return "Just now"
-    if ago < 3600:
-        return f"{ago / 60:.0f} minutes ago"
-    then = datetime.fromtimestamp(created)
-    if then.date() == datetime.now().date():
-        return f"Today, {then:%H:%M}"
-    return f"{then:%d %b %Y}".lstrip("0")
 
 
 def _dataset(run: Run) -> Dataset | None:

@@ -372,7 +372,7 @@ def _report(there: dict[str, Stored]) -> str:
 WHITENING_SIZES = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 USUAL = (3, 5, 10)
 LARGE, FEW_EPOCHS, MANY_EPOCHS = 5000, 40, 100  # rows; small data need more passes
-FOLDS = {3: "3", 5: "5", 10: "10"}
+FOLDS = 5
 # Seconds on two idle cores, measured: in all; and a row, epoch, fold and K, without and by feature.
 _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
 
@@ -408,11 +408,11 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
     jobs = services.jobs().active()
     earlier = [job.spec["options"] for job in jobs if job.spec.get("study") == WHITENING.name]
     earlier += [kept.options for kept in StudyStore(home()).list(WHITENING.name)]
-    usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
+    usual: Options = {"label": there[0], "components": USUAL}
     last = next((options for options in earlier if options["data"] == digest), usual)
     # training rows and features there are for K
     n_rows = min(dataset.n_rows, WHITENING.options("default")["n_rows"])
-    most = min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
+    most = min(n_rows * (FOLDS - 1) // FOLDS - 1, dataset.n_features)
     sizes = [size for size in WHITENING_SIZES if size <= most]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         label = st.selectbox(
@@ -423,13 +423,6 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
             key=f"whitening_label_{digest[:8]}",
             persist_state="session",
             width=180,
-        )
-        n_folds = one_of(
-            "Folds",
-            FOLDS,
-            f"whitening_folds_{digest[:8]}",
-            last["folds"],
-            "Each row is tested once, by a classifier trained on the other folds.",
         )
         components: Any = st.pills(
             "Components K",
@@ -447,7 +440,7 @@ def _whitening_choices(dataset: Dataset) -> Options | None:
         data=digest,
         label=label,
         components=sorted(components),
-        folds=n_folds,
-        folds_done=n_folds,
+        folds=FOLDS,
+        folds_done=FOLDS,
         epochs=FEW_EPOCHS if dataset.n_rows >= LARGE else MANY_EPOCHS,
     )

@@ -334,9 +334,6 @@ FURTHER |= {"n_paths"}  # behind “Further settings”
 PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))} - {*EXTENSIONS}
 
 
-CHECK = "pages/check/check.py"
-
-
 def popover(dataset: Dataset) -> None:
     """Draw the model's name, behind which all its settings are."""
     now = state.config()
@@ -354,15 +351,7 @@ def popover(dataset: Dataset) -> None:
             fate = "fills them" if fits_around_gaps(now) else "needs whole rows"
             cost += f" {counted(dataset.n_missing, 'missing cell')}: the model {fate}."
         st.caption(cost)
-        if st.button(
-            "Which model suits these data?",
-            key="model_compare",
-            icon=":material/fact_check:",
-            help="Fit eight variants of adaptive PPCA and eight rivals to seven tenths of the "
-            "rows, and compare them on the others.",
-        ):
-            st.session_state[KEYS.compare] = True
-            st.switch_page(CHECK, query_params={"tab": "advanced"})
+        kit.onward("check/advanced", "Which model suits these data?", ":material/fact_check:")
 
 
 def model_settings(dataset: Dataset) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -41,7 +41,6 @@ class Keys(NamedTuple):
     tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
-    map_ready: str = "map_ready"  # whether a map was laid out that has not been offered yet
     upload: str = "upload"  # counts the files taken over
     arrival: str = "arrival"  # the files that can be read otherwise
     declined: str = "declined"  # runs whose refinement was cancelled or failed
@@ -53,7 +52,6 @@ class Keys(NamedTuple):
     drawn: str = "drawn"  # id of the run found last
     screen: str = "screen"  # the fit drawn last, to which the next is matched
     sizes: str = "sizes"  # the widgets of K and L
-    compare: str = "compare"  # whether the tab Which model? is to begin by itself
 
 
 KEYS = Keys()
@@ -552,28 +550,18 @@ def flip(run: Run | None, component: int) -> None:
         note(turn, turn)
 
 
-def class_names(stored: Dataset, label: str) -> dict[str, str]:
-    """Return the names that people gave classes of a label, by the classes of the data."""
-    return dict(stored.provenance.get("class_names", {}).get(label, {}))
-
-
-def keep_class_names(stored: Dataset, label: str, names: Mapping[str, str]) -> None:
-    """Keep names of classes with the data."""
-    before = dict(stored.provenance.get("class_names", {}))
-    kept = {old: new for old, new in names.items() if new != old}
-    steps = [
-        partial(services.note, stored.digest, class_names=each)
-        for each in (before, before | {label: kept})
-    ]
-    steps[1]()
-    note(*steps)
-
-
 def rename_class(digest: str, label: str, before: str, now: str) -> None:
     """Rename what is shown as a class of a label; an empty name restores that of the data."""
     stored = services.datasets().get(digest)
-    if label in stored.labels:
-        names = class_names(stored, label)
-        classes, _ = categories(stored.labels[label])
-        shown = [each for each in classes if names.get(each, each) == before]
-        keep_class_names(stored, label, names | {each: tidy(now) or each for each in shown})
+    if label not in stored.labels:
+        return
+    every = dict(stored.provenance.get("class_names", {}))
+    names, (classes, _) = every.get(label, {}), categories(stored.labels[label])
+    shown = [each for each in classes if names.get(each, each) == before]
+    renamed = names | {each: tidy(now) or each for each in shown}
+    kept = {old: new for old, new in renamed.items() if new != old}
+    undo, redo = (
+        partial(services.note, digest, class_names=each) for each in (every, every | {label: kept})
+    )
+    redo()
+    note(undo, redo)

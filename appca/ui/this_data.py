@@ -12,8 +12,7 @@ import numpy as np
 import streamlit as st
 
 from appca.canvas.sheets import resized, sample, style_of, tile_of
-from appca.data.columns import tidy
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset
 from appca.data.pixels import Judged, PixelShape, pixel_order
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components import data_uri
@@ -33,11 +32,11 @@ from appca.ui.arrivals import (
     shape_of,
     with_shape,
 )
-from appca.ui.kit import acting, button, choice, data_facts, fact_list, markdown, name, tag, words
+from appca.ui.kit import acting, button, choice, data_facts, fact_list, markdown, tag, words
 from appca.ui.rows import is_dark, sheet_of
 from appca.ui.services import by_key
 from appca.ui.settings import preprocessing
-from appca.ui.state import class_names, guarded, keep_class_names
+from appca.ui.state import guarded
 from appca.words import about, capital, counted, minus, shortened
 
 BARS, PARTS = 12, 24  # of a histogram, and of the rows whose gaps are shown together
@@ -377,42 +376,9 @@ def _overview(
     return tag("div", strips, "ca-strips", **{"aria-hidden": "true"}) + line
 
 
-MOST_LABELS, MOST_CLASSES = 4, 60
-
-
-def editor(dataset: Dataset) -> None:
-    """Draw the classes of each label, to be renamed; names are kept with the data."""
-    stored = services.datasets().get(dataset.digest)
-    for j, (label, values) in enumerate(list(stored.labels.items())[:MOST_LABELS]):
-        classes, codes = categories(values)
-        if len(classes) <= MOST_CLASSES:
-            _classes(stored, label, classes, np.bincount(codes), j)
-
-
-def _classes(
-    stored: Dataset, label: str, classes: list[str], counts: np.ndarray, place: int
-) -> None:
-    names = class_names(stored, label)
-    chips = "".join(
-        tag("span", name(now, "rename", i, now, f"Rename {now}") + f" {count:,}", "ca-class")
-        for i, (now, count) in enumerate(
-            zip((names.get(each, each) for each in classes), counts.tolist(), strict=True)
-        )
-    )
-
-    def rename(number: str, text: str) -> None:
-        if number.isdecimal() and int(number) < len(classes):
-            old = classes[int(number)]
-            keep_class_names(stored, label, names | {old: tidy(text) or old})
-
-    with st.expander(f"Classes of {shortened(label)}", key=f"class_names_{place}"):
-        acting(tag("div", chips, "ca-steps"), f"classes_{place}", {"rename": rename})
-
-
 CARDS, JUDGED = 4, 9  # shapes that are drawn, and first rows of which one is drawn in them
 MOST_SIDE = 4096
 ORDERS = ("Row by row", "Column by column")
-CHANNELS = ("1 grey", "3 colour")
 Use = Callable[[PixelShape | None], None]
 
 
@@ -449,8 +415,6 @@ def shapes(opened: Opened, reading: Reading) -> None:
                 placeholder="no",
                 on_change=guarded(partial(_typed, key, side, base, data.n_features, use)),
             )
-        if now is not None:
-            _order_and_channels(now, data.n_features, offered, use)
 
 
 def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> None:
@@ -472,9 +436,10 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
 
 
 def _cards(data: Dataset, now: PixelShape | None, offered: list[Judged], use: Use) -> None:
-    """Draw the most plausible shapes as pictures of one row; the chosen one is among them."""
-    first = [each.shape for each in offered[:CARDS]]
-    listed = [now, *first[:-1]] if now is not None and now not in first else first
+    """Draw the chosen shape, in both orders, and the most plausible ones as pictures of one row."""
+    likely = [each.shape for each in offered[:CARDS]]
+    mine = [] if now is None else [now, now._replace(by_column=not now.by_column)]
+    listed = list(dict.fromkeys([*mine, *likely]))
     row = int(np.argmax(np.var(data.X[:JUDGED], axis=1)))
     cards = [
         button(
@@ -494,21 +459,6 @@ def _cards(data: Dataset, now: PixelShape | None, offered: list[Judged], use: Us
         use(listed[int(place)] if place in map(str, range(len(listed))) else None)
 
     acting(tag("div", "".join(cards), "ca-shapes"), "shape_cards", {"shape": take})
-
-
-def _order_and_channels(now: PixelShape, n_values: int, offered: list[Judged], use: Use) -> None:
-    chips = choice(ORDERS, "order", "", int(now.by_column), "Order of the pixels")
-    if n_values % 3 == 0:
-        chips += choice(CHANNELS, "channels", "", int(now.channels == 3), "Channels")
-
-    def order(_value: str, place: str) -> None:
-        use(now._replace(by_column=place == "1"))
-
-    def colours(_value: str, place: str) -> None:
-        wanted = 3 if place == "1" else 1
-        use(next((each.shape for each in offered if each.shape.channels == wanted), now))
-
-    acting(tag("div", chips, "ca-steps"), "shape_order", {"order": order, "channels": colours})
 
 
 def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
@@ -609,7 +559,6 @@ def overview(dataset: Dataset) -> None:
     }
     st.html(fact_list(data_facts(dataset) | lines))
     _order(dataset)
-    editor(dataset)
     pictures(dataset)
 
 

@@ -2,21 +2,18 @@
 
 import streamlit as st
 
-from appca.ui import controls, downloads, export, kit, state
+from appca.ui import controls, export, kit, state
 
 dataset = state.current_dataset()
-place = controls.heading("Export")
+controls.heading("Export")
 shown = kit.finished()
 if shown is not None:
-    with downloads.collected() as files:
-        with st.container(key="beside"):
-            first, others = st.columns([1.5, 1], gap="medium")
-        with first:
-            rows, material = export.choices(dataset, shown)
-            figure = export.figure_card(material)
-            export.projections(dataset, shown, rows)
-        with others:
-            export.cards(material)
-    with place:
-        downloads.everything(dataset, shown, files)
+    with st.container(key="beside"):
+        first, others = st.columns([1.5, 1], gap="medium")
+    with first:
+        rows, material = export.choices(dataset, shown)
+        figure = export.figure_card(material)
+        export.projections(dataset, shown, rows)
+    with others:
+        export.cards(material)
     figure()  # once all else can be used

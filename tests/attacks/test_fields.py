@@ -11,7 +11,7 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from tests.attacks.small_inputs import MOST, TEXTS
 from tests.ui.arrivals.test_uploads import field, give, wide
-from tests.ui.conftest import address, go, html, start  # noqa: F401 - a fixture
+from tests.ui.conftest import address, go, html, press, start  # noqa: F401 - a fixture
 from tests.ui.parts.test_pages import select
 
 TEXT = TEXTS["signs of Markdown"]  # each of which a page must protect
@@ -32,7 +32,7 @@ def run_of(app):
 def test_names_of_components(start):  # noqa: F811
     app = start("explore")
     run = run_of(app)
-    assert_alive(app.text_input(key=f"name-{run.id}-1").set_value(TEXT).run())
+    assert_alive(press(app, "drawer_components", "rename", 0, TEXT))
     (name,) = filter(None, ComponentNumbers(home()).of_run(run).names)
     assert 0 < len(name) < 200
     for place in ("components/gallery", "components/meaning", "export"):
@@ -54,10 +54,6 @@ def test_names_of_selections(start):  # noqa: F811
     go(app, "groups/differences")
     app.text_input(key="named-new").set_value(TEXT)
     assert_alive(app.button(key="named-keep").click().run())
-    SelectionStore(home()).save(digest, "few", np.arange(1797) < 5)
-    go(app, "groups/differences")
-    next(box for box in app.selectbox if box.label == "Named selection").set_value("few").run()
-    assert_alive(app.text_input(key="named-rename-few").set_value(TEXT).run())
     assert max(len(one.name) for one in SelectionStore(home()).list(digest, 1797)) <= NAME_LENGTH
 
 

@@ -58,7 +58,8 @@ def test_which_model_is_answered_and_taken_in_three_clicks_from_the_first_pictur
     drawn(page)
     first = page.url
     press(page, "bar_model")
-    press(page, "model_compare")
+    page.get_by_role("link", name="Which model suits these data?").click()
+    press(page, "models_start")
     page.locator(".st-key-models_use button").wait_for(timeout=180 * SECOND)
     assert "tab=advanced" in page.url
     assert "a scale per row" in page.locator(".ca-answer-title").text_content()

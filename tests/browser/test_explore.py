@@ -106,10 +106,10 @@ def test_the_picture_stays_and_its_points_move_when_k_does(page):
 def components(page: Any, k: int) -> dict[str, str]:
     """Number of each component in the drawer, and its picture."""
     page.get_by_role("radio", name="Components").click()
-    cards = page.locator('[class*="st-key-drawer-component-"]')
+    cards = page.locator(".st-key-drawer_components .ca-piece")
     cards.nth(k - 1).wait_for(timeout=60 * SECOND)  # they come one after another
     idle(page)
-    told = "[one.querySelector('b').textContent, one.querySelector('img').src]"
+    told = "[one.querySelector('[data-act=flip]').dataset.value, one.querySelector('img').src]"
     return dict(cards.evaluate_all(f"(all) => all.map((one) => {told})"))
 
 
@@ -211,7 +211,7 @@ def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, page, width):
     assert box["height"] > 650
     assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
     narrow.locator('.st-key-drawer_tab [role="radio"]').first.click()
-    narrow.locator('[class*="st-key-drawer-component-"]').first.wait_for(timeout=60 * SECOND)
+    narrow.locator(".st-key-drawer_components .ca-piece").first.wait_for(timeout=60 * SECOND)
     assert narrow.locator(".appca-explorer").bounding_box() == box
 
 

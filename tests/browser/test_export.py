@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 KEYS = (  # of the buttons
     *("projection-csv", "projection-parquet", "projection-npz", "components-csv"),
     *("components-npz", "components-png", "model", "picture", "report", "session"),
-    *("figure-subspaces", "everything"),
+    "figure-subspaces",
 )
 
 

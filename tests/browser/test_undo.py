@@ -33,20 +33,21 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     page = opened.page
     until(page, k="4", l="2", step="0")
     k, l_ = (page.locator(f"[class*=st-key-{name}-] input[type=range]") for name in ("k", "l"))
-    name = page.locator("[class*=st-key-drawer-component-] input").first
+    name = page.locator(".st-key-drawer_components [data-act=rename]").first
     steps = [here(page) | {"name": ""}]
 
     def take(**wanted: str) -> None:
         until(page, step=str(len(steps)), **wanted)
         drawn(page)
-        steps.append(here(page) | {"name": name.input_value()})
+        steps.append(here(page) | {"name": name.get_attribute("data-name")})
 
     k.press("ArrowRight")
     take(k="5")
     l_.press("ArrowRight")
     take(l="3")
-    name.fill("round")
-    name.press("Enter")
+    name.click()
+    page.keyboard.type("round")
+    page.keyboard.press("Enter")
     take()
     lasso(page)
     take()
@@ -60,7 +61,8 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         until(page, **wanted)
         page.wait_for_function(
             """([k, name]) => document.querySelector('[class*=st-key-k-] [type=range]').value === k
-            && document.querySelector('[class*=st-key-drawer-component-] input').value === name""",
+            && document.querySelector('.st-key-drawer_components [data-name]').dataset.name
+                === name""",
             arg=[steps[place]["k"], steps[place]["name"]],
             timeout=WAIT,
         )

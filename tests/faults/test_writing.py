@@ -19,7 +19,6 @@ import pytest
 
 from appca.data.files import ReadLimits
 from appca.data.readers import read_many
-from appca.data.sources import receive
 from appca.storage.files import ASIDE
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree
@@ -194,28 +193,22 @@ def look_at_an_upload(home: Path) -> None:
     )
 
 
-def keep_a_published_file(home: Path) -> None:
-    receive("t10k-labels-idx1-ubyte.gz", io.BytesIO(bytes(50_000)), home)
-
-
-@pytest.mark.parametrize("work", [look_at_an_upload, keep_a_published_file])
 @pytest.mark.parametrize("n_bytes", [0, 100, 10_000])
-def test_an_upload_onto_a_full_disk_is_one_sentence_and_leaves_nothing(work, n_bytes, tmp_path):
-    fate = fate_of(lambda: work(tmp_path), small_files(n_bytes))
+def test_an_upload_onto_a_full_disk_is_one_sentence_and_leaves_nothing(n_bytes, tmp_path):
+    fate = fate_of(lambda: look_at_an_upload(tmp_path), small_files(n_bytes))
     assert fate.sentence is not None
     assert SENTENCE.fullmatch(fate.sentence), fate.sentence
     assert "File too large" in fate.sentence
     assert tree(tmp_path) == {}
 
 
-@pytest.mark.parametrize("work", [look_at_an_upload, keep_a_published_file])
-def test_an_upload_that_is_killed_leaves_no_file_that_stays(work, tmp_path):
+def test_an_upload_that_is_killed_leaves_no_file_that_stays(tmp_path):
     for step in range(1, MOST_STEPS):
-        fate = fate_of(lambda: work(tmp_path), at_step(step, tmp_path, die))
+        fate = fate_of(lambda: look_at_an_upload(tmp_path), at_step(step, tmp_path, die))
         if not fate.killed:
             break
     assert step > 1
     assert not fate.killed
     age(tmp_path)
-    assert fate_of(lambda: work(tmp_path), lambda: None).killed is False
+    assert fate_of(lambda: look_at_an_upload(tmp_path), lambda: None).killed is False
     assert tree(tmp_path) == {}

@@ -40,8 +40,7 @@ def test_combinations_are_those_of_sets(how, expected):
 def test_named_selections_come_back_from_the_disk(tmp_path):
     """Damaged files, and those of other rows: tests/attacks/test_stored.py."""
     store = SelectionStore(tmp_path)
-    store.save(DIGEST, "gate", mask_of(1))
-    store.rename(DIGEST, "gate", "door", 10)
+    store.save(DIGEST, "door", mask_of(1))
     store.save(DIGEST, "  odd\n ones ", mask_of(1))
     store.save(DIGEST, "odd ones", mask_of(1, 3, 9))
     store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())

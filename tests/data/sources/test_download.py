@@ -1,6 +1,5 @@
 import gzip
 import hashlib
-import io
 import socket
 import struct
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from appca.data import sources
-from appca.data.sources import fetch, load, receive
+from appca.data.sources import fetch, load
 from appca.words import InputError
 from tests.data.loopback import serving
 
@@ -155,21 +154,13 @@ def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkey
     assert list((tmp_path / "coil20").iterdir()) == []
 
 
-def test_a_dropped_file_is_kept_where_the_loader_looks_if_it_is_the_published_one(
-    little_mnist, tmp_path
-):
+def test_files_in_the_data_folder_are_read_if_they_are_the_published_ones(little_mnist, tmp_path):
     server, _ = little_mnist
+    (tmp_path / "mnist").mkdir()
     for name, data in server.content.items():
-        with pytest.raises(InputError, match=f"“{name}” is not the published file"):
-            receive(name, io.BytesIO(data[:-1]), tmp_path)
-        assert not [path for path in tmp_path.rglob("*") if path.is_file() and name in path.name]
-        assert receive(name, io.BytesIO(data), tmp_path) == "mnist"
+        (tmp_path / "mnist" / name).write_bytes(data)
     assert load("mnist", n=9, data_folder=tmp_path).n_rows == 9
     assert server.requests == []
     (tmp_path / "mnist" / name).write_bytes(data[:-1])
     with pytest.raises(InputError, match=r"t10k-labels.* is not the published .*delete it"):
         load("mnist", n=9, data_folder=tmp_path)
-    with pytest.raises(InputError, match=f"“{sources.ZIP}” is not the published file"):
-        receive(sources.ZIP, io.BytesIO(b"something else"), tmp_path)
-    assert receive("other.csv", io.BytesIO(b"a,b"), tmp_path) is None
-    assert not list(tmp_path.rglob(".*"))

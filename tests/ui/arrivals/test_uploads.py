@@ -263,16 +263,12 @@ def recording() -> bytes:
     return image.to_bytes()
 
 
-def test_a_recording_opens_with_components_and_takes_events_that_are_dropped_later(start):
+def test_a_recording_opens_with_components_and_its_events(start):
     from appca.ui import services
 
-    app = healthy(give(start("data/open"), ("own.nii", recording())))
+    events = ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n")
+    app = healthy(give(start("data/open"), ("own.nii", recording()), events))
     assert app.title[0].value == "Explore"
     assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
     digest = app.session_state["config"].dataset
-    go(app, "data/open")
-    give(app, ("own_events.tsv", b"onset\tduration\n99\t1\n"))
-    assert "outside the recording" in sentences(app)[0]
-    give(go(app, "data/open"), ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n"))
-    assert app.session_state["config"].dataset == digest
     assert [event["onset"] for event in services.dataset(digest).provenance["events"]] == [4, 20]

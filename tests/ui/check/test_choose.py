@@ -104,8 +104,7 @@ def test_the_answer_is_adopted_for_all_pages(start, stored, table):
     config = measured(table)
     app = healthy(start(PAGE, data=stored, grid=config.id, k="3", l="1"))
     assert "Try K = 4 and L = 2" in html(app)
-    app.get("button_group")[-1].set_value("Error").run()
-    assert heat_map(healthy(app))["data"][1]["hovertemplate"].count("squared error") == 1
+    assert heat_map(app)["data"][1]["hovertemplate"].count("nats per row") == 1
     app.button(key="choose_adopt").click().run()
     assert (address(healthy(app))["k"], address(app)["l"]) == ("4", "2")
     assert app.button(key="choose_adopt").disabled

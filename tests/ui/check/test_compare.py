@@ -62,6 +62,14 @@ def config_of(run: Run, **changes: object) -> QualityConfig:
     return QualityConfig(run.config.to_dict(), run.config.k, run.config.n_active, **changes)
 
 
+def another_start(app):
+    """Compare the fit on screen with the one from another start."""
+    now = RunStore(home()).get(address(app)["run"]).config
+    again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
+    box = next(box for box in app.selectbox if box.label == "Compare with")
+    return healthy(box.select(now.to_be_fitted(parameters=again).id).run())
+
+
 def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     DatasetStore(home()).put(wine)
     app = healthy(start(PAGE, data=wine.digest))
@@ -71,8 +79,7 @@ def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     assert "components are the same" in html(app)
     assert "components shared" not in html(app), "PCA has no supports"
     assert not [button for button in app.button if button.key == "moved_select"]
-    press = next(button for button in app.button if button.label == "Another start")
-    healthy(press.click().run())
+    another_start(app)
     assert RunStore(home()).get(address(app)["with"]).config.parameters["random_state"] == 1
     assert address(app)["run"] == own
     assert "components shared" in html(app)
@@ -151,7 +158,7 @@ def test_a_long_variation_runs_as_a_job_and_is_compared_when_it_is_ready(
     first = stored(wine, n_components=3, n_active=2)
     monkeypatch.setattr("appca.ui.fits.LIVE_SECONDS", -1.0)
     app = healthy(start(PAGE, run=first.id))
-    next(b for b in app.button if b.label == "Another start").click().run()
+    another_start(app).button(key="compare_fit").click().run()
     (job,) = jobs.active()
     assert app.button(key="job_cancel")
     jobs.finish_fit(job.id)

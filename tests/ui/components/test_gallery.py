@@ -19,7 +19,6 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import address, go, healthy, html, sentences
-from tests.ui.parts.test_pages import select
 
 
 def told(app) -> str:
@@ -134,9 +133,6 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     z = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["z"]
     values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
     np.testing.assert_allclose(values.sum(axis=1), 1)
-    select(app, np.arange(50), 569)
-    app.get("button_group")[2].set_value(True).run()
-    assert "50 rows. Each line" in told(healthy(app))
 
 
 def test_the_region_of_a_voxel_is_a_class_of_a_recording():

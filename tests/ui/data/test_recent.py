@@ -32,20 +32,14 @@ def holding(word: str) -> list[Path]:
     return [file for file, text in texts if word.encode() in text or wide in text]
 
 
-def choose(app, *runs):
-    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
-    for run in runs:
-        app.checkbox(key=f"chosen-{run}").check()
-    return app.run()
-
-
 def test_deleted_work_is_gone_from_the_disk_with_its_earlier_readings(start):
     app = give(start("data/open"), table(SECRET))
     conftest.choose(go(app, "data/this"), "preview", "Role of c", "Ignored")
     app.button(key="upload_use").click().run()
     assert len([one for one in DatasetStore(home()).list() if one.name == SECRET]) == 2
     assert len(holding(SECRET)) > 3
-    choose(healthy(app), address(app)["run"]).button(key="recent_really").click().run()
+    last = address(healthy(app))["run"]
+    go(app, "data/open").button(key=f"delete-{last}").click().run()
     assert holding(SECRET) == []
     assert not [one for one in RunStore(home()).list() if one.config.dataset not in digests()]
     assert address(healthy(app))["data"] in digests()
@@ -66,19 +60,11 @@ def test_data_that_other_work_needs_stay_and_this_is_said(start):
         name="second",
     )
     said = "The data “Zyxwvut” stay: 1 other work needs them."
-    choose(app, second.id)
-    assert said in [one.value for one in healthy(app).text]
-    app.button(key="recent_really").click().run()
+    go(app, "data/open").button(key=f"delete-{second.id}").click().run()
     assert said in [one.value.replace("\\", "") for one in healthy(app).info]
     assert RunStore(home()).get(second.id) is None
     assert RunStore(home()).get(first.id) is not None
     assert first.config.dataset in digests()
-
-
-def test_the_name_of_a_choice_has_no_marks_of_markdown(start):
-    app = give(start("data/open"), table("t10k-images_v2"))
-    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
-    assert "Choose t10k-images_v2 · K = 3, L = 2" in [box.label for box in healthy(app).checkbox]
 
 
 def test_all_my_data_are_deleted_at_one_place(start):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from appca.ui import open, services
-from appca.words import InputError
-from tests.ui.conftest import go, healthy, sentences
+from appca.ui import services
+from tests.ui.conftest import go, healthy
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -13,31 +12,6 @@ def jobs(monkeypatch) -> ScriptedJobs:
     scripted = ScriptedJobs()
     monkeypatch.setattr(services, "jobs", lambda: scripted)
     return scripted
-
-
-def test_each_dropped_file_is_answered_for(start, monkeypatch):
-    def receive(name: str, _file: object) -> str | None:
-        if name.startswith("damaged"):
-            msg = f"“{name}” is damaged."
-            raise InputError(msg)
-        return None if name == "other.gz" else "mnist"
-
-    monkeypatch.setattr(open, "receive", receive)
-    app = start("data/open")
-    names = ("damaged-1.gz", "labels.gz", "damaged-2.gz", "other.gz")
-    files = [(name, b"x", "application/gzip") for name in names]
-    uploader = next(one for one in app.get("file_uploader") if "MNIST" in one.label)
-    uploader.set_value(files)
-    app.run()
-    assert [problem.message for problem in app.exception] == []
-    assert sentences(app) == [
-        "“damaged-1.gz” is damaged.",
-        "“damaged-2.gz” is damaged.",
-        "“other.gz” is no file of MNIST or COIL-20 by name.",
-    ]
-    assert [box.value.startswith("“labels") for box in app.toast] == [True]
-    app.run()
-    assert [*app.error, *app.toast] == [], "said once"
 
 
 def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):

@@ -5,8 +5,9 @@ import io
 import numpy as np
 import pytest
 
+from appca.ui import services, state
 from tests.ui.arrivals.test_uploads import field, give
-from tests.ui.conftest import chosen, go, healthy, html, press
+from tests.ui.conftest import address, chosen, go, healthy, html, press
 
 MOST_OPTIONS = 2000  # of one widget
 MOST_LETTERS = 500_000  # of all HTML of a page
@@ -86,20 +87,25 @@ def test_a_feature_that_may_be_a_label_becomes_one_by_a_click_beside_the_picture
     assert not [one for one in app.button if one.key == "upload_use"]
 
 
-def test_classes_are_renamed_and_keep_the_fit(start):
-    from tests.ui.conftest import address
-
+def test_classes_are_renamed_and_keep_the_fit(start, monkeypatch):
+    steps: list[tuple] = []
     rng = np.random.default_rng(1)
     lines = [f"{'ab'[i % 2]},{a},{b}" for i, (a, b) in enumerate(rng.normal(size=(44, 2)))]
     file = ("t.csv", "\n".join(["kind,a,b", *lines]).encode())
     app = give(start("data/open"), file)
     run = address(healthy(app))["run"]
-    press(go(app, "data/this"), "classes_0", "rename", 1, "bee")
-    assert ">bee</button>" in html(healthy(app))
-    assert address(app)["run"] == run
-    press(app, "classes_0", "rename", 0, "ant")
-    assert all(f">{name}</button>" in html(healthy(app)) for name in ("ant", "bee"))
-    go(app, "explore").button(key="bar_undo").click().run()
-    assert ">a</button>" in html(go(healthy(app), "data/this"))
+    digest = address(app)["data"]
+
+    monkeypatch.setattr(state, "note", lambda *both: steps.append(both))
+
+    def names() -> list[str]:
+        return services.dataset(digest).classes("kind")[0]
+
+    state.rename_class(digest, "kind", "b", "bee")
+    state.rename_class(digest, "kind", "a", "ant")
+    assert names() == ["ant", "bee"]
+    steps[-1][0]()
+    assert names() == ["a", "bee"]
+    assert address(healthy(app.run()))["run"] == run
     give(go(app, "data/open"), file)
-    assert ">bee</button>" in html(go(healthy(app), "data/this")), "kept with the data"
+    assert services.dataset(address(healthy(app))["data"]).classes("kind")[0] == ["a", "bee"]

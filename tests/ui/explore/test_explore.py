@@ -5,16 +5,13 @@ import json
 import numpy as np
 
 from appca.analysis.selections import SelectionStore, token_of
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import categories
 from appca.data.sources import load
-from appca.data.store import DatasetStore
-from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
-from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import canvas, explore, services
-from tests.ui.conftest import address, healthy, html, number, slider
+from tests.ui.conftest import address, healthy, html, number, press, slider
 from tests.ui.parts.test_pages import select
 
 PAGE, DRAWER = "explore", "tab-components-selection-point"
@@ -55,11 +52,11 @@ def test_k_l_model_colour_and_the_drawer(start):
 def test_names_and_signs_of_components_change_in_the_drawer(start):
     app = healthy(start(PAGE))
     run = RunStore(home()).get(address(app)["run"])
-    healthy(app.text_input(key=f"name-{run.id}-2").set_value("slant").run())
-    healthy(app.button(key="flip-0").click().run())
+    healthy(press(app, "drawer_components", "rename", 1, "slant"))
+    healthy(press(app, "drawer_components", "flip", 0))
     known = ComponentNumbers(home()).of_run(run)
     assert (known.names[1], known.signs[0]) == ("slant", -1)
-    app.button(key="users-2").click().run()
+    press(app, "drawer_components", "users", 2)
     tab(app, "selection")
     users = int(run.fitted.active[:, 2].sum())
     assert any(f"### {users:,}" in text.value for text in app.markdown)
@@ -115,34 +112,6 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     assert told[-1] == "pca"
     healthy(view.set_value("pca").run())
     assert told[-1] == "subspaces"
-
-
-def test_other_work_is_in_the_menu_at_the_name_of_the_data(start):
-    app = healthy(start(PAGE))
-    first = RunStore(home()).get(address(app)["run"])
-    RunStore(home()).rename(first.id, "my <i>digits</i>")
-    healthy(slider(app, "k").set_value(5).run())
-    work = app.button(key=f"work-{first.id}")
-    assert work.label.replace("\\", "") == "my <i>digits</i>"
-    healthy(work.click().run())
-    assert address(app)["run"] == first.id
-
-
-def test_other_work_is_named_without_opening_its_data(start, monkeypatch):
-    planes, opened, get = load("planes"), [], DatasetStore.get
-    sizes = {"n_components": 2, "n_active": 1}
-    config = RunConfig(services.datasets().put(planes), {}, "aPPCA", sizes)
-    run = RunStore(home()).save(config, fit_run(planes, config))
-
-    def counted(store: DatasetStore, digest: str, **given: object) -> Dataset:
-        opened.append(digest)
-        return get(store, digest, **given)
-
-    monkeypatch.setattr(DatasetStore, "get", counted)
-    app = healthy(start(PAGE))
-    label = app.button(key=f"work-{run.id}").label.replace("\\", "")
-    assert label == f"{planes.name} · K = 2, L = 1"
-    assert planes.digest not in opened
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):

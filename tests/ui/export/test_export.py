@@ -1,7 +1,6 @@
 """The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
 
 import io
-import zipfile
 from html.parser import HTMLParser
 
 import numpy as np
@@ -24,7 +23,7 @@ from appca.ui.export import Material, figures, report
 from appca.ui.fits import Shown
 from tests.canvas.test_file import data_of
 from tests.ui.arrivals.test_uploads import give
-from tests.ui.conftest import address, go, healthy, preview, slider
+from tests.ui.conftest import address, go, healthy, press, preview, slider
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -131,11 +130,11 @@ def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
     for size, value in (("k", 6), ("k", 5), ("k", 7), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
         slider(app, size).set_value(value).run()
     run = RunStore(home()).get(address(app)["run"])
-    healthy(app.text_input(key=f"name-{run.id}-2").set_value("slant").run())
-    healthy(app.button(key="flip-0").click().run())
+    healthy(press(app, "drawer_components", "rename", 1, "slant"))
+    healthy(press(app, "drawer_components", "flip", 0))
     colour = f"colour-{run.config.dataset[:8]}"
     app.radio(key=colour).set_value("residual").run()
-    app.button(key="users-1").click().run()
+    press(app, "drawer_components", "users", 1)
     go(app, "explore")
     seen = canvas_of(told)
     healthy(go(app, "export"))
@@ -271,19 +270,3 @@ def test_figures_and_picture_show_the_sign_on_screen(start, made, monkeypatch):
     state.flip(run, 0)
     healthy(app.run())
     assert file(made, "components-png") == before[0]
-
-
-def test_everything_is_one_archive_of_what_the_buttons_save(start, monkeypatch):
-    buttons = {}
-    monkeypatch.setattr(
-        "streamlit.download_button", lambda label, **more: buttons.update({more["key"]: more})
-    )
-    app = healthy(start("export"))
-    run = address(app)["run"]
-    content = buttons.pop("download-everything")["data"]()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert archive.testzip() is None
-        assert {button["file_name"] for button in buttons.values()} <= {*archive.namelist()}
-        assert f"components-{run}.png" in archive.namelist()  # a figure that is not on the page
-        csv = archive.read(f"projection-{run}.csv")
-        assert csv == buttons["download-projection-csv"]["data"]()

@@ -36,12 +36,11 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
     digest = DatasetStore(home()).put(load("wine"))
     app = experiment(start, "whitening", data=digest)
     before = charts(app)
-    app.segmented_control(key=f"whitening_folds_{digest[:8]}").set_value(3).run()
     app.button_group(key=f"whitening_k_{digest[:8]}").set_value([2]).run()
     app.button(key="whitening_run").click().run()
     (job,) = jobs.jobs
     options = jobs.jobs[job].spec["options"]
-    assert (options["data"], options["components"], options["folds"]) == (digest, [2], 3)
+    assert (options["data"], options["components"], options["folds"]) == (digest, [2], 5)
     assert jobs.jobs[job].kind == "study"
     again = experiment(start, "whitening", **address(app))
     assert button(again, "whitening_cancel") is not None

@@ -65,7 +65,7 @@ def test_every_page_runs_inside_the_frame(start):
 def test_the_first_page_is_the_finished_picture_of_the_digits(start):
     app = healthy(start())
     assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
-    assert html(app).count('class="ca-bar-share"') == 4
+    assert html(app).count('class="ca-piece"') == 4
     stored = RunStore(home()).list()
     assert [run.id for run in stored] == [address(app)["run"]]
     assert stored[0].config.parameters["n_components"] == 4
@@ -257,7 +257,7 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
     go(app, "export")
     saved = [one.proto.label for one in app.get("download_button")]
-    assert {"Save everything", "Save figure", "Save CSV", "Save Parquet", "Save NPZ"} <= {*saved}
+    assert {"Save figure", "Save CSV", "Save Parquet", "Save NPZ"} <= {*saved}
 
 
 def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(start):
@@ -275,9 +275,7 @@ def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(s
     go(app, "data/open").button(key="source-wine-open").click().run()
     go(app, "data/open").button(key=f"open-{last}").click().run()
     assert address(healthy(app))["run"] == last
-    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
-    app.checkbox(key=f"chosen-{last}").check().run()
-    app.button(key="recent_really").click().run()
+    go(app, "data/open").button(key=f"delete-{last}").click().run()
     assert RunStore(home()).get(last) is None
     healthy(app)
 
@@ -298,7 +296,7 @@ def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
     file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
     app = start(**wanted)
     assert not app.exception
-    assert html(app).count('class="ca-bar-share"') == 4
+    assert html(app).count('class="ca-piece"') == 4
     assert "cannot be read" in sentences(app.run())[0]
     healthy(app.run())
     assert RunStore(home()).get(wanted["run"]).fitted.scores.shape == (DIGITS, 4)
@@ -323,7 +321,7 @@ def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeyp
     monkeypatch.setattr(frame, "_on_screen", too_large)
     app = start()
     assert not app.exception
-    assert html(app).count('class="ca-bar-share"') == 4
+    assert html(app).count('class="ca-piece"') == 4
 
 
 def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):

@@ -219,11 +219,6 @@ def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
     jobs.end(job, "done", embedding=config.id)
     app.run()
     assert "umap_run" not in [button.key for button in healthy(app).button]
-    assert app.button(key="offer_split_true").label.startswith("Show map and panels")
-    healthy(app.button(key="offer_split_true").click().run())
-    assert app.segmented_control(key="split").value == ["Split"]
-    app.segmented_control(key="split").set_value([]).run()
-    assert not [button for button in healthy(app).button if button.key.startswith("offer_split")]
     app.number_input(key="umap_min_dist").set_value(0.5).run()
     app.run()
     assert app.button(key="umap_run")  # another map, not laid out yet

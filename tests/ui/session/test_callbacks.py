@@ -16,8 +16,7 @@ from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.runs.run import RunConfig, defaults
-from appca.ui import compare, state, streamlit_internals
+from appca.ui import state, streamlit_internals
 from appca.ui.state import guarded
 from appca.words import InputError
 from tests.ui.conftest import address, html, number, sentences, slider
@@ -75,15 +74,6 @@ def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, 
     app.button(key="named-delete").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
-
-
-def test_a_variation_of_a_run_whose_data_are_gone_is_refused(monkeypatch):
-    told = []
-    monkeypatch.setattr(state, "notify", lambda *said: told.append(said))
-    monkeypatch.setattr(st, "session_state", {})
-    config = RunConfig(load("wine").digest, {}, "PPCA", defaults("PPCA"))
-    compare._vary(config)
-    assert [kind for kind, _ in told] == ["error"]
 
 
 def test_what_is_said_twice_is_shown_once_and_nothing_is_lost(monkeypatch):
