@@ -13,26 +13,25 @@ from appca.plots.files import fold, fragment, framed, markdown_table, paragraph,
 from appca.storage import files
 from appca.studies.catalogue import STUDIES, shipped, study_of
 from appca.studies.claims import headings
-from appca.studies.store import TIMED, Stored, StudyStore, csv_text
+from appca.studies.store import Stored, StudyStore, csv_text
 from appca.studies.study import Options, Outcome, Report, Study
 from appca.words import OTHER, InputError, duration, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
 MOST_ROWS = 60  # of a table on the page; the CSV has all
+RESULTS = "../appca/studies/results"  # seen from docs/
 HEAD = """# Reproducing the paper
 
 Every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
 sparsity in sparse factor analysis models: adaptive latent feature sharing for piecewise linear
-dimensionality reduction* ([arXiv 2006.12369](https://arxiv.org/abs/2006.12369)), each an
-experiment of this package: what the paper claims, what is measured here, and whether the claim
-holds.
+dimensionality reduction* ([arXiv 2006.12369](https://arxiv.org/abs/2006.12369)): what the paper
+claims, what is measured here, and whether the claim holds. The app's page Paper shows the figures.
 
 `{command}`
-writes this page from the results that come with the package, and a test fails when the two differ:
-no number here is written by hand. `python -m appca paper NAME --ship` computes a result again, and
-without NAME all of them; the app's page Paper shows the figures. Sizes are “quick” for a first
-look, “default”, and “full” with more data sets and draws. “Took” is the time on two cores.
+writes this page from the results that come with the package; a test fails when the two differ.
+`python -m appca paper NAME --ship` computes a result again, and without NAME all of them. Sizes are
+“quick”, “default”, and “full” with more data sets and draws. “Took” is the time on two cores.
 """
 
 
@@ -181,7 +180,7 @@ def write_document(file: Path, say: Callable[[str], None]) -> None:
 
 
 def document(results: Mapping[str, Stored], file: Path) -> str:
-    """Return verdicts and main tables of all experiments in Markdown."""
+    """Return verdicts of all experiments in Markdown, with links to their tables."""
     command = f"python -m appca paper --document {file.parent.name}/{file.name}"
     lines, sections = [], []
     for study in STUDIES.values():
@@ -201,13 +200,8 @@ def document(results: Mapping[str, Stored], file: Path) -> str:
         parts = [f'## <a id="{study.name}"></a>{heading}', study.paper]
         parts += [markdown_table(*_claims(result.outcome))] if result.outcome.claims else []
         parts += [result.outcome.text] if result.outcome.text else []
-        names, rows = _main_table(study, result.outcome)
-        if rows:
-            kept = [n for n, title in enumerate(names) if not title.startswith(TIMED)]
-            titles, *cells = [[row[n] for n in kept] for row in (names, *rows)]
-            parts.append(f"<details><summary>Table of {len(rows)} rows</summary>")
-            titles = [title.replace("_", " ") for title in titles]
-            parts += [markdown_table(titles, cells), "</details>"]
+        links = (f"[{key}]({RESULTS}/{result.id}/{key}.csv)" for key in result.outcome.tables)
+        parts += [f"As CSV: {', '.join(links)}."] if result.outcome.tables else []
         versions = ", ".join(f"{package} {number}" for package, number in result.versions.items())
         parts.append(f"    {study.command(result.options)}")
         parts.append(f"{date}; size {size}: {_listed(result.options)}. {versions}.")

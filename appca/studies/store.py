@@ -22,7 +22,6 @@ from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # of all shipped results together
-TIMED = "seconds"  # prefix of columns that depend on the machine
 KINDS = {"whole": int, "number": float, "text": str}  # of a column; each may hold None
 
 

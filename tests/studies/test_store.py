@@ -211,7 +211,10 @@ def test_the_page_says_what_holds_how_it_was_made_and_what_is_missing():
     ) in text
     for words in (
         *("| `planes` | not computed |", "| A <b> \\| c | 0.<5 | 6 & 7 | partly |", "One text."),
-        *("| sparse | aFA | 3 | 3 | 0.1235 |", "    python -m appca paper popularity --quick\n"),
+        *(
+            f"As CSV: [distance](../appca/studies/results/{facts[0]}/distance.csv).",
+            "    python -m appca paper popularity --quick\n",
+        ),
         *(f"appca {__version__}.", "`python -m appca paper --document docs/paper.md`"),
     ):
         assert words in text
