@@ -116,7 +116,7 @@ def test_escape_closes_the_search_before_the_panel_below_it(page):
         assert settle(page)["view"] == left
 
 
-@pytest.mark.parametrize("opens, opened", [("/", ".appca-palette"), ("?", ".appca-keycard")])
+@pytest.mark.parametrize(("opens", "opened"), [("/", ".appca-palette"), ("?", ".appca-keycard")])
 def test_a_key_is_heard_as_soon_as_a_dialog_is_closed(page, opens, opened):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press(opens)
