@@ -80,10 +80,9 @@ def enrichment(
     left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
     left /= np.maximum(left.std(axis=0), _LEAST_SPREAD)
     left -= left.mean(axis=1, keepdims=True)
-    if len(left) > left.shape[1]:  # the same random combinations of fewer rows
-        left = np.linalg.qr(left, mode="r")
+    # random combinations are the same of min(n, D) rows, and as long in as many coordinates
+    left = np.linalg.qr(left, mode="r") if len(left) > left.shape[1] else left
     in_sets = left @ members  # (n, S)
-    # the same lengths in at most n coordinates
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
     centred = W - W.mean(axis=1, keepdims=True)
     centred /= np.maximum(centred.std(axis=1, keepdims=True), _LEAST_SPREAD)

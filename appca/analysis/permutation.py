@@ -31,8 +31,7 @@ def permuted(
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
     top = np.full((TAIL + 1, n_tests), -np.inf)
-    p, done = np.ones(n_tests), 0
-    tests = np.arange(n_tests)
+    p, done, tests = np.ones(n_tests), 0, np.arange(n_tests)
     for n in range(n_permutations, MORE * (n_permutations + 1), n_permutations + 1):
         for start in range(done, n, step):
             null = draw(min(step, n - start), tests)

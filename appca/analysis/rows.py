@@ -285,8 +285,7 @@ def similar(
             # equal rows may differ in the last bits of a matrix product
             different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
             n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
-            means = KMeans(n_groups, n_init=STARTS, random_state=seed)
-            labels = means.fit(points).labels_
+            labels = KMeans(n_groups, n_init=STARTS, random_state=seed).fit(points).labels_
             whole = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
             of_subspace = []
             for label in np.unique(labels):
