@@ -248,7 +248,7 @@ def over_every_set(
     out = EverySet(*sums, np.zeros((n, K), bool), np.empty(n), np.zeros((n, K), bool))
 
     def share(rows: slice) -> None:
-        at = EverySet(*(whole[rows] for whole in out))
+        at = EverySet(*(whole[rows] for whole in out))  # type: ignore[arg-type]
         tree = SharedSetTree(SetProblem(Lam, c[rows], K, np.zeros(1), 1.0, None), costs)
         for part in tree.parts():
             at.value[part], chosen, total = tree.weigh()
