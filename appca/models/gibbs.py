@@ -175,8 +175,8 @@ def sweep(
     state, P = seen.state, seen.P
     if seen.row is not None and data.grid is not None:
         at = conditionals.draw_categories(rng, seen.row.scales)
-        state = state._replace(u=data.grid[at])
-        P = P / np.sqrt(state.u)[:, None]
+        u = data.grid[at]
+        state, P = state._replace(u=u), P / np.sqrt(u)[:, None]
     Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
     scaled, cross = weighted_sums(data, X, state.u)
@@ -263,7 +263,7 @@ def complete_density(seen: CachedSubspaceState) -> float:
     residual = -0.5 * data.size * np.log(2 * np.pi * state.sigma2) - squares / (2 * state.sigma2)
     active = -0.5 * (np.log(2 * np.pi * state.tau2) + np.square(state.X) / state.tau2)
     total = float(residual + active.sum(where=state.Z))
-    if state.u is not None:
+    if state.u is not None and data.grid is not None:
         total -= 0.5 * float((data.rows.d + state.Z.sum(axis=1)) @ np.log(state.u))
         total += float(np.log(state.weights)[np.searchsorted(data.grid, state.u)].sum())
     return total
@@ -290,7 +290,7 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
 
     Where the number of components is learned, new rows use them with probabilities `weights` (K,).
     """
-    kept = {
+    kept: Draws = {
         "components": state.W.T.astype(rows.dtype),
         "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
@@ -326,7 +326,7 @@ def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Arra
     from appca.models.gibbs_kernels import scan_swaps
 
     Z = state.Z.copy()
-    shape = len(Z), state.sizes
+    shape = len(Z), int(state.sizes)
     order = rng.permuted(np.tile(np.arange(shape[1]), (shape[0], 1)), axis=1)
     scan_swaps(Z, logits, order, rng.random(shape))
     return Z

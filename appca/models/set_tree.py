@@ -248,14 +248,14 @@ def over_every_set(
     out = EverySet(*sums, np.zeros((n, K), bool), np.empty(n), np.zeros((n, K), bool))
 
     def share(rows: slice) -> None:
-        log_sum, used, h, best, value, drawn = (whole[rows] for whole in out)
+        at = EverySet(*(whole[rows] for whole in out))  # type: ignore[arg-type]
         tree = SharedSetTree(SetProblem(Lam, c[rows], K, np.zeros(1), 1.0, None), costs)
         for part in tree.parts():
-            value[part], chosen, total = tree.weigh()
-            log_sum[part], best[part] = value[part] + np.log(total), all_sets(K)[chosen]
+            at.value[part], chosen, total = tree.weigh()
+            at.log_sum[part], at.best[part] = at.value[part] + np.log(total), all_sets(K)[chosen]
             if uniforms is not None:
-                drawn[part] = all_sets(K)[tree.drawn(uniforms[rows][part])]
-            used[part], h[part] = tree.differentiate(np.ones(part.stop - part.start))
+                at.drawn[part] = all_sets(K)[tree.drawn(uniforms[rows][part])]
+            at.inclusion[part], at.H[part] = tree.differentiate(np.ones(part.stop - part.start))
 
     deque(in_order(share, _shares(n)), maxlen=0)
     return out

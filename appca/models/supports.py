@@ -107,7 +107,7 @@ def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNor
             precision *= z[:, :, None] & z[:, None, :]
             c_S *= z
         precision += model.prior * np.eye(L)
-        mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0]
+        mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], np.float64)
         yield ScoreNormal(part, members, c_S, mean, precision)
 
 
