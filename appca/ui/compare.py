@@ -43,7 +43,7 @@ def choose(shown: Shown) -> Run | None:
     now, made = shown.config, variations(shown)
     every = (run for run in services.runs().list() if run.config.dataset == now.dataset)
     stored = {run.id: run for run in every if run.id != now.id}
-    names = {config.id: label for label, config in made.items()}
+    names = {config.id: label for label, config in made.items() if config.id != now.id}
     names |= {run.id: f"{named(run)} · {run.id[:6]}" for run in stored.values()}
     if not names:
         return None

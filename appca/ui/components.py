@@ -170,7 +170,7 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
     return tag("img", "", src=data_uri(picture), alt=f"Component {k + 1}"), ""
 
 
-def _top(shown: Shown, k: int, share: float, meant: str = "") -> str:
+def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
     """Return a component's name and number, what it goes with, its share, users and sign."""
     title, named = name_of(shown.fitted, k), own_name(shown.fitted, k)
     text = named or f"Component {k + 1}"
@@ -179,11 +179,16 @@ def _top(shown: Shown, k: int, share: float, meant: str = "") -> str:
         name = kit.name(text, "rename", k, named, f"Rename {title}")
         flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
     beside = tag("span", str(k + 1), "ca-number") if named else ""
-    told = tag("div", beside + name, "ca-title") + tag("div", words(meant), "ca-quiet")
     used = f"used by {percent(shown.fitted.active[:, k].mean())} of rows"
     users = tag("div", kit.button(used, "users", k, f"Select the rows that use {title}"))
     numbers = tag("b", percent(share, 1)) + " of variance" + users
-    head = tag("div", told, "ca-told") + tag("div", numbers, "ca-quiet ca-right") + flip
+    told, right = tag("div", beside + name, "ca-title"), ""
+    if meant is None:  # narrow: below the name
+        told += tag("div", numbers, "ca-quiet")
+    else:
+        told += tag("div", words(meant), "ca-quiet")
+        right = tag("div", numbers, "ca-quiet ca-right")
+    head = tag("div", told, "ca-told") + right + flip
     return tag("div", head, "ca-top")
 
 

@@ -195,8 +195,8 @@ def figure_card(material: Material) -> Callable[[], None]:
             formats = {kind: kind.upper() for kind in KINDS}
             kind = one_of("Format", formats, key="export_kind", label_visibility="collapsed")
             made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
-            look = {"key": f"figure-{chosen}", "primary": True}
-            save_button("Save figure", made, f"{file_name}.{kind}", **look)
+            key = f"figure-{chosen}"
+            save_button("Save figure", made, f"{file_name}.{kind}", key=key, primary=True)
         with st.container(key="export_figure_place"):
             place = st.empty()
     place.caption("Drawing the figure …")

@@ -115,7 +115,7 @@ def test_a_link_to_a_damaged_run_gives_a_sentence_and_the_page_lives(start, appc
     assert [problem.message for problem in app.exception] == []
     (told,) = sentences(app)
     assert told.startswith(f"Fit {first['run']} is damaged")
-    assert html(app).count('class="ca-bar-share"') == 3, "K of the link, fitted again"
+    assert html(app).count('class="ca-piece"') == 3, "K of the link, fitted again"
     assert address(healthy(app.run()))["run"] == first["run"]
     assert RunStore(appca_home).damaged() == {}
 

@@ -34,9 +34,9 @@ def test_what_a_widget_showed_before_the_size_was_set_elsewhere_does_not_bring_i
 
 def test_k_l_model_colour_and_the_drawer(start):
     app = healthy(start(PAGE))
-    assert html(app).count('class="ca-bar-share"') == 4
+    assert html(app).count('class="ca-piece"') == 4
     healthy(slider(app, "k").set_value(6).run())
-    assert html(app).count('class="ca-bar-share"') == 6
+    assert html(app).count('class="ca-piece"') == 6
     healthy(number(app, "k").set_value(14).run())
     assert (slider(app, "k").value, slider(app, "k").max) == (14, 14)
     healthy(number(app, "l").set_value(3).run())

@@ -68,7 +68,7 @@ def test_a_model_that_learns_the_number_says_what_it_found(wine, model):
     assert f"{len(run.fitted.components)} in the best draw" in html(app.run())
     app = healthy(go(app, "explore"))
     assert [one.label for one in app.slider][:1] == ["K"]
-    assert html(app).count('class="ca-bar-share"') == len(run.fitted.components)
+    assert html(app).count('class="ca-piece"') == len(run.fitted.components)
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):

@@ -75,7 +75,7 @@ def test_moving_k_fits_again_and_moves_the_address(start):
     app = start()
     first = address(app)["run"]
     slider(app, "k").set_value(6).run()
-    assert html(healthy(app)).count('class="ca-bar-share"') == 6
+    assert html(healthy(app)).count('class="ca-piece"') == 6
     assert address(app)["k"] == "6"
     assert address(app)["run"] != first
     slider(app, "k").set_value(4).run()

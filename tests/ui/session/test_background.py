@@ -86,7 +86,7 @@ def badges(app) -> list[str]:
 def test_a_long_fit_shows_a_marked_preview_until_the_worker_has_finished(start, long_fits):
     app = start()
     assert len(badges(healthy(app))) == 1
-    assert html(app).count('class="ca-bar-share"') == 4
+    assert html(app).count('class="ca-piece"') == 4
     (job,) = long_fits.jobs
     assert long_fits.keys[job] == address(app)["run"]
     assert address(app)["job"] == job
