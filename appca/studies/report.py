@@ -204,7 +204,7 @@ def document(results: Mapping[str, Stored], file: Path) -> str:
         parts += [f"As CSV: {', '.join(links)}."] if result.outcome.tables else []
         versions = ", ".join(f"{package} {number}" for package, number in result.versions.items())
         parts.append(f"    {study.command(result.options)}")
-        parts.append(f"{date}; size {size}: {_listed(result.options)}. {versions}.")
+        parts.append(f"{_listed(result.options)}. {versions}.")
         sections.append("\n" + "\n\n".join(parts))
     titles = ["Result", "NAME", "Claims that hold", "Size", "Took", "Date"]
     parts = [HEAD.format(command=command), markdown_table(titles, lines), *sections]
