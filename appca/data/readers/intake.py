@@ -218,18 +218,23 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         reach = _FAR * np.maximum(third - first, 1e-300)
-        is_far = ((low < first - reach) | (high > third + reach)) & np.isfinite(high - low)
+        least, most = first - reach, third + reach
+        is_far = ((low < least) | (high > most)) & np.isfinite(high - low)
+    least = np.where(first >= 0, np.maximum(least, 0), least)
     for j in np.flatnonzero(is_far)[:_MOST_JUDGED].tolist():
-        values, counts = np.unique(X[:, j][~np.isnan(X[:, j])], return_counts=True)
+        column = np.ascontiguousarray(X[:, j])
+        inner = column[(column >= least[j]) & (column <= most[j])]
+        outer = column[(column < least[j]) | (column > most[j])]  # no gaps
+        values = np.unique([*outer, *inner[:_JUDGED_ROWS], inner.min(), inner.max()]).tolist()
         while len(values) > 3:
-            gaps = values[1] - values[0], values[-1] - values[-2]
-            end, rest = (0, slice(1, None)) if gaps[0] > gaps[1] else (-1, slice(-1))
-            value, count, others = float(values[end]), int(counts[end]), values[rest]
-            lonely = max(gaps) > _FAR * (others[-1] - others[0]) or (value < 0 <= others[0])
-            if not lonely or not (count > 1 or _NINES.fullmatch(f"{value:g}")):
+            is_low = values[1] - values[0] > values[-1] - values[-2]
+            value = values.pop(0 if is_low else -1)
+            gap = values[0] - value if is_low else value - values[-1]
+            lonely = gap > _FAR * (values[-1] - values[0]) or value < 0 <= values[0]
+            count = int(np.count_nonzero(column == value)) if lonely else 0
+            if not (count > 1 or (lonely and _NINES.fullmatch(f"{value:g}"))):
                 break
             far.setdefault(j, {})[value] = count
-            values, counts = others, counts[rest]
     return far
 
 
