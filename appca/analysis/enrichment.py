@@ -81,7 +81,7 @@ def enrichment(
     left /= np.maximum(left.std(axis=0), _LEAST_SPREAD)
     left -= left.mean(axis=1, keepdims=True)
     # random combinations are the same of min(n, D) rows, and as long in as many coordinates
-    left = np.linalg.qr(left, mode="r") if len(left) > left.shape[1] else left
+    left = np.asarray(np.linalg.qr(left, mode="r")) if len(left) > left.shape[1] else left
     in_sets = left @ members  # (n, S)
     root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
     centred = W - W.mean(axis=1, keepdims=True)

@@ -272,10 +272,10 @@ def complete_density(seen: CachedSubspaceState) -> float:
 def support_density(state: SubspaceGibbsState, indicators: IndicatorPrior) -> float:
     """Give log P(Z | alpha) or log P(Z | rho)."""
     if indicators.log_density is not None:
-        return indicators.log_density(state.Z, state.alpha)
+        return float(indicators.log_density(state.Z, state.alpha))
     N, K = state.Z.shape
     if isinstance(state.sizes, int):
-        return -N * numerics.log_binomial(K, state.sizes)
+        return -float(N * numerics.log_binomial(K, state.sizes))
     each = np.log(state.sizes) - polynomials.log_counts(K)
     return float(each[state.Z.sum(axis=1)].sum())
 
