@@ -68,6 +68,11 @@ def bare(cell: str) -> str:
     return cell.strip(_ENDS)
 
 
+def decoded(cell: object) -> str:
+    """Return a cell as text."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
 def number_in(cell: str, mark: str) -> re.Match[str] | None:
     """Return the parts of a number with a decimal sign, with whatever sign, grouping or unit."""
     return _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS))
@@ -113,8 +118,8 @@ def convert(
     """
     import pandas as pd
 
-    codes, raw = pd.factorize(column.astype(object), use_na_sentinel=True)
-    texts = [bare(str(text)) for text in raw.tolist()]
+    codes, raw = pd.factorize(column if column.dtype == "category" else column.astype(object))
+    texts = [bare(decoded(text)) for text in raw.tolist()]
     texts = ["" if text in na_values else text for text in texts] if na_values else texts
     decimal = report.get("decimal", ".")
     some = texts[:: max(1, len(texts) // _LOOKED_AT)]
@@ -584,7 +589,7 @@ def describe(table: Table) -> list[Column]:
             columns.append(_described(values.to_numpy(), column, is_first=not j))
             continue
         said, present = table.said.get(name, ""), values.dropna()
-        once = [] if said == "list" else present.unique().tolist()
+        once = [] if said == "list" else {*present.tolist()}  # pandas compares letter by letter
         texts = [str(text).strip() for text in once]
         kind = said if said in KINDS else "text"
         if kind == "text" and not texts:
@@ -761,7 +766,7 @@ def _ids_and_labels(
     """Return the names of the rows, if a column has them, and the labels: the class first."""
 
     def rank(name: str) -> tuple[bool, bool, bool]:
-        n_values, named = int(frame[name].nunique()), is_label_name(name)
+        n_values, named = len({*frame[name].dropna().tolist()}), is_label_name(name)
         return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
 
     total, columns = 0, dict[str, np.ndarray]()
@@ -771,7 +776,7 @@ def _ids_and_labels(
         if values.dtype.kind in "iuf":
             columns[name] = values.to_numpy()
             continue
-        longest = max((len(str(text)) for text in values.unique().tolist()), default=0)
+        longest = max((len(str(text)) for text in {*values.tolist()}), default=0)
         total += 4 * longest * len(frame)
         refuse_if(
             total > limits.n_bytes // 2,

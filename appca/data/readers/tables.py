@@ -796,14 +796,11 @@ def _columns(
         raise InputError(msg) from error
     none = intake.as_list(options.na_values)
     for key in frame.columns[frame.dtypes == "category"]:
-        words = [
-            text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-            for text in frame[key].cat.categories
-        ]
-        cells = pd.Series(np.array([*words, None], object)[frame[key].cat.codes], dtype=object)
         if key not in said:
-            cells, said[key] = intake.convert(cells, key, report, none)
-        frame[key] = cells
+            frame[key], said[key] = intake.convert(frame[key], key, report, none)
+            continue
+        words = np.array([*map(intake.decoded, frame[key].cat.categories), None], object)
+        frame[key] = pd.Series(words[frame[key].cat.codes], dtype=object)
     return Table(frame, [True] * len(names), report, said)
 
 
