@@ -94,6 +94,9 @@ HEADERS = {
         "4000;3998;3996\n" + rows("0,{i}5;1,{i};0,2{i}", 9),
         *([[0.05, 1.0, 0.20]], ("4000", "3998", "3996")),
     ),
+    "an index without a name above words": Case(
+        *(",0,x,y\n" + rows("{i},{k},{h},{i}.5", 9), None, ("x", "y"), ["0"], {"0": ["a", "b"]}),
+    ),
     "many real wavelengths that rise": Case(
         _REAL
         + "\n"
@@ -298,6 +301,10 @@ LINES = {
     ),
     "a drawn table": Case(
         "a | b | c\n---|---|---\n1 | 2 | 3\n4 | 5 | 6.5",
+        *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
+    ),
+    "a line of stars": Case(
+        "a b c\n***\n1 2 3\n4 5 6.5",
         *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
     ),
     "the header again, empty rows, a total and a note": Case(

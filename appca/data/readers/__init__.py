@@ -217,9 +217,8 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
         inside, others = list[tuple[str, File]](), list[str]()
         for item in items:
             if side_of(item.filename) or kind_of(item.filename):
-                content = uploads.temporary_file(
-                    name, uploads.unpacked(name, archive, item), limits
-                )
+                packed = uploads.unpacked(name, archive, item)
+                content = uploads.temporary_file(name, packed, limits)
                 inside.append(("/".join(uploads.parts(item.filename)), content))
             else:
                 others.append(item.filename)

@@ -417,8 +417,6 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     return np.strings.add("row-", numbers)
 
 
-# What the columns of a table are for
-
 ROLES = ("id", "label", "feature", "ignored")
 # of columns that hold no numbers, in words
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
