@@ -395,8 +395,6 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
         return values
 
 
-# HDF5, among them netCDF and counts of 10x Genomics, and MATLAB
-
 _MOST_OBJECTS = 10_000
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
 _NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written

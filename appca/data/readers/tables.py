@@ -678,9 +678,7 @@ def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dat
     """
     name = shortened(files[0][0], uploads.LONGEST_NAME)
     table, texts = _parts(files, limits)
-    dataset = intake.build(name, _columns(name, table, texts, options, limits), options, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
-    return dataset
+    return intake.build(name, _columns(name, table, texts, options, limits), options, limits)
 
 
 def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
