@@ -265,6 +265,10 @@ TEXT = {
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
         facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
     ),
+    "quarters of hours name the rows": Case(
+        "[kWh],a,b\n" + "\n".join(f"{i:02d}:00-{i:02d}:15,{i / 2},{i % 5}" for i in range(9)),
+        *(None, ("a", "b"), ["00:00-00:15", "01:00-01:15"]),
+    ),
     "running numbers": Case(
         "order,a,b\n" + rows("{i}7,{h},3.{i}", 9), None, ("a", "b"), ["07"], {}
     ),
