@@ -230,7 +230,8 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
         column = np.ascontiguousarray(X[:, j])
         inner = column[(column >= least[j]) & (column <= most[j])]
         outer = column[(column < least[j]) | (column > most[j])]  # no gaps
-        values = np.unique([*outer, *inner[:_JUDGED_ROWS], inner.min(), inner.max()]).tolist()
+        inner = np.array([*inner[:_JUDGED_ROWS], inner.min(), inner.max()])
+        values = np.unique(np.concatenate([outer, inner])).tolist()
         while len(values) > 3:
             is_low = values[1] - values[0] > values[-1] - values[-2]
             value = values.pop(0 if is_low else -1)
