@@ -497,7 +497,7 @@ class Hdf5:
         factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
         values = stored.astype(np.float64 if scaled else dtype)
         values = values * factor + offset if scaled else values
-        said_gaps = f"missing are {counted(np.count_nonzero(gaps), 'cell')} with the fill value"
+        said_gaps = f"missing are {counted(int(gaps.sum()), 'cell')} with the fill value"
         told = [said_gaps] * bool(gaps.any())
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
