@@ -196,7 +196,7 @@ READ = [
     Case("gaps.arff", ARFF.encode(), [[1, 2], [np.nan, 4], [5, 6]], {"kind": ["a", "b c", ""]}),
     Case("packed.h5", packed_numbers(np.arange(12.0).reshape(4, 3)),
          [[0, 1, 2], [3, 4, np.nan], [6, 7, 8], [9, 10, 11]],
-         facts="1 cells with the fill value are missing, multiplied by scale_factor 0.5"),
+         facts="missing are 1 cell with the fill value, multiplied by scale_factor 0.5"),
     Case("missing.h5", hdf5({"t": np.where(X > 1, 1e20, X)}, about={"t": {"missing_value": 1e20}}),
          np.where(X > 1, np.nan, X)),
     Case("nullable.h5ad", changed(h5ad(C.astype("f4")), lambda file: (
@@ -237,6 +237,8 @@ READ = [
          facts="Antibody Capture (2, not read), Gene Expression (5); choose by feature_type=all"),
     Case("antibodies.h5", tenx(C, **WIDE), C[:, 5:], options={"feature_type": TYPES[-1]}),
     Case("both.h5", tenx(C, **WIDE), C, options={"feature_type": "all"}),
+    Case("empty.h5ad", h5ad(C.astype("f4"), depth=np.full(9, np.nan)), C,
+         facts="obs/depth (empty)"),
     Case("types.h5ad", h5ad(C.astype("f4"), feature_types=TYPES), C[:, :5]),
     Case("symmetric.mtx", BANNER + b"symmetric\n% note\n3 3 3\n1 1 1\n2 1 2\n3 2 5\n",
          [[1, 2, 0], [2, 0, 5], [0, 5, 0]]),

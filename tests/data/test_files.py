@@ -97,6 +97,9 @@ HEADERS = {
         "4000;3998;3996\n" + rows("0,{i}5;1,{i};0,2{i}", 9),
         *([[0.05, 1.0, 0.20]], ("4000", "3998", "3996")),
     ),
+    "an index without a name above words": Case(
+        *(",0,x,y\n" + rows("{i},{k},{h},{i}.5", 9), None, ("x", "y"), ["0"], {"0": ["a", "b"]}),
+    ),
     "many real wavelengths that rise": Case(
         _REAL
         + "\n"
@@ -265,6 +268,10 @@ TEXT = {
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
         facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
     ),
+    "quarters of hours name the rows": Case(
+        "[kWh],a,b\n" + "\n".join(f"{i:02d}:00-{i:02d}:15,{i / 2},{i % 5}" for i in range(9)),
+        *(None, ("a", "b"), ["00:00-00:15", "01:00-01:15"]),
+    ),
     "running numbers": Case(
         "order,a,b\n" + rows("{i}7,{h},3.{i}", 9), None, ("a", "b"), ["07"], {}
     ),
@@ -301,6 +308,10 @@ LINES = {
     ),
     "a drawn table": Case(
         "a | b | c\n---|---|---\n1 | 2 | 3\n4 | 5 | 6.5",
+        *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
+    ),
+    "a line of stars": Case(
+        "a b c\n***\n1 2 3\n4 5 6.5",
         *([[1, 2, 3]], ("a", "b", "c"), None, None, 2, {"Lines not used": "1 drawn line"}),
     ),
     "the header again, empty rows, a total and a note": Case(

@@ -1,6 +1,7 @@
 """Uploaded files as data sets, one module for each format."""
 
 import gzip
+import re
 import zlib
 from contextlib import ExitStack
 from dataclasses import replace
@@ -64,6 +65,7 @@ _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "h
 _STARTS |= {
     bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
 }
+_ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")  # two numbers side by side, as in a table
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
@@ -132,7 +134,17 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     """
     refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
+    from appca.data.readers.annotated import side_of
+
     files, left_out = _unzipped(files, limits)
+    temporary = () if files is uploaded else files
+    if len(files) > 1 and not {kind_of(name) for name, _ in files} & {"npy", "images"}:
+        texts = [named for named in files if named[0].endswith(".txt") and not side_of(named[0])]
+        prose = [
+            name for name, file in texts if not _ROW.search(uploads.file_bytes(name, file, limits))
+        ]
+        files = [named for named in files if named[0] not in prose] or files
+        left_out += prose
     kind = _kind_together(files)
     reader: Reader[Any] = getattr(import_module(KINDS[kind].module), KINDS[kind].reader)
     passed = {key: value for key, value in options.items() if key != "by_column"}
@@ -144,7 +156,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         raise InputError(msg)
     chosen = reader.options(**passed)
     with ExitStack() as ends:
-        for _, file in files if files is not uploaded else ():  # temporary files
+        for _, file in temporary:
             if file is not uploaded[0][1]:
                 ends.callback(getattr(file, "close", int))
         if reader.read_many is not None:
@@ -155,7 +167,8 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
             dataset = reader.read(shortened(name, uploads.LONGEST_NAME), file, chosen, limits)
             if len(files) > 1:
                 dataset = _named_by(dataset, *max(files, key=lambda n: kind_of(*n) != kind), limits)
-                dataset.provenance["files"] = [name for name, _ in files]
+    if len(files) > 1:
+        dataset.provenance["files"] = [name for name, _ in files]
     if options.get("image_shape") and options.get("by_column", kind == "mat"):
         dataset = _down_first(dataset)
     if left_out:
@@ -217,9 +230,8 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
         inside, others = list[tuple[str, File]](), list[str]()
         for item in items:
             if side_of(item.filename) or kind_of(item.filename):
-                content = uploads.temporary_file(
-                    name, uploads.unpacked(name, archive, item), limits
-                )
+                packed = uploads.unpacked(name, archive, item)
+                content = uploads.temporary_file(name, packed, limits)
                 inside.append(("/".join(uploads.parts(item.filename)), content))
             else:
                 others.append(item.filename)

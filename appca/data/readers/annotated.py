@@ -178,14 +178,17 @@ class Contents:
         ids = self.column(self.index_path("obs")).astype(str)
         stated = np.ravel(self.attributes("obs").get("column-order", ())).tolist()
         place = {_text(name): i for i, name in enumerate(stated)}
-        order = sorted(columns, key=lambda key: place.get(key, len(place)))
-        labels = {key: self.column(columns[key]) for key in order}
-        is_number = {key: column.dtype.kind in "uif" for key, column in labels.items()}
-        for key in [key for key in labels if not is_number[key]]:
-            if len(np.unique(labels[key])) > MOST_CATEGORIES:
+        labels: dict[str, np.ndarray] = {}
+        for key in sorted(columns, key=lambda key: place.get(key, len(place))):
+            column = self.column(columns[key])
+            n_values, is_number = len(np.unique(column)), column.dtype.kind in "uif"
+            if n_values == 1 and str(column[0]) in ("", "nan"):
+                report["unused"][f"obs/{key}"] = "empty"
+            elif n_values > MOST_CATEGORIES and not is_number:
                 report["unused"][f"obs/{key}"] = f"more than {MOST_CATEGORIES:,} classes"
-                del labels[key]
-        report["obs"] = sorted(labels, key=lambda key: is_number[key])
+            else:
+                labels[key] = column
+        report["obs"] = sorted(labels, key=lambda key: labels[key].dtype.kind in "uif")
         return ids, {key: labels[key] for key in report["obs"]}
 
 
@@ -301,10 +304,8 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     from scipy.sparse import coo_matrix
 
     name, file = next(named for named in files if named[0].lower().endswith(MARKETS))
-    upload, text = (
-        Upload(shortened(name, uploads.LONGEST_NAME), limits),
-        uploads.file_bytes(name, file, limits),
-    )
+    upload = Upload(shortened(name, uploads.LONGEST_NAME), limits)
+    text = uploads.file_bytes(name, file, limits)
     with upload.or_damaged("is not a Matrix Market file or is damaged; save it again"):
         rows, columns, entries, *_ = mminfo(io.BytesIO(text))
         refuse_if(
@@ -316,10 +317,9 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
     tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
     for other, data in _with_neighbours(files):
         if other != name:
-            beside = uploads.file_bytes(shortened(other), data, limits).decode(
-                "utf-8-sig", "replace"
-            )
-            cells = [line.split("\t") for line in beside.splitlines() if line.strip()]
+            beside = uploads.file_bytes(shortened(other), data, limits)
+            told = beside.decode("utf-8-sig", "replace").splitlines()
+            cells = [line.split("\t") for line in told if line.strip()]
             has_heading = len(cells) - 1 in matrix.shape and len(cells) not in matrix.shape
             named = [[cell.strip() for cell in line] for line in cells[has_heading:]]
             tables[side_of(other)] = named

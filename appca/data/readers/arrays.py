@@ -284,6 +284,7 @@ def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.
     if types is None or len(counts) < 2:
         return None
     chosen = wanted or (GENES if GENES in counts else "all")
+    upload.report.update(feature_types=dict(counts), feature_type=chosen)
     unread = {kind: "" if chosen in (kind, "all") else ", not read" for kind in sorted(counts)}
     sizes = ", ".join(f"{kind} ({counts[kind]:,}{words})" for kind, words in unread.items())
     example = next(kind for kind in ("all", *unread) if kind != chosen)
@@ -394,8 +395,6 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
         return values
 
 
-# HDF5, among them netCDF and counts of 10x Genomics, and MATLAB
-
 _MOST_OBJECTS = 10_000
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
 _NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
@@ -498,9 +497,8 @@ class Hdf5:
         factor, offset = said.get("scale_factor", [1])[0], said.get("add_offset", [0])[0]
         values = stored.astype(np.float64 if scaled else dtype)
         values = values * factor + offset if scaled else values
-        told = [f"{np.count_nonzero(gaps):,} cells with the fill value are missing"] * bool(
-            gaps.any()
-        )
+        said_gaps = f"missing are {counted(int(gaps.sum()), 'cell')} with the fill value"
+        told = [said_gaps] * bool(gaps.any())
         told += [f"multiplied by scale_factor {factor:g}"] * ("scale_factor" in said)
         told += [f"add_offset {offset:g} added"] * ("add_offset" in said)
         if told:

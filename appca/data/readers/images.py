@@ -11,7 +11,7 @@ import numpy as np
 
 from appca.data import files as uploads
 from appca.data.dataset import Dataset, natural
-from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
+from appca.data.files import LIMITS, Files, Reader, ReadLimits
 from appca.data.readers.arrays import build
 from appca.data.readers.intake import Beside, FileReport, Upload
 from appca.words import InputError, counted, refuse_if, shortened
@@ -75,15 +75,8 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
         folders = [uploads.parts(name)[:-1] for name, _ in files]
         shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
         title = shared[-1] if shared else counted(len(files), "image")
-    entries = [(name, partial(_bytes, name, file, limits)) for name, file in files]
-    dataset = dataset_of(title, entries, options, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
-    return dataset
-
-
-def _bytes(name: str, file: File, limits: ReadLimits) -> bytes:
-    with uploads.file_stream(name, file, limits) as stream:
-        return stream.read()
+    entries = [(name, partial(uploads.file_bytes, name, file, limits)) for name, file in files]
+    return dataset_of(title, entries, options, limits)
 
 
 def dataset_of(

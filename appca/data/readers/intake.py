@@ -68,6 +68,11 @@ def bare(cell: str) -> str:
     return cell.strip(_ENDS)
 
 
+def decoded(cell: object) -> str:
+    """Return a cell as text."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
 def number_in(cell: str, mark: str) -> re.Match[str] | None:
     """Return the parts of a number with a decimal sign, with whatever sign, grouping or unit."""
     return _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS))
@@ -113,8 +118,8 @@ def convert(
     """
     import pandas as pd
 
-    codes, raw = pd.factorize(column.astype(object), use_na_sentinel=True)
-    texts = [bare(str(text)) for text in raw.tolist()]
+    codes, raw = pd.factorize(column if column.dtype == "category" else column.astype(object))
+    texts = [bare(decoded(text)) for text in raw.tolist()]
     texts = ["" if text in na_values else text for text in texts] if na_values else texts
     decimal = report.get("decimal", ".")
     some = texts[:: max(1, len(texts) // _LOOKED_AT)]
@@ -225,7 +230,8 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
         column = np.ascontiguousarray(X[:, j])
         inner = column[(column >= least[j]) & (column <= most[j])]
         outer = column[(column < least[j]) | (column > most[j])]  # no gaps
-        values = np.unique([*outer, *inner[:_JUDGED_ROWS], inner.min(), inner.max()]).tolist()
+        inner = np.array([*inner[:_JUDGED_ROWS], inner.min(), inner.max()])
+        values = np.unique(np.concatenate([outer, inner])).tolist()
         while len(values) > 3:
             is_low = values[1] - values[0] > values[-1] - values[-2]
             value = values.pop(0 if is_low else -1)
@@ -412,8 +418,6 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     return np.strings.add("row-", numbers)
 
 
-# What the columns of a table are for
-
 ROLES = ("id", "label", "feature", "ignored")
 # of columns that hold no numbers, in words
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
@@ -423,7 +427,7 @@ _LABEL_NAME = re.compile(
 _ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 _DATE = re.compile(
-    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d{1,2}:\d)"
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d\d?:\d[^-]*$)"
     r"|\d{1,2}[-. ]{1,2}(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[- ](\d{4}|\d{2}))"
     r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
@@ -584,7 +588,7 @@ def describe(table: Table) -> list[Column]:
             columns.append(_described(values.to_numpy(), column, is_first=not j))
             continue
         said, present = table.said.get(name, ""), values.dropna()
-        once = [] if said == "list" else present.unique().tolist()
+        once = [] if said == "list" else {*present.tolist()}  # pandas compares letter by letter
         texts = [str(text).strip() for text in once]
         kind = said if said in KINDS else "text"
         if kind == "text" and not texts:
@@ -761,7 +765,7 @@ def _ids_and_labels(
     """Return the names of the rows, if a column has them, and the labels: the class first."""
 
     def rank(name: str) -> tuple[bool, bool, bool]:
-        n_values, named = int(frame[name].nunique()), is_label_name(name)
+        n_values, named = len({*frame[name].dropna().tolist()}), is_label_name(name)
         return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
 
     total, columns = 0, dict[str, np.ndarray]()
@@ -771,7 +775,7 @@ def _ids_and_labels(
         if values.dtype.kind in "iuf":
             columns[name] = values.to_numpy()
             continue
-        longest = max((len(str(text)) for text in values.unique().tolist()), default=0)
+        longest = max((len(str(text)) for text in {*values.tolist()}), default=0)
         total += 4 * longest * len(frame)
         refuse_if(
             total > limits.n_bytes // 2,

@@ -149,9 +149,6 @@ def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
     return Dataset.rebuilt(facts, array, gaps=facts["gaps"])
 
 
-# In the other process
-
-
 def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
     """Do what is asked for; return what came of it, and whether to use this process again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
@@ -198,8 +195,6 @@ def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> 
     gaps = dataset.missing is not None
     return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
 
-
-# Sets of features
 
 Sets = dict[str, list[str]]  # names of features by the name of their set
 

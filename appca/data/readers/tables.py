@@ -46,7 +46,9 @@ _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
-_RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*")  # a cell of a line that is drawn
+_RULE = re.compile(
+    r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}"
+)  # a cell of a line that is drawn
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
@@ -355,6 +357,7 @@ def _titles(some: Sequence[Record], width: int) -> int:
         n, n_filled = len(row.cells), row.n_filled
         is_short = n < width or 2 * n_filled <= width
         is_header = place > 0 and width > 1 and words[place, 1:].all() and not is_short
+        is_header = is_header and np.isnan(grid.values[place, 0])
         if is_header and grid.numeric(place + 1, 0.5).any():
             return place
         if width == 1 or (n >= max(2, width - 1) and n_filled >= (2 if width > 2 else 1)):
@@ -660,8 +663,6 @@ def _text(cell: object) -> str:
     return str(cell).removesuffix(" 00:00:00")
 
 
-# Parquet
-
 _NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
 _MOST_NESTED = 3  # structs in structs
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
@@ -677,9 +678,7 @@ def read_parquet(files: Files, options: TableOptions, limits: ReadLimits) -> Dat
     """
     name = shortened(files[0][0], uploads.LONGEST_NAME)
     table, texts = _parts(files, limits)
-    dataset = intake.build(name, _columns(name, table, texts, options, limits), options, limits)
-    dataset.provenance["files"] = [name for name, _ in files]
-    return dataset
+    return intake.build(name, _columns(name, table, texts, options, limits), options, limits)
 
 
 def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
@@ -796,14 +795,11 @@ def _columns(
         raise InputError(msg) from error
     none = intake.as_list(options.na_values)
     for key in frame.columns[frame.dtypes == "category"]:
-        words = [
-            text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-            for text in frame[key].cat.categories
-        ]
-        cells = pd.Series(np.array([*words, None], object)[frame[key].cat.codes], dtype=object)
         if key not in said:
-            cells, said[key] = intake.convert(cells, key, report, none)
-        frame[key] = cells
+            frame[key], said[key] = intake.convert(frame[key], key, report, none)
+            continue
+        words = np.array([*map(intake.decoded, frame[key].cat.categories), None], object)
+        frame[key] = pd.Series(words[frame[key].cat.codes], dtype=object)
     return Table(frame, [True] * len(names), report, said)
 
 

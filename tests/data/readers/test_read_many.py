@@ -31,6 +31,15 @@ def test_files_that_do_not_belong_together_are_refused(files):
         read_many([])
 
 
+def test_a_text_without_a_table_is_left_out_and_named():
+    files = {"readme.txt": b"we did this", "t.csv": b"k,a,b\nu,1,2\nv,3,4.5"}
+    dataset = load(files)
+    assert dataset.feature_names == ("a", "b")
+    assert dataset.provenance["report"]["skipped"] == ["readme.txt"]
+    with pytest.raises(InputError, match="do not make one data set together"):
+        load(files | {"readme.txt": b"1 2\n3 4"})
+
+
 def test_a_data_set_remembers_its_file_by_checksum_and_how_it_was_read():
     data = b"id;a;b\n1;2;x\n2;3;y\n3;5;z\n"
     dataset = read("t.csv", io.BytesIO(data), roles={"id": "feature"}, separator=";")
