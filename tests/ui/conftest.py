@@ -101,7 +101,7 @@ def choose(app: AppTest, part: str, label: str, text: str) -> AppTest:
 
 def choices(app: AppTest, label: str) -> list[str]:
     """Return the texts of the list with a label, within HTML."""
-    texts = re.findall(r'value="\d+"[^>]*>(.*?)</option>', _list(app, label))
+    texts = re.findall(r'<option value="\d+"[^>]*>(.*?)</option>', _list(app, label))
     return [unescape(text) for text in texts]
 
 

@@ -1,6 +1,7 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
 import re
+
 import numpy as np
 import pytest
 
