@@ -123,8 +123,6 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
     return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
-LEVELS = (0.95, 0.99, 0.999)
-
 _SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
 _QUANTILES = 200  # of a chi-square distribution, over which limits with row scales average

@@ -29,7 +29,6 @@ class Picture(NamedTuple):
     components: tuple[int, ...]  # K of the columns
     actives: tuple[int, ...]  # L of the rows
     name: str  # of the number, with its unit
-    smaller_is_better: bool = False  # reverses the colours
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
@@ -38,7 +37,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     A click on a cell selects a point with customdata (K, L): unseen points are over the cells,
     because a heat map itself cannot be clicked for a selection.
     """
-    values, components, actives, name, smaller_is_better = picture
+    values, components, actives, name = picture
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
     finite = values[np.isfinite(values)]
     span = float(np.ptp(finite) or abs(finite[0]) or 1.0) if finite.size else 1.0
@@ -50,7 +49,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     texts = [[text(value, digits) for value in row] for row in values.T]
     grid = {"type": "heatmap", "x": columns, "y": rows, "xgap": 4, "ygap": 4}
     grid |= {"hoverinfo": "skip", "showscale": False}
-    cells = grid | {"z": values.T, "colorscale": SHADES[:: -1 if smaller_is_better else 1]}
+    cells = grid | {"z": values.T, "colorscale": SHADES}
     cells |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
     cells |= {"text": texts} if len(columns) <= MOST_TEXT else {}
     places = np.argwhere(np.isfinite(values))
@@ -79,7 +78,7 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
 
 def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
     """Draw one curve over K for each L, that of the suggested L strong, its K ringed."""
-    values, components, actives, name, _ = picture
+    values, components, actives, name = picture
     K, L = suggested or (None, None)
     across = {"title": "K", "showgrid": False, "tickformat": "d", "nticks": 12}
     layout: dict[str, Any] = {"showlegend": False, "hovermode": "closest", "dragmode": False}

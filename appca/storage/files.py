@@ -46,21 +46,12 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def growing(
-    path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
-) -> Iterator[BinaryIO]:
-    """Give a file to write to part by part; it takes its place once it is whole, see `write`.
-
-    `check` looks at the whole file before that; what it raises keeps it from its place.
-    """
+def growing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Give a file to write to part by part; it takes its place once it is whole, see `write`."""
     sweep(path.parent)
-    # Whoever checks it may go by the end of its name; who lists a folder must not.
-    ending = "" if check is None else f"-{path.name}"
-    with _claimed(path.parent, partial(Path.touch, exist_ok=False), ending) as draft:
+    with _claimed(path.parent, partial(Path.touch, exist_ok=False)) as draft:
         with solid(draft, durable=durable) as file:
             yield file
-        if check is not None:
-            check(draft)
         draft.replace(path)
 
 
@@ -180,15 +171,15 @@ def sweep(folder: Path) -> None:
                 remove(draft)
 
 
-def _new_name(folder: Path, ending: str = "") -> Path:
-    return folder / f".{uuid.uuid4().hex}{ending}"
+def _new_name(folder: Path) -> Path:
+    return folder / f".{uuid.uuid4().hex}"
 
 
 @contextmanager
-def _claimed(folder: Path, make: Callable[[Path], object], ending: str = "") -> Iterator[Path]:
+def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     """Make a draft and hold its lock; what is still there in the end is removed."""
     for _ in range(_TRIES):
-        draft = _new_name(folder, ending)
+        draft = _new_name(folder)
         try:
             make(draft)
             # Before the lock is taken, `sweep` may take the draft for one whose owner has ended.

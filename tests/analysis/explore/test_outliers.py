@@ -7,11 +7,12 @@ from scipy.stats import chi2, kstest
 from appca import AdaptivePPCA
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.analysis.new_rows import verdict
-from appca.analysis.rows import LEVELS, Distances, distances, limits_of
+from appca.analysis.rows import Distances, distances, limits_of
 from appca.data.preprocessing import Preprocessing
 from tests.fitted_runs import fitted_run
 
 D, K, NOISE = 12, 5, 0.3
+LEVELS = 0.95, 0.99, 0.999
 TAU2 = np.array([4.0, 3.0, 2.0, 1.5, 1.0])
 
 
