@@ -69,11 +69,8 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
     page.locator(".ca-steer-reset").click()
     assert is_rebuilt() == start
     across = page.get_by_label("Across:")
-    assert across.evaluate("(list) => getComputedStyle(list).appearance") == "base-select"
     chosen = int(across.input_value())
-    across.press("Enter")
-    page.keyboard.press("ArrowUp" if chosen else "ArrowDown")
-    page.keyboard.press("Enter")
+    across.press("ArrowUp" if chosen else "ArrowDown")
     assert int(across.input_value()) == (chosen - 1 if chosen else 1)
 
 
