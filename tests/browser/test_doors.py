@@ -2,11 +2,13 @@
 
 import http.server
 import os
+import re
 import shutil
 import ssl
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from functools import partial
@@ -46,8 +48,11 @@ class Lab(NamedTuple):
 
     def link(self) -> str:
         """Return the link that `appca` printed, as a browser opens it."""
-        log = (self.home.parent / "log.txt").read_text()
-        return f"{self.url}/?" + log.partition("?")[2].partition(" ")[0]
+        log, until = self.home.parent / "log.txt", time.monotonic() + WAIT_MS / 1000
+        while not (query := re.search(r"\?(\S*token=\S+)\s", log.read_text())):
+            assert time.monotonic() < until  # the server answers before the link is printed
+            time.sleep(0.1)
+        return f"{self.url}/?{query[1]}"
 
 
 def started(folder: Path, command: list[str], port: int, **environment: str) -> subprocess.Popen:
