@@ -33,7 +33,8 @@ def test_paper_shows_every_figure_that_ships_at_once_with_few_words(serve, visit
 def test_compare_draws_two_fits_and_a_selection_is_that_of_both(serve, visit):
     server = serve(APP)
     page = visit(f"{server.url}/check?tab=trust").page
-    page.get_by_role("button", name="Another start").click()  # a fit that has supports, too
+    page.get_by_label("Compare with").click()
+    page.get_by_role("option", name="Another start").click()  # a fit that has supports, too
     ready = ".appca-explorer[data-rows]"
     page.wait_for_function(
         "css => document.querySelectorAll(css).length === 2", arg=ready, timeout=60 * SECOND
