@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
         not PREFIX.is_dir() or os.getuid() != 0,
-        reason="`.ci/hub` installs the hub where all accounts can read it, as root",
+        reason="`.ci/installed` brings the hub where all accounts can read it, as root",
     ),
 ]
 PEOPLE = ("appca-ann", "appca-bob", "appca-eve")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.browser.conftest import ROOT, WAIT_MS, _free_port
 
-pytest.importorskip("jupyter_server_proxy", reason="`.ci/hub` installs the extra “jupyter”")
+pytest.importorskip("jupyter_server_proxy", reason="`.ci/installed` brings the extra “jupyter”")
 pytestmark = pytest.mark.browser
 SECRET = "jupyter-secret"
 

@@ -28,7 +28,7 @@ BLOCK = re.compile(
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 LEFT_OUT = {"_build", "api", "examples", "extend"}
 ELSEWHERE = {  # pages that need what the default run has not: who runs them instead
-    "anndata.md": "tests/test_tl.py, beside scanpy in .ci/anndata",
+    "anndata.md": "tests/test_tl.py, beside scanpy in .ci/installed",
 }
 NOT_INSTALLED = {"decoupler"}  # its snippets are not run
 QUICK = {"get_started.md", "gaps.md", "notebook.md"}  # in the default run

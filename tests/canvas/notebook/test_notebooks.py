@@ -1,4 +1,4 @@
-"""The widget in JupyterLab and marimo: Python reads a lasso, and selects (`.ci/notebook`)."""
+"""The widget in JupyterLab and marimo: Python reads a lasso, and selects (`.ci/installed`)."""
 
 import json
 import os
@@ -14,8 +14,8 @@ import pytest
 
 from tests.browser.conftest import FLAGS, ROOT, WAIT_MS, _free_port
 
-nbformat = pytest.importorskip("nbformat", reason="`.ci/notebook` has JupyterLab and marimo")
-pytest.importorskip("marimo", reason="`.ci/notebook` has JupyterLab and marimo")
+nbformat = pytest.importorskip("nbformat", reason="`.ci/installed` has JupyterLab and marimo")
+pytest.importorskip("marimo", reason="`.ci/installed` has JupyterLab and marimo")
 pytestmark = pytest.mark.browser
 
 MODEL = """\
