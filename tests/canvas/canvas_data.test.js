@@ -3,11 +3,16 @@ import test from 'node:test';
 
 import { markUnder, maskOf } from '../../appca/canvas/js/input/actions.js';
 import { countsOf, DOUBTFUL, mostly, Rows } from '../../appca/canvas/js/scene/rows.js';
-import { colouredBy, planeOf, rampOf } from '../../appca/canvas/js/scene/recolour.js';
+import {
+  colouredBy,
+  planeOf,
+  rampOf,
+  Scene,
+  spreadOrder,
+} from '../../appca/canvas/js/scene/scene.js';
 import { setAxes, some, withPanels } from '../../appca/canvas/js/scene/layouts.js';
 import { panelTitle, signed, ticks } from '../../appca/canvas/js/scene/names.js';
-import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
-import { find, setOf } from '../../appca/canvas/js/find/find.js';
+import { find, setOf } from '../../appca/canvas/js/parts/palette.js';
 import { Occupancy } from '../../appca/canvas/js/text/labels.js';
 import { paletteBytes, rgb, THEMES } from '../../appca/canvas/js/theme.js';
 

@@ -9,11 +9,10 @@ import {
   toPage,
   toWorld,
   zoomed,
+  density,
 } from '../../appca/canvas/js/layout/geometry.js';
-import { density } from '../../appca/canvas/js/layout/place.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
-import { frameAt, said } from '../../appca/canvas/js/move/tour.js';
-import { origins } from '../../appca/canvas/js/move/morph.js';
+import { frameAt, said, origins } from '../../appca/canvas/js/motion.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };
 const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);

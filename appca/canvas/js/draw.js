@@ -1,7 +1,9 @@
 /** One frame: grounds, points (direct or from the layer) and images; and what lies over them. */
 
-import { chooseImages, drawImages, imageSize } from './gl/images.js';
 import {
+  chooseImages,
+  drawImages,
+  imageSize,
   drawGrounds,
   drawnOf,
   drawPoints,
@@ -11,8 +13,7 @@ import {
   pointsIn,
   scissor,
 } from './gl/points.js';
-import { carried, touches } from './layout/geometry.js';
-import { placeView, tableOf } from './layout/place.js';
+import { carried, touches, placeView, tableOf } from './layout/geometry.js';
 import { HIDDEN } from './scene/rows.js';
 import { heldRows } from './text/marks.js';
 import { rgb } from './theme.js';
@@ -180,7 +181,7 @@ function drawHeavy(stage, view, placed, look, content) {
   scissor(gpu.gl, look, rect);
 }
 
-/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string, rect: Rect}[]>} */
+/** @type {WeakMap<Stage, {wanted: import('./gl/points.js').Wanted, px: number, card: string, rect: Rect}[]>} */
 const chosen = new WeakMap();
 
 /** @param {Stage} stage @param {Look} look */

@@ -1,7 +1,6 @@
 /** The canvas as a page by itself, with all that it shows inside. */
 
-import { head } from './head.js';
-import { mount } from './mount.js';
+import { head, mount } from './mount.js';
 import { element, range } from './parts/dom.js';
 import { ofBase64 } from './scene/bytes.js';
 

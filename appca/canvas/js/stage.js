@@ -2,11 +2,10 @@
 
 import { drawFrame, drawOver } from './draw.js';
 import { Gpu } from './gl/gpu.js';
-import { Sheets } from './gl/images.js';
-import { Layer } from './gl/points.js';
+import { Sheets, Layer } from './gl/points.js';
 import { clamp } from './layout/geometry.js';
 import { share } from './layout/view.js';
-import { Tweens } from './move/morph.js';
+import { Tweens } from './motion.js';
 import { element } from './parts/dom.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
@@ -83,8 +82,8 @@ export class Stage {
     this.held = input.options?.held ?? -1; // the row whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it
     this.chosen = -1; // the one of them that keys have come to
-    /** @type {import('./move/morph.js').Morph | null} */ this.morph = null;
-    /** @type {import('./move/tour.js').Tour | null} */ this.tour = null;
+    /** @type {import('./motion.js').Morph | null} */ this.morph = null;
+    /** @type {import('./motion.js').Tour | null} */ this.tour = null;
     /** @type {Placed[]} */ this.placed = [];
     this.moving = false;
     this.waiting = false; // to settle

@@ -1,7 +1,6 @@
 /** The canvas as a widget of a notebook (anywidget): what Python says becomes changes of the picture, a selection goes back. */
 
-import { head } from './head.js';
-import { mount } from './mount.js';
+import { head, mount } from './mount.js';
 import { element } from './parts/dom.js';
 
 /** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () => void, send: (content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]) => void, on: (event: string, run: Function) => void, off: (event: string, run: Function) => void}} Model */

@@ -2,7 +2,7 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
-import { colouredBy } from '../../canvas/js/scene/recolour.js';
+import { colouredBy } from '../../canvas/js/scene/scene.js';
 import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */

@@ -19,9 +19,8 @@
 
 import { ofBase64 } from '../../canvas/js/scene/bytes.js';
 import { clamp } from '../../canvas/js/layout/geometry.js';
-import { button, element } from '../../canvas/js/parts/dom.js';
+import { button, element, font, write } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
-import { font, write } from '../../canvas/js/text/write.js';
 import { THEMES, isDark } from '../../canvas/js/theme.js';
 
 /** @type {WeakMap<Element, {id: string, steer: Steer}>} */ const shown = new WeakMap();

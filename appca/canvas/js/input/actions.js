@@ -1,10 +1,8 @@
 /** What can be done with the picture, whoever asks: select, hold, open, turn, zoom, fly and filter. */
 
-import { between, clamp, fitting, holds, toPage } from '../layout/geometry.js';
-import { pointToPage } from '../layout/place.js';
+import { between, clamp, fitting, holds, toPage, pointToPage } from '../layout/geometry.js';
 import { makeView, share } from '../layout/view.js';
-import { ease, Morph, placesOf, sine } from '../move/morph.js';
-import { Tour } from '../move/tour.js';
+import { ease, Morph, placesOf, sine, Tour } from '../motion.js';
 import { setAxes } from '../scene/layouts.js';
 import { grouped } from '../scene/names.js';
 import { panelAt, pick, zoomView } from './gestures.js';

@@ -1,8 +1,7 @@
 /** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
 
 import { imagesShown } from '../draw.js';
-import { clamp, holds, zoomed } from '../layout/geometry.js';
-import { pointToPage } from '../layout/place.js';
+import { clamp, holds, zoomed, pointToPage } from '../layout/geometry.js';
 import { isCompact } from '../layout/view.js';
 import { HIDDEN } from '../scene/rows.js';
 

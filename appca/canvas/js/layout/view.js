@@ -1,8 +1,7 @@
 /** A view: one layout arranged in a rectangle, its camera, its opened panel; and what makes views. */
 
 import { extentOf, fullest, having, some, withPanels } from '../scene/layouts.js';
-import { around, clamp, fitting, toPage } from './geometry.js';
-import { placeView } from './place.js';
+import { around, clamp, fitting, toPage, placeView } from './geometry.js';
 
 /** @param {Layout} old @param {Layout} layout whose cells are changed */
 export function keepCells(old, layout) {
@@ -223,7 +222,7 @@ export class View {
     /** @type {Rect} */ this.rect = { x: 0, y: 0, w: 1, h: 1 };
     /** @type {Camera} */ this.cam = { x: 0, y: 0, k: 1 };
     /** @type {Opened | null} */ this.opened = null;
-    /** @type {Map<number, import('./place.js').Goal> | null} where panels were before they began to move */
+    /** @type {Map<number, import('./geometry.js').Goal> | null} where panels were before they began to move */
     this.from = null;
     this.shift = 1;
     this.focus = -1; // the panel that keys have reached

@@ -4,9 +4,8 @@ import { toPage } from '../layout/geometry.js';
 import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
 import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
 import { selectedIn } from '../text/headers.js';
-import { font, widthOf, write } from '../text/write.js';
+import { font, widthOf, write, button, element, icon } from './dom.js';
 import { cssOf } from '../theme.js';
-import { button, element, icon } from './dom.js';
 
 /** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
 export function typeOver(place, name, longest, send) {

@@ -3,11 +3,10 @@
 import { STRIP } from '../layout/view.js';
 import { fullest } from '../scene/layouts.js';
 import { capital, componentName, grouped } from '../scene/names.js';
-import { colouredBy, colouringBy } from '../scene/recolour.js';
-import { font, widthOf, write } from '../text/write.js';
+import { colouredBy, colouringBy } from '../scene/scene.js';
+import { font, widthOf, write, button, element, icon, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
-import { button, element, icon, iconButton, range } from './dom.js';
 
 /** Save the picture as PNG: both canvases, and the words that stand beside them. @param {Stage} stage */
 export function savePicture(stage) {

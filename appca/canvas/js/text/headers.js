@@ -1,10 +1,9 @@
 /** Words of panels: names, counts, ticks and axes, and the pictures and chips of components. */
 
-import { clamp, toPage, touches } from '../layout/geometry.js';
-import { header, pointToPage } from '../layout/place.js';
+import { clamp, toPage, touches, header, pointToPage } from '../layout/geometry.js';
 import { componentName, grouped, panelTitle, signed, ticks } from '../scene/names.js';
 import { HIDDEN, SELECTED } from '../scene/rows.js';
-import { cut, font, widthOf, write } from './write.js';
+import { cut, font, widthOf, write } from '../parts/dom.js';
 
 /** @type {WeakMap<object, {key: string, count: number, kept: number}>} selected and kept rows of a panel */
 const counted = new WeakMap();

@@ -2,13 +2,12 @@
 
 import { imagesShown } from '../draw.js';
 import { pointsIn } from '../gl/points.js';
-import { touches, within } from '../layout/geometry.js';
-import { pointToPage } from '../layout/place.js';
+import { touches, within, pointToPage } from '../layout/geometry.js';
 import { countOf, grouped } from '../scene/names.js';
 import { codesIn, countsOf, HIDDEN, mostly, ranked } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { ghosts } from './marks.js';
-import { cut, font, widthOf, write } from './write.js';
+import { cut, font, widthOf, write } from '../parts/dom.js';
 
 const CELL = 6; // px
 const SAMPLE = 80000; // points looked at

@@ -1,7 +1,6 @@
 /** Rows that are marked: the one that a click holds with thin lines to its nearest, and ghosts and rings of the selection. */
 
-import { clamp, holds } from '../layout/geometry.js';
-import { pointToPage } from '../layout/place.js';
+import { clamp, holds, pointToPage } from '../layout/geometry.js';
 import { SELECTED } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 
