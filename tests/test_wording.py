@@ -29,33 +29,6 @@ from appca.words import (
 from tests.sentences import faults_of
 
 
-@pytest.mark.parametrize(
-    ("share", "digits", "text"),
-    [
-        (0.285, 1, "28.5%"),
-        (0.2851, 0, "29%"),
-        (0.0, 1, "0%"),
-        (1.0, 1, "100%"),
-        (0.0004, 1, "under 0.1%"),
-        (0.0005001, 1, "0.1%"),
-        (0.0012, 0, "under 1%"),
-        (0.9996, 1, "over 99.9%"),
-        (0.9996, 0, "over 99%"),
-        (0.9949, 0, "99%"),
-        (-0.0, 1, "0%"),
-        (0.1234567, 3, "12.346%"),
-        (0.0000001, 3, "under 0.001%"),
-        (-0.0321, 1, "−3.2%"),
-        (1.25, 0, "125%"),
-        (12.5, 0, "1,250%"),
-        (float("nan"), 1, "–"),
-        (np.float32(0.5), 1, "50.0%"),
-    ],
-)
-def test_a_share_is_written_as_per_cent(share, digits, text):
-    assert percent(share, digits) == text
-
-
 @given(st.floats(0, 1), st.integers(0, 3))
 def test_a_share_is_near_what_is_written_and_only_none_and_all_look_so(share, digits):
     text = percent(share, digits)
@@ -63,34 +36,6 @@ def test_a_share_is_near_what_is_written_and_only_none_and_all_look_so(share, di
     assert abs(shown - 100 * share) <= 10.0**-digits * (1 + 1e-9)
     assert (text == "0%") == (share == 0)
     assert (text == "100%") == (share == 1)
-
-
-@pytest.mark.parametrize(
-    ("write", "value", "text"),
-    [
-        (fixed, -1234.567, "−1,234.57"),
-        (fixed, -0.001, "0.00"),
-        (fixed, np.nan, "–"),
-        (nats, -1234.567, "−1,234.57 nats"),
-        (nats, 2, "2.00 nats"),
-        (number, 0.0123456, "0.0123"),
-        (number, 12345.6, "12,346"),
-        (number, -1.2345, "−1.23"),
-        (number, 0, "0"),
-        (number, -1.5, "−1.5"),
-        (number, 1e-7, "1e−07"),
-        (number, 3e9, "3e+09"),
-        (signed, 0.12345, "+0.123"),
-        (signed, -3.456, "−3.46"),
-        (signed, 0.0, "+0"),
-    ],
-)
-def test_a_number_has_its_digits_its_comma_and_a_true_minus(write, value, text):
-    assert write(value) == text
-
-
-def test_a_number_may_have_more_digits_after_the_point():
-    assert fixed(-1.23456, 4) == "−1.2346"
 
 
 @pytest.mark.parametrize("order", "<>")
@@ -104,21 +49,6 @@ def test_texts_from_files_with_characters_that_do_not_exist_are_refused(code, or
         Dataset("x", np.eye(2), texts)
     with pytest.raises(InputError, match="label column “y” contain invalid Unicode"):
         Dataset("x", np.eye(2), np.array(["a", "b"]), {"y": texts})
-
-
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
-        ("a\n b\t c", "a b c"),
-        ("x" * 50, "x" * 39 + "…"),
-        ("a\x00b\x1b[31m", "a�b�[31m"),
-        ("\u202egnp.exe", "�gnp.exe"),
-        ("שלום 👩\u200d🔬", "שלום 👩\u200d🔬"),
-    ],
-)
-def test_texts_become_one_line_of_signs_that_are_seen(text, short):
-    assert shortened(text) == short
-    assert shortened("x" * 50, 60) == "x" * 50
 
 
 def test_counts_and_names_are_written_as_people_do():
@@ -146,44 +76,6 @@ def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remed
     assert str(refused("It", OSError("parsed"), "look again")) == "It: parsed; look again."
 
 
-def test_other_errors_pass():
-    with pytest.raises(KeyError), storing("The fit", Path("/home")):
-        raise KeyError("x")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (FileNotFoundError(2, "No such file", "/a/b/arrays.npz"), "arrays.npz is missing"),
-        (FileNotFoundError(), "a file is missing"),
-        (KeyError("config"), "“config” is missing"),
-        (MemoryError(), "there is too little memory"),
-        (PermissionError(13, "Permission denied"), "Permission denied"),
-        (ValueError("a\nb."), "a b"),
-        (ValueError("Objects inside. If you trust it, load it."), "Objects inside"),
-        (ValueError(), "it cannot be read"),
-    ],
-)
-def test_reasons_are_a_few_words(error, words):
-    assert reason(error) == words
-
-
-@pytest.mark.parametrize(
-    ("given", "known", "said"),
-    [
-        ("hight", ["height", "a"], "column “hight”; the nearest is “height”, and there are “heig"),
-        ("HEIGHT", ["height"], "column “HEIGHT”; the nearest is “height”."),
-        ("zz", list("abcdefgh"), "column “zz”; there are “a”, “b”, “c”, “d”, “e”, “f” and 2 more."),
-        ("zz", [], "column “zz”; there are none to choose from."),
-        ("ab1", ["ab2", "ab3"], "column “ab1”; the nearest are “ab3”, “ab2”."),
-    ],
-)
-def test_a_name_that_is_not_there_is_told_with_those_near_it(given, known, said):
-    refusal = str(unknown("column", given, known))
-    assert refusal.startswith(f"There is no {said}")
-    assert faults_of(refusal, given) == ""
-
-
 def test_the_checker_of_sentences_finds_what_is_none():
     good = "“x.csv” has 1 row of data; at least 2 are needed, add rows."
     assert faults_of(good, "x.csv") == ""
@@ -200,3 +92,85 @@ def test_the_checker_of_sentences_finds_what_is_none():
     ):
         assert fault in faults_of(text), text
     assert "names none of" in faults_of(good, "y.csv")
+
+
+SHARES = {
+    (0.285, 1): "28.5%",
+    (0.2851, 0): "29%",
+    (0.0, 1): "0%",
+    (1.0, 1): "100%",
+    (0.0004, 1): "under 0.1%",
+    (0.0005001, 1): "0.1%",
+    (0.9996, 1): "over 99.9%",
+    (0.9996, 0): "over 99%",
+    (0.9949, 0): "99%",
+    (0.0000001, 3): "under 0.001%",
+    (-0.0321, 1): "−3.2%",
+    (12.5, 0): "1,250%",
+    (float("nan"), 1): "–",
+    (np.float32(0.5), 1): "50.0%",
+}
+NUMBERS = {
+    (fixed, -1234.567): "−1,234.57",
+    (fixed, -0.001): "0.00",
+    (fixed, np.nan): "–",
+    (nats, -1234.567): "−1,234.57 nats",
+    (nats, 2): "2.00 nats",
+    (number, 0.0123456): "0.0123",
+    (number, 12345.6): "12,346",
+    (number, -1.2345): "−1.23",
+    (number, 0): "0",
+    (number, 1e-7): "1e−07",
+    (number, 3e9): "3e+09",
+    (signed, 0.12345): "+0.123",
+    (signed, -3.456): "−3.46",
+    (signed, 0.0): "+0",
+}
+
+
+def test_shares_and_numbers_have_their_digits_their_comma_and_a_true_minus():
+    assert {given: percent(*given) for given in SHARES} == SHARES
+    assert {(write, value): write(value) for write, value in NUMBERS} == NUMBERS
+    assert percent(-0.0) == "0%"
+    assert fixed(-1.23456, 4) == "−1.2346"
+
+
+def test_texts_become_one_line_of_signs_that_are_seen():
+    short = {
+        "a\n b\t c": "a b c",
+        "x" * 50: "x" * 39 + "…",
+        "a\x00b\x1b[31m": "a�b�[31m",
+        "\u202egnp.exe": "�gnp.exe",
+        "שלום 👩\u200d🔬": "שלום 👩\u200d🔬",
+    }
+    assert {text: shortened(text) for text in short} == short
+    assert shortened("x" * 50, 60) == "x" * 50
+
+
+def test_reasons_are_a_few_words_and_other_errors_pass():
+    for error, words in (
+        (FileNotFoundError(2, "No such file", "/a/b/arrays.npz"), "arrays.npz is missing"),
+        (FileNotFoundError(), "a file is missing"),
+        (KeyError("config"), "“config” is missing"),
+        (MemoryError(), "there is too little memory"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (ValueError("a\nb."), "a b"),
+        (ValueError("Objects inside. If you trust it, load it."), "Objects inside"),
+        (ValueError(), "it cannot be read"),
+    ):
+        assert reason(error) == words
+    with pytest.raises(KeyError), storing("The fit", Path("/home")):
+        raise KeyError("x")
+
+
+def test_a_name_that_is_not_there_is_told_with_those_near_it():
+    for name, known, said in (
+        ("hight", ["height", "a"], "“hight”; the nearest is “height”, and there are “heig"),
+        ("HEIGHT", ["height"], "“HEIGHT”; the nearest is “height”."),
+        ("zz", list("abcdefgh"), "“zz”; there are “a”, “b”, “c”, “d”, “e”, “f” and 2 more."),
+        ("zz", [], "“zz”; there are none to choose from."),
+        ("ab1", ["ab2", "ab3"], "“ab1”; the nearest are “ab3”, “ab2”."),
+    ):
+        refusal = str(unknown("column", name, known))
+        assert refusal.startswith(f"There is no column {said}")
+        assert faults_of(refusal, name) == ""
