@@ -57,8 +57,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 LONG = (  # with few tests for their time
     "browser",
     "tests/docs/test_extend.py",
-    "tests/faults/test_killed_workers.py",
-    "tests/jobs/test_study.py",
     "tests/ui/session/test_windows.py",
     "tests/ui/explore/test_models.py",
     "tests/models/supports/test_row_blocks.py",
@@ -67,7 +65,7 @@ LONG = (  # with few tests for their time
     "tests/ui/check/test_choose.py",
     "tests/analysis/export/test_as_python.py",
     "tests/ui/rows/test_point.py",
-    "tests/jobs/test_quality.py",
+    "tests/jobs/test_campaigns.py",
 )
 
 

@@ -1,6 +1,9 @@
-"""What a wheel brings: the core alone, the app by an extra, and words where a package is absent."""
+"""What a wheel brings, what is asked for, and what a type checker and a star import see."""
 
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,13 +17,6 @@ from appca.words import EXTRAS, MissingExtraError, naming_extra
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-
-
-def test_requirements_are_the_core_and_the_app():
-    project = PROJECT["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["app"]
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    assert sorted(line.partition(" #")[0].strip() for line in lines if line) == sorted(wanted)
 
 
 def test_version_and_repository_are_the_same_everywhere():
@@ -52,13 +48,6 @@ def test_the_oldest_and_the_newest_python_are_the_same_everywhere():
     assert set(images) == {newest}
 
 
-def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
-    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
-    run = recipe.split("  run:\n")[1].split("\n\n")[0]
-    stated = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
-    assert stated == {"python>=3.11", *PROJECT["project"]["dependencies"]}
-
-
 def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
     extras = PROJECT["project"]["optional-dependencies"]
     brought = {
@@ -88,6 +77,17 @@ def test_an_absent_package_is_said_with_the_extra_that_brings_it():
         raise ModuleNotFoundError(name="appca.nowhere")
 
 
+def test_requirements_are_the_core_and_the_app_also_in_the_conda_recipe():
+    project = PROJECT["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["app"]
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    assert sorted(line.partition(" #")[0].strip() for line in lines if line) == sorted(wanted)
+    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
+    run = recipe.split("  run:\n")[1].split("\n\n")[0]
+    stated = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
+    assert stated == {"python>=3.11", *project["dependencies"]}
+
+
 ABSENT = """
 import sys
 
@@ -98,23 +98,81 @@ class Absent:  # as if they were not installed
 
 sys.meta_path.insert(0, Absent)
 import numpy as np, appca
+from appca import *
+assert all(hasattr(appca, name) for name in appca.__all__)
+assert not hasattr(appca, "pandas")
 X = np.random.default_rng(0).normal(size=(60, 5))
 model = appca.AdaptivePPCA(n_components=3, n_active=1, random_state=0).fit(X)
 model.transform(X), model.score_samples(X), appca.load_model
+try:
+    explore(PPCA(), [[1.0]])
+except ImportError as error:
+    print(error)
 from appca.cli import main
 sys.exit(main(["data", "wine", "--columns"]) or main(["fit", "nothing.csv"]))
 """
 
 
-def test_estimators_need_none_of_the_extras(tmp_path):
-    (tmp_path / "nothing.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
-    done = subprocess.run(
-        [sys.executable, "-c", ABSENT.format(names=sorted(EXTRAS))],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "APPCA_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
+def run(command: list[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)} | more
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def test_estimators_need_none_of_the_extras_and_the_rest_says_which_it_needs(tmp_path):
+    (tmp_path / "nothing.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    done = run([sys.executable, "-c", ABSENT.format(names=sorted(EXTRAS))], tmp_path)
     assert "Traceback" not in done.stderr, done.stderr
+    assert "pip install 'appca[notebook]'" in done.stdout
     assert "pip install 'appca[tables]'" in done.stderr
+
+
+KEPT = ROOT / ".pytest_cache" / "mypy_types"  # what mypy has learned of NumPy and the package
+SOUND = """
+from typing import Any, assert_type
+
+import numpy as np
+
+import appca
+from appca import PPCA, AdaptivePPCA, load_model
+
+X = np.zeros((60, 5))
+model = AdaptivePPCA(n_components=3, n_active=1, random_state=0).fit(X)
+assert_type(model, AdaptivePPCA)
+assert_type(model.score(X), float)
+assert_type(appca.PPCA(2), PPCA)
+appca.plot_map(model, X, dark=True).savefig("map.png")
+load_model("model.npz").transform(X)
+"""
+WRONG = ("appca.AdaptivePCA", "appca.plot_map(model)", "appca.load_model(3)")
+
+
+def mypy(folder: Path) -> list[str]:
+    pytest.importorskip("mypy")
+    done = run([sys.executable, "-m", "mypy", "--cache-dir", KEPT, "use.py"], folder)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if ": error: " in line]
+
+
+def pyright(folder: Path) -> list[str]:
+    program = shutil.which("pyright")
+    if program is None:
+        pytest.skip("pyright is not installed")
+    (folder / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    done = run([program, "--pythonpath", sys.executable, "--outputjson", "use.py"], folder)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    return [f"{one['range']['start']['line']}: {one['message']}" for one in found]
+
+
+@pytest.mark.parametrize("checker", [pytest.param(mypy, marks=pytest.mark.thorough), pyright])
+def test_a_type_checker_knows_the_public_names(tmp_path, checker):
+    (tmp_path / "use.py").write_text(SOUND)
+    assert checker(tmp_path) == []
+    (tmp_path / "use.py").write_text(SOUND + "\n".join(WRONG))
+    assert len(checker(tmp_path)) == len(WRONG)
+
+
+def test_completion_lists_the_public_names():
+    assert set(appca.__all__) <= set(dir(appca))
+    assert "__version__" in dir(appca)

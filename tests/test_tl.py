@@ -79,54 +79,6 @@ def test_layer_representation_mask_key_and_copy(seed):
     assert (np.flatnonzero(copy.varm["b"].any(axis=1)) < 6).all()
 
 
-def test_sparse_values_are_never_dense_and_give_the_same(seed, monkeypatch):
-    adata, full = cells(seed), cells(seed)
-    full.X = full.X.toarray()
-    appca.tl.appca(full, 4, 2)
-    monkeypatch.setattr("appca.frames.dense", None)
-    appca.tl.appca(adata, 4, 2)
-    assert adata.obs["appca_support"].tolist() == full.obs["appca_support"].tolist()
-    np.testing.assert_allclose(adata.obsm["X_appca"], full.obsm["X_appca"], atol=0.02)
-
-
-def test_a_fit_comes_back_from_a_file_and_nothing_else_is_changed(tmp_path, seed):
-    adata = cells(seed)
-    before = adata.copy()
-    appca.tl.appca(adata, 4, "learned", noise="feature")
-    adata.write_h5ad(tmp_path / "cells.h5ad")
-    again = ad.read_h5ad(tmp_path / "cells.h5ad")
-    np.testing.assert_array_equal(again.obsm["X_appca"], adata.obsm["X_appca"])
-    assert again.obs["appca_support"].tolist() == adata.obs["appca_support"].tolist()
-    np.testing.assert_array_equal(again.X.toarray(), before.X.toarray())
-    pd.testing.assert_frame_equal(again.obs[before.obs.columns], before.obs)
-    pd.testing.assert_frame_equal(again.var, before.var)
-    assert set(again.obsm) | set(again.varm) | set(again.uns) == {"X_appca", "appca"}
-
-
-def test_values_on_disk_are_read(tmp_path, seed):
-    adata = cells(seed)
-    adata.write_h5ad(tmp_path / "cells.h5ad")
-    backed = ad.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    appca.tl.appca(backed, 3, 1)
-    appca.tl.appca(adata, 3, 1)
-    np.testing.assert_array_equal(backed.obsm["X_appca"], adata.obsm["X_appca"])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"layer": "counts"}, "There is no layer “counts” in layers; there are “twice”"),
-        ({"use_rep": "X_pca"}, "There is no key “X_pca” in obsm"),
-        ({"mask_var": "variable"}, "There is no column “variable” in var"),
-        ({"mask_var": np.ones(3, bool)}, "each of the 14 variables; got bool of shape"),
-        ({"layer": "twice", "use_rep": "X"}, "Give layer or use_rep, not both"),
-    ],
-)
-def test_what_is_not_there_is_refused(wrong, words, seed):
-    with pytest.raises(InputError, match=words):
-        appca.tl.appca(cells(seed), 3, 1, **wrong)
-
-
 def test_a_lasso_is_a_column_and_columns_are_colors(tmp_path, seed):
     pytest.importorskip("anywidget", reason="the extra notebook brings it")
     adata = cells(seed)
@@ -155,23 +107,6 @@ def test_a_lasso_is_a_column_and_columns_are_colors(tmp_path, seed):
         appca.explore(adata)
 
 
-def test_genes_of_the_same_name_stay_apart(seed):
-    pytest.importorskip("anywidget", reason="the extra notebook brings it")
-    adata = cells(seed)
-    adata.var_names = ["MATR3", "a", "MATR3", *(f"g{j}" for j in range(11))]
-    appca.tl.appca(adata, 4, 2)
-    assert adata.uns["appca"]["features"][:2].tolist() == ["MATR3", "MATR3-1"]
-    widget = appca.explore(adata)
-    np.testing.assert_allclose(widget.run.scores, adata.obsm["X_appca"], rtol=1e-4, atol=1e-5)
-
-
-def test_importing_appca_imports_no_anndata():
-    script = (
-        "import appca, sys; appca.tl.appca; assert not {'anndata', 'scanpy'} & set(sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
 def test_the_guide_runs_on_the_data_that_scanpy_brings():
     pytest.importorskip("scanpy")
     pytest.importorskip("anywidget", reason="the extra notebook brings it")
@@ -190,3 +125,51 @@ def test_the_guide_runs_on_the_data_that_scanpy_brings():
     assert adata.obs["appca_selected"].sum() == 3
     assert adata.obsm["X_appca"].shape == (700, 12)
     assert (adata.obsm["X_appca"] != 0).sum(axis=1).max() == 3
+
+
+def test_values_sparse_dense_and_on_disk_give_the_same_and_come_back(seed, tmp_path, monkeypatch):
+    full, adata = cells(seed), cells(seed)
+    full.X = full.X.toarray()
+    appca.tl.appca(full, 4, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("appca.frames.dense", None)  # sparse values are never dense
+        appca.tl.appca(adata, 4, 2)
+    assert adata.obs["appca_support"].tolist() == full.obs["appca_support"].tolist()
+    np.testing.assert_allclose(adata.obsm["X_appca"], full.obsm["X_appca"], atol=0.02)
+    before = cells(seed)
+    before.write_h5ad(tmp_path / "before.h5ad")
+    backed = ad.read_h5ad(tmp_path / "before.h5ad", backed="r")
+    appca.tl.appca(backed, 4, 2)
+    np.testing.assert_array_equal(backed.obsm["X_appca"], adata.obsm["X_appca"])
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    again = ad.read_h5ad(tmp_path / "cells.h5ad")
+    np.testing.assert_array_equal(again.obsm["X_appca"], adata.obsm["X_appca"])
+    assert again.obs["appca_support"].tolist() == adata.obs["appca_support"].tolist()
+    np.testing.assert_array_equal(again.X.toarray(), before.X.toarray())
+    pd.testing.assert_frame_equal(again.obs[before.obs.columns], before.obs)
+    pd.testing.assert_frame_equal(again.var, before.var)
+    assert set(again.obsm) | set(again.varm) | set(again.uns) == {"X_appca", "appca"}
+
+
+def test_what_is_not_there_is_refused(seed):
+    for wrong, words in (
+        ({"layer": "counts"}, "There is no layer “counts” in layers; there are “twice”"),
+        ({"use_rep": "X_pca"}, "There is no key “X_pca” in obsm"),
+        ({"mask_var": "variable"}, "There is no column “variable” in var"),
+        ({"mask_var": np.ones(3, bool)}, "each of the 14 variables; got bool of shape"),
+        ({"layer": "twice", "use_rep": "X"}, "Give layer or use_rep, not both"),
+    ):
+        with pytest.raises(InputError, match=words):
+            appca.tl.appca(cells(seed), 3, 1, **wrong)
+    script = "import appca, sys; appca.tl.appca; sys.exit('anndata' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_genes_of_the_same_name_stay_apart(seed):
+    pytest.importorskip("anywidget", reason="the extra notebook brings it")
+    adata = cells(seed)
+    adata.var_names = ["MATR3", "a", "MATR3", *(f"g{j}" for j in range(11))]
+    appca.tl.appca(adata, 4, 2)
+    assert adata.uns["appca"]["features"][:2].tolist() == ["MATR3", "MATR3-1"]
+    found = appca.explore(adata).run.scores
+    np.testing.assert_allclose(found, adata.obsm["X_appca"], rtol=1e-4, atol=1e-5)

@@ -142,6 +142,8 @@ def _kind(values: Sequence[object]) -> str:
 
 def _read(folder: Path, name: str) -> Stored:
     facts, tables = files.read_json(folder / "config.json", f"Result {name}"), {}
+    for file, digest in facts[files.FILES].items():
+        files.check_file(folder / file, digest)
     for key, kinds in facts["tables"].items():
         with (folder / f"{key}.csv").open(encoding="utf-8", newline="") as lines:
             reader = csv.DictReader(lines)

@@ -4,7 +4,6 @@ import ast
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from appca.runs.run import MODELS, RunConfig, rules
 from appca.runs.session import unpack
 from appca.runs.store import RunStore, title
 from appca.words import InputError
-from tests.attacks.forged import altered, fitted, setting, small, sound
+from tests.forged import altered, sent, setting, small
 
 HOSTILE = (
     *("'", '"', "'''", '"""', "\\", "\\'", "\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\0"),
@@ -79,11 +78,6 @@ def recipe_of(config: RunConfig) -> Recipe:
     )
 
 
-@pytest.fixture(scope="module")
-def dataset():
-    return small()
-
-
 texts = st.one_of(
     st.sampled_from(HOSTILE),
     st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=4).map("".join),
@@ -103,7 +97,7 @@ provenances = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(texts, provenances)
 def test_whatever_data_are_called_the_script_is_the_statements_meant(name, provenance):
     try:
@@ -116,12 +110,12 @@ def test_whatever_data_are_called_the_script_is_the_statements_meant(name, prove
     assert shape(text)[-3:] == ["Assign", "Assign", "Expr"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data(), st.sampled_from(sorted(MODELS)))
-def test_no_setting_of_any_model_becomes_code(dataset, data, model):
+def test_no_setting_of_any_model_becomes_code(data, model):
     names = st.one_of(st.sampled_from(sorted(rules(model))), texts)
     record = {
-        "dataset": dataset.digest,
+        "dataset": small().digest,
         "preprocessing": {"scale": data.draw(st.one_of(st.just("feature"), texts))},
         "model": model,
         "parameters": data.draw(st.dictionaries(names, values, max_size=3)),
@@ -131,37 +125,24 @@ def test_no_setting_of_any_model_becomes_code(dataset, data, model):
         config = RunConfig.from_record(record)
     except ValueError:
         return
-    text = script(dataset, recipe_of(config))
+    text = script(small(), recipe_of(config))
     assert strange(text) == []
     fits = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-    keywords = {one.arg for node in fits for one in node.keywords}
-    assert keywords == set()
+    assert not any(one.arg for node in fits for one in node.keywords)
 
 
-def test_a_forged_id_would_have_been_code(dataset):
-    """The property can fail: a recipe that was not checked is found out."""
-    config = RunConfig(dataset.digest, {}, "aPPCA", {})
-    forged = recipe_of(config)._replace(run="1\nimport sys\n#")
-    assert "import sys" in strange(script(dataset, forged))
-
-
-@pytest.fixture(scope="module")
-def usual(dataset, tmp_path_factory):
-    return fitted(tmp_path_factory.mktemp("sender"), dataset, n_components=2, n_active=1)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_session_with_hostile_names_gives_the_script_of_a_plain_one(
-    tmp_path, dataset, usual, name
-):
-    content = sound(usual, dataset)
-    readable = name.encode("utf-8", "replace").decode()
-    file = altered(content, setting("dataset", "name", value=readable))
-    try:
-        found = unpack("x.appca", file, tmp_path / "here")
-    except InputError:
-        return
-    run = RunStore(tmp_path / "here").get(found.runs[0])
-    text = script(replace(dataset, name=readable), recipe_of(run.config))
-    assert strange(text) == []
-    assert shape(text) == shape(script(dataset, recipe_of(usual.config)))
+def test_a_session_with_hostile_names_gives_the_script_of_a_plain_one(tmp_path):
+    plain = script(small(), recipe_of(sent()[0].config))
+    for number, name in enumerate(HOSTILE):
+        readable = name.encode("utf-8", "replace").decode()
+        file = altered(setting("dataset", "name", value=readable))
+        try:
+            found = unpack("x.appca", file, tmp_path / str(number))
+        except InputError:
+            continue
+        run = RunStore(tmp_path / str(number)).get(found.runs[0])
+        text = script(replace(small(), name=readable), recipe_of(run.config))
+        assert strange(text) == []
+        assert shape(text) == shape(plain)
+    forged = recipe_of(sent()[0].config)._replace(run="1\nimport sys\n#")
+    assert "import sys" in strange(script(small(), forged)), "the property can fail"

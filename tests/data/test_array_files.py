@@ -21,7 +21,6 @@ import zarr
 from PIL import Image
 from scipy import sparse
 
-from appca.cli import main
 from appca.data.files import ReadLimits, facts, in_one_line
 from appca.data.readers import BY_LIBRARIES, SUFFIXES, kind_of, read, read_many
 from appca.data.readers.process import read_apart
@@ -326,7 +325,6 @@ REFUSED = [
     Case("chunk.h5", hdf5({"X": np.zeros((20, 10))}, chunks=(20, 10), maxshape=(None, None)),
          "All 20 rows are the same"),
 ]  # fmt: skip
-LIMITS = {"too large": ReadLimits(n_bytes=1_000_000)}
 
 
 def load(case: Case) -> Any:
@@ -375,26 +373,6 @@ def test_every_part_that_is_not_used_is_named_with_its_reason():
         assert all(report["unused"].values()), name
 
 
-COMMANDS = [case for case in READ if case.name in (
-    "a.npz", "cells.mat", "packed.h5", "old.h5ad", "types.h5", "market.zip", "table.zip", "a.arff",
-)]  # fmt: skip
-
-
-@pytest.mark.parametrize("case", COMMANDS, ids=[case.name for case in COMMANDS])
-def test_the_command_line_reads_the_same(case, tmp_path, capsys):
-    (tmp_path / case.name).write_bytes(case.data)
-    out = tmp_path / "out.npz"
-    command = ["data", str(tmp_path / case.name), "--out", str(out)]
-    assert main(command) == 0
-    assert " ".join(case.facts.split()) in " ".join(capsys.readouterr().out.split())
-    expected = np.asarray(case.expected)
-    with np.load(out) as written:
-        np.testing.assert_allclose(written["X"], expected.reshape(len(expected), -1))
-
-
-# several files
-
-
 def load_many(files: dict[str, bytes], **options: Any) -> Any:
     return read_many([(name, io.BytesIO(data)) for name, data in files.items()], **options)
 
@@ -431,9 +409,6 @@ def test_names_beside_a_matrix_are_found_and_turn_it(ends, tmp_path):
     (tmp_path / ends[0]).write_text("one\ntwo\nthree\n")
     with pytest.raises(InputError, match=r"has 7 rows, but 3 names|has 9 rows, but 3 names"):
         read(matrix.name, matrix)
-
-
-# Zarr
 
 
 @pytest.mark.parametrize("how", ["blosc", "none", "shared"])
@@ -488,9 +463,6 @@ def test_stores_that_are_damaged_or_of_another_kind_are_refused(tmp_path):
         read_many([("c.zarr/zarr.json", folder / "zarr.json"), ("c.zarr/a", folder / "zarr.json")])
 
 
-# images
-
-
 def pictures(**files: Any) -> bytes:
     return packed({name.replace("__", "."): data for name, data in files.items()})
 
@@ -528,15 +500,6 @@ def test_grey_levels_survive_and_ink_is_seen(first, second, expected, scale):
     dataset = read("pictures.zip", io.BytesIO(files))
     np.testing.assert_allclose(dataset.X[0].reshape(6, 6), expected, rtol=1e-6)
     assert dataset.image_range == pytest.approx(scale)
-
-
-def test_light_ink_among_dark_stands_on_its_own_ground():
-    dark, light = np.dstack([0 * INK, INK]), np.dstack([0 * INK + 255, INK])
-    files = pictures(a__png=encoded(dark), b__png=encoded(dark[::-1].copy()), c__png=encoded(light))
-    dataset = read("ink.zip", io.BytesIO(files))
-    np.testing.assert_array_equal(dataset.images([2])[0], INK)
-    told = facts(dataset.provenance["report"])["Transparent parts"]
-    assert told == "white in 3 images, but black in 1 whose ink is white"
 
 
 @pytest.mark.parametrize("kind", ["TIFF", "GIF"])
@@ -632,18 +595,6 @@ def test_other_files_are_left_out_by_name_and_lead_nowhere(tmp_path, monkeypatch
     assert read("p.zip", io.BytesIO(packed(twice))).ids.tolist() == ["a.png", "a.png-1"]
 
 
-@pytest.mark.parametrize("change", [(8, 1, "is encrypted"), (24, 10, "damaged|not an image")])
-def test_a_zip_that_lies_is_refused(change):
-    place, value, words = change
-    data = bytearray(packed({"a.png": SQUARE, "b.png": SQUARE}))
-    data[data.index(b"PK\x01\x02") + place] = value
-    with pytest.raises(InputError, match=words):
-        read("p.zip", io.BytesIO(bytes(data)))
-
-
-# every kind, broken
-
-
 BROKEN = {
     "x.npy": NPY, "x.npz": npz(X=X, y=KINDS), "x.idx": idx(IMAGES), "x.mtx": market(C),
     "x.h5ad": FULL, "x.h5": hdf5({"X": X}), "x.arff": ARFF.replace("?,4", "3,4").encode(),
@@ -704,3 +655,17 @@ def test_files_of_anndata_itself_in_all_its_columns(end, tmp_path):
     assert dataset.labels["flag"].tolist() == ["True", "", "False"] * 3
     np.testing.assert_array_equal(dataset.labels["whole"], [1, np.nan, 3] * 3)
     np.testing.assert_array_equal(dataset.labels["real"], columns["real"])
+
+
+def test_light_ink_stands_on_its_own_ground_and_a_zip_that_lies_is_refused():
+    dark, light = np.dstack([0 * INK, INK]), np.dstack([0 * INK + 255, INK])
+    files = pictures(a__png=encoded(dark), b__png=encoded(dark[::-1].copy()), c__png=encoded(light))
+    dataset = read("ink.zip", io.BytesIO(files))
+    np.testing.assert_array_equal(dataset.images([2])[0], INK)
+    told = facts(dataset.provenance["report"])["Transparent parts"]
+    assert told == "white in 3 images, but black in 1 whose ink is white"
+    for place, value, words in ((8, 1, "is encrypted"), (24, 10, "damaged|not an image")):
+        data = bytearray(packed({"a.png": SQUARE, "b.png": SQUARE}))
+        data[data.index(b"PK\x01\x02") + place] = value
+        with pytest.raises(InputError, match=words):
+            read("p.zip", io.BytesIO(bytes(data)))

@@ -1,3 +1,7 @@
+"""Columns of new rows against those of a fit."""
+
+import io
+
 import numpy as np
 import pytest
 
@@ -30,14 +34,6 @@ def test_columns_are_found_by_name_in_any_order_and_others_left_out(X):
     found = matched(rows(np.column_stack([X, X[:, 0]]), (*NAMES, "x")), Wanted(3, NAMES))
     assert (found.reordered, found.ignored) == (False, ("x",))
     np.testing.assert_array_equal(found.dataset.X, X)
-
-
-def test_numbers_that_were_read_as_a_label_are_taken_from_there(X):
-    label = np.array([1, 2, 1, 2, 3])
-    new = rows(X[:, [2, 0]], ("c", "a"), labels={"b": label, "d": label})
-    found = matched(new, Wanted(3, NAMES)).dataset
-    np.testing.assert_array_equal(found.X, np.column_stack([X[:, 0], label, X[:, 2]]))
-    assert list(found.labels) == ["d"]
 
 
 @pytest.mark.parametrize(
@@ -81,17 +77,6 @@ def test_what_does_not_fit_is_refused_in_one_sentence(new, wanted, sentence):
     assert str(refused.value) == sentence
 
 
-def test_columns_without_names_and_pixels_are_taken_in_order(X):
-    found = matched(rows(X, None), Wanted(3, NAMES))
-    assert not found.by_name
-    assert found.dataset.feature_names == NAMES
-    np.testing.assert_array_equal(found.dataset.X, X)
-    new = rows(np.eye(4), ("p1", "p2", "p3", "p4"), image_shape=(2, 2))
-    found = matched(new, Wanted(4, ("x0", "x1", "x2", "x3"), (2, 2), image_range=(0.0, 16.0)))
-    assert not found.by_name
-    assert (found.dataset.image_range, found.dataset.image_shape) == ((0.0, 16.0), (2, 2))
-
-
 @pytest.mark.parametrize(
     ("X", "dtype", "expected"),
     [
@@ -107,47 +92,45 @@ def test_values_come_in_the_run_s_type_unless_that_would_change_them(X, dtype, e
     np.testing.assert_array_equal(found, X)
 
 
-def test_a_data_set_wants_rows_like_its_own():
+def test_numbers_that_were_read_as_a_label_and_gaps_go_with_their_columns(X):
+    label, gaps = np.array([1, 2, 1, 2, 3]), np.zeros((5, 2), dtype=bool)
+    gaps[1, 1] = True
+    new = rows(X[:, [2, 0]], ("c", "a"), labels={"b": label, "d": label}, missing=gaps)
+    found = matched(new, Wanted(3, NAMES)).dataset
+    np.testing.assert_array_equal(found.X, np.column_stack([X[:, 0], label, X[:, 2]]))
+    assert list(found.labels) == ["d"]
+    assert np.argwhere(found.missing).tolist() == [[1, 0]]
+
+
+def test_columns_without_names_and_pixels_are_taken_in_order(X):
+    found = matched(rows(X, None), Wanted(3, NAMES))
+    assert not found.by_name
+    assert found.dataset.feature_names == NAMES
+    np.testing.assert_array_equal(found.dataset.X, X)
+    new = rows(np.eye(4), ("p1", "p2", "p3", "p4"), image_shape=(2, 2))
+    found = matched(new, Wanted(4, ("x0", "x1", "x2", "x3"), (2, 2), image_range=(0.0, 16.0)))
+    assert not found.by_name
+    assert (found.dataset.image_range, found.dataset.image_shape) == ((0.0, 16.0), (2, 2))
     digits, wine = load("digits"), load("wine")
     assert wanted_by(digits)[2:] == ((8, 8), digits.X.dtype, digits.image_range)
-    assert wanted_by(wine)[:3] == (13, wine.feature_names, None)
-    same = matched(wine, wanted_by(wine))
-    assert same.dataset.digest == wine.digest
+    assert matched(wine, wanted_by(wine)).dataset.digest == wine.digest
 
 
-def opened(tmp_path, text: str):
-    file = tmp_path / "new.csv"
-    file.write_text(text)
-    return lambda roles: read(file.name, file, **({"roles": roles} if roles else {}))
+def test_a_new_file_is_read_by_the_columns_of_the_run():
+    def opened(text: str):
+        return lambda roles: read(
+            "new.csv", io.BytesIO(text.encode()), **({"roles": roles} if roles else {})
+        )
 
-
-def test_roles_guessed_otherwise_in_the_new_file_give_way_to_the_run_s_columns(tmp_path):
     # "id" counts up and would be the rows' name; "y" holds few whole numbers and would be a label.
     table = "id,y,a,extra\n1,0,0.5,\n2,1,0.25,7\n3,0,0.125,8\n"
-    found = read_as(opened(tmp_path, table), Wanted(3, ("y", "a", "id")))
+    found = read_as(opened(table), Wanted(3, ("y", "a", "id")))
     np.testing.assert_array_equal(found.dataset.X, [[0, 0.5, 1], [1, 0.25, 2], [0, 0.125, 3]])
     assert found.ignored == ("extra",)  # its gap does not matter
-
-
-def test_gaps_matter_in_wanted_columns_alone(tmp_path):
-    table = "a,b,c,kind\n1,2,3,4\n4,5,7,noise\n7,8,9,5\n"
-    found = read_as(opened(tmp_path, table), Wanted(3, NAMES))
-    assert found.ignored == ("kind",)
     for cells, key, value in (
         ("x,2,3", "not_numbers", {"a": {"x": 1}}),
         ("1,,3", "missing", {"b": 1}),
     ):
         with pytest.raises(InputError, match="1 missing cell") as refused:
-            read_as(opened(tmp_path, f"a,b,c\n{cells}\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
+            read_as(opened(f"a,b,c\n{cells}\n4,5,6\n7,8,9\n"), Wanted(3, NAMES))
         assert refused.value.report[key] == value
-
-
-def test_missing_cells_go_with_their_columns(X):
-    gaps = np.zeros((5, 3), dtype=bool)
-    gaps[1, 2] = True
-    found = matched(rows(X, ("c", "b", "a"), missing=gaps), Wanted(3, NAMES)).dataset
-    assert np.argwhere(found.missing).tolist() == [[1, 0]]
-    np.testing.assert_array_equal(np.isnan(found.with_gaps()), gaps[:, ::-1])
-    new = rows(X, ("c", "x", "a"), missing=gaps, labels={"b": np.arange(5)})
-    found = matched(new, Wanted(3, NAMES)).dataset
-    assert np.argwhere(found.missing).tolist() == [[1, 0]]

@@ -1,39 +1,49 @@
+"""Data sets: their parts, gaps, digest, classes and images; the store they lie in."""
+
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 
+from appca.data.columns import renamed
 from appca.data.dataset import Dataset, categories, distinct, natural
+from appca.data.sources import load
+from appca.data.store import DatasetStore
+from appca.plots.style import label_colour
+from appca.storage import files
 from appca.words import InputError
 
-
-def small(**changes):
-    parts = {
-        "name": "small",
-        "X": np.arange(24, dtype=np.float64).reshape(4, 6),
-        "ids": np.array(["a", "b", "c", "d"]),
-        "labels": {"kind": np.array(["x", "y", "x", "z"]), "size": np.array([3, 1, 2, 1])},
-        "image_shape": (2, 3),
-    }
-    return Dataset(**(parts | changes))
+X = np.arange(24, dtype=np.float64).reshape(4, 6)
+LABELS = {"kind": np.array(["x", "y", "", "ä"]), "size": np.array([3, 1, 2, 1])}
 
 
-def test_the_parts_are_kept_read_only_and_the_caller_s_array_stays_writable():
-    X = np.arange(12, dtype=np.float32).reshape(4, 3)
-    dataset = small(X=X, image_shape=None, feature_names=["p", "q", "r"])
-    assert (dataset.n_rows, dataset.n_features, dataset.X.dtype) == (4, 3, np.float32)
-    assert dataset.feature_names == ("p", "q", "r")
-    np.testing.assert_array_equal(dataset.X, X)
-    np.testing.assert_array_equal(dataset.labels["size"], [3, 1, 2, 1])
-    for array in (dataset.X, dataset.ids, dataset.labels["kind"]):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = array[1]
-    X[0, 0] = 2.0
+def small(**changes: Any) -> Dataset:
+    parts = {"name": "small", "X": X, "ids": np.array(list("abcd")), "labels": LABELS}
+    return Dataset(**(parts | {"image_shape": (2, 3)} | changes))
+
+
+def gappy() -> tuple[Dataset, np.ndarray]:
+    """Return data whose gaps hold the means of their columns, and the rows with NaN there."""
+    rng = np.random.default_rng(0)
+    holes = rng.normal(size=(40, 5)) * np.arange(1, 6) + 3.0
+    holes[rng.random((40, 5)) < 0.2] = np.nan
+    missing = np.isnan(holes)
+    full = np.where(missing, np.nanmean(holes, axis=0), holes)
+    return Dataset("gappy", full, np.arange(40).astype(str), missing=missing), holes
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint16, np.float16, bool, ">f8"])
-def test_other_numbers_become_float64(dtype):
-    X = np.arange(24).reshape(4, 6).astype(dtype)
-    assert small(X=X).X.dtype == np.float64
-    np.testing.assert_array_equal(small(X=X).X, X.astype(float))
+def test_other_numbers_become_float64_and_all_parts_are_read_only(dtype):
+    given = X.astype(dtype)
+    dataset = small(X=given)
+    assert dataset.X.dtype == np.float64
+    np.testing.assert_array_equal(dataset.X, given.astype(float))
+    for array in (dataset.X, dataset.ids, dataset.labels["kind"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+    given[0, 0] = 1  # the caller's array stays writable
+    assert small(X=X.astype("f4")).X.dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -51,10 +61,11 @@ def test_other_numbers_become_float64(dtype):
         ({"labels": {"kind": np.zeros(3)}}, "“kind” must be one for each of the 4 rows"),
         ({"image_shape": (2, 2)}, "with 6 values in all"),
         ({"image_shape": (6,)}, r"\(h, w\) or \(h, w, 3\)"),
-        ({"image_shape": (1, 2, 3, 1)}, r"\(h, w\) or \(h, w, 3\)"),
         ({"image_shape": (3, 1, 2)}, r"\(h, w\) or \(h, w, 3\)"),
         ({"feature_names": ["a"]}, "6 different feature names"),
         ({"feature_names": list("aabcde")}, "6 different feature names; got 5"),
+        ({"missing": X[:3] > 1}, "be True or False for each of the 4 x 6 cells"),
+        ({"missing": X}, "be True or False for each of the 4 x 6 cells"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_in_a_sentence(changes, words):
@@ -64,49 +75,66 @@ def test_parts_that_do_not_fit_are_refused_in_a_sentence(changes, words):
 
 
 def test_a_missing_value_deep_in_a_large_matrix_is_found(seed):
-    rng = np.random.default_rng(seed)
-    X = np.zeros((3000, 1000))  # 24 MB: more than one block of the check
-    row, column = rng.integers(3000), rng.integers(1000)
-    X[row, column] = np.nan
+    row, column = np.random.default_rng(seed).integers(1000, size=2)
+    large = np.zeros((3000, 1000))  # 24 MB: more than one block of the check
+    large[row, column] = np.nan
     with pytest.raises(InputError, match=f"row {row + 1}, column {column + 1} "):
-        Dataset("x", X, np.arange(3000).astype(str))
+        Dataset("x", large, np.arange(3000).astype(str))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"X": np.arange(24, dtype=np.float32).reshape(4, 6)},
-        {"X": np.arange(1, 25, dtype=np.float64).reshape(4, 6)},
+def test_whatever_matters_to_numbers_or_identity_changes_the_digest_and_nothing_else():
+    changes = [
+        {"X": X.astype(np.float32)},
+        {"X": X + 1},
         {"ids": ["a", "b", "c", "e"]},
-        {"labels": {"kind": np.array(["x", "y", "x", "z"])}},
-        {"labels": {"sort": np.array(["x", "y", "x", "z"]), "size": np.array([3, 1, 2, 1])}},
-        {"labels": {"kind": np.array(["x", "y", "x", "y"]), "size": np.array([3, 1, 2, 1])}},
+        {"labels": {"kind": LABELS["kind"]}},
+        {"labels": {"sort": LABELS["kind"], "size": LABELS["size"]}},
+        {"labels": LABELS | {"size": np.array([3, 1, 2, 2])}},
         {"image_shape": (3, 2)},
         {"image_shape": None},
         {"feature_names": list("abcdef")},
-    ],
-)
-def test_whatever_matters_to_numbers_or_identity_changes_the_digest(changes):
-    assert small(**changes).digest != small().digest
+        {"missing": X == 5},
+    ]
+    assert len({small(**change).digest for change in [{}, *changes]}) == 1 + len(changes)
+    for alike in (
+        {"X": np.asfortranarray(X)},
+        {"ids": np.array(list("abcd"), "<U40")},
+        {"name": "other", "provenance": {"source": "file"}},
+        {"missing": np.zeros(X.shape, bool)},
+    ):
+        assert small(**alike).digest == small().digest
+    plain = Dataset("plain", np.arange(12.0).reshape(4, 3), np.array(list("abcd")))
+    assert plain.digest[:12] == "a2ceb31585d2", "as in every version"
+    assert plain.missing is None
 
 
-def test_the_digest_does_not_depend_on_memory_layout_text_width_name_or_provenance():
-    X = np.arange(24, dtype=np.float64).reshape(4, 6)
-    wide = np.array(["a", "b", "c", "d"], dtype="<U40")
-    assert small(X=np.asfortranarray(X)).digest == small(ids=wide).digest == small().digest
-    assert small(name="other", provenance={"source": "file"}).digest == small().digest
+def test_missing_cells_are_known_and_shown_as_nan():
+    dataset, holes = gappy()
+    np.testing.assert_array_equal(dataset.with_gaps(), holes)
+    assert np.isfinite(dataset.X).all()
+    assert dataset.n_missing == np.isnan(holes).sum()
+    incomplete = np.flatnonzero(np.isnan(holes).any(axis=1))
+    np.testing.assert_array_equal(dataset.incomplete_rows, incomplete)
+    masked = Dataset("masked", np.ma.masked_invalid(holes), dataset.ids)
+    assert masked.digest == dataset.digest
+    np.testing.assert_array_equal(masked.with_gaps(), holes)
+    whole = np.flatnonzero(~dataset.missing.any(axis=1))
+    assert dataset.take(whole).missing is None
+    assert np.shares_memory(small().with_gaps(), small().X)
 
 
 def test_rows_are_taken_with_all_that_belongs_to_them(seed):
-    rows = np.random.default_rng(seed).permutation(4)[:3]
+    rows, (dataset, holes) = np.random.default_rng(seed).permutation(4)[:3], gappy()
     part = small().take(rows)
-    np.testing.assert_array_equal(part.X, small().X[rows])
+    np.testing.assert_array_equal(part.X, X[rows])
     assert part.ids.tolist() == [small().ids[row] for row in rows]
-    assert part.labels["kind"].tolist() == [small().labels["kind"][row] for row in rows]
-    assert part.labels["size"].tolist() == [small().labels["size"][row] for row in rows]
+    for name, column in LABELS.items():
+        assert part.labels[name].tolist() == column[rows].tolist()
+    np.testing.assert_array_equal(dataset.take(rows).with_gaps(), holes[rows])
+    np.testing.assert_array_equal(dataset.with_gaps(rows), holes[rows])
 
 
-def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
+def test_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
     dataset = small()  # values 0 to 23
     assert dataset.images([3])[0].dtype == np.uint8
     assert dataset.images([0])[0][0, 0] == 0
@@ -114,28 +142,13 @@ def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
     part = dataset.take(np.array([0, 1]))
     np.testing.assert_array_equal(part.images([1])[0], dataset.images([1])[0])
     assert part.take(np.array([1, 0])).images([0])[0].max() < 255
-
-
-def test_colour_images_keep_their_channels_in_row_major_order():
-    X = np.arange(24, dtype=np.uint8).reshape(4, 6)
-    image = small(X=X, image_shape=(1, 2, 3)).images([1])[0]
-    assert image.shape == (1, 2, 3)
-    assert image[0, 1].tolist() == [9, 10, 11]
-    bright = small(X=X, provenance={"image_range": [0, 23]})
+    bytes_ = X.astype(np.uint8)
+    image = small(X=bytes_, image_shape=(1, 2, 3)).images([1])[0]
+    assert image[0, 1].tolist() == [9, 10, 11], "channels in row-major order"
+    bright = small(X=bytes_, provenance={"image_range": [0, 23]})
     assert bright.images([3])[0][1, 2] == 255
-
-
-def test_a_table_has_no_images():
     with pytest.raises(InputError, match="has no images"):
-        small(image_shape=None).images([0])[0]
-
-
-def test_categories_are_in_natural_order_with_gaps_last():
-    names, codes = categories(np.array(["obj10", "obj2", "", "obj2", "Obj1"]))
-    assert names == ["Obj1", "obj2", "obj10", "missing"]
-    assert [names[code] for code in codes] == ["obj10", "obj2", "missing", "obj2", "Obj1"]
-    texts = ["obj" + digits for digits in ("10", "2", "9" * 5000, "1" + "0" * 5000)]
-    assert sorted(texts, key=natural) == [texts[1], texts[0], *texts[2:]]
+        small(image_shape=None).images([0])
 
 
 @pytest.mark.parametrize(
@@ -149,9 +162,127 @@ def test_images_of_extreme_values_run_from_black_to_white_without_a_warning(low,
     np.testing.assert_array_equal(dataset.images([1])[0], [[white, 0]])
 
 
+def test_categories_are_in_natural_order_with_gaps_last():
+    names, codes = categories(np.array(["obj10", "obj2", "", "obj2", "Obj1"]))
+    assert names == ["Obj1", "obj2", "obj10", "missing"]
+    assert [names[code] for code in codes] == ["obj10", "obj2", "missing", "obj2", "Obj1"]
+    texts = ["obj" + digits for digits in ("10", "2", "9" * 5000, "1" + "0" * 5000)]
+    assert sorted(texts, key=natural) == [texts[1], texts[0], *texts[2:]]
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, "U3"])
 def test_distinct_rows_are_counted_once_each(dtype):
     X = np.random.default_rng(0).integers(0, 4, (3000, 5)).astype(dtype)
     assert distinct(X) == len({row.tobytes() for row in X})
     assert distinct(X[::2, 1:3]) == len({row.tobytes() for row in X[::2, 1:3]})
     assert distinct(X[:0]) == 0
+
+
+@pytest.mark.parametrize("column", [list("dacbda"), [3, 0, 2, 1, 3, 0], ["", *"cabda"]])
+def test_a_class_that_is_renamed_or_joined_keeps_the_colours_of_all_others(column):
+    rows, labels = np.random.default_rng(0).random((6, 3)), {"kind": np.array(column)}
+    before = Dataset("d", rows, np.arange(6).astype(str), labels)
+    names, codes = before.classes("kind")
+    other = {"kind": {names[0]: "zebra", names[2]: names[1]}, "gone": {"x": "y"}}
+    after = renamed(before, other)
+    now, coded = after.classes("kind")
+    assert now == ["zebra", names[1], *names[3:]]
+    assert coded.tolist() == [{0: 0, 1: 1, 2: 1}.get(code, code - 1) for code in codes]
+    assert label_colour(after, "kind").names == tuple(n for n in now if n != "missing")
+    some = after.take(np.array([0, 1, 4]))
+    assert some.classes("kind")[0] == [n for n in now if n in {now[c] for c in coded[[0, 1, 4]]}]
+    assert categories(after.labels["kind"])[0] != now, "sorted by name, zebra is not the first"
+    assert after.digest == before.digest
+    assert before.labels["kind"].tolist() == column
+
+
+# the store
+
+
+@pytest.fixture
+def store(tmp_path) -> DatasetStore:
+    return DatasetStore(tmp_path)
+
+
+def test_a_data_set_comes_back_as_it_was_put(store):
+    names = {"feature_names": list("pqrstu"), "provenance": {"source": "test"}}
+    for dataset in (small(X=X.astype("f4"), **names), gappy()[0]):
+        back = store.get(store.put(dataset))
+        assert back.about() == dataset.about()
+        np.testing.assert_array_equal(back.with_gaps(), dataset.with_gaps())
+        again = Dataset(
+            *(back.name, np.array(back.X), back.ids, back.labels, back.image_shape),
+            *(back.feature_names, {}, back.missing),
+        )
+        assert again.digest == back.digest == dataset.digest
+        assert back.X.dtype == dataset.X.dtype
+        for key, column in dataset.labels.items():
+            assert back.labels[key].dtype == column.dtype
+    base = back.X
+    while not isinstance(base, np.memmap):
+        base = base.base
+    with pytest.raises(ValueError, match="read-only"):
+        back.X[0, 0] = 1
+
+
+def test_the_list_shows_the_newest_first_under_its_newest_name(store, monkeypatch):
+    for moment, name in ((100.0, "older"), (200.0, "new"), (300.0, "newer")):
+        monkeypatch.setattr("appca.data.store.time.time", lambda moment=moment: moment)
+        store.put(small(name=name, X=X + (name == "older"), provenance={"source": "test"}))
+    newest, oldest = store.list()
+    assert (newest.name, oldest.name) == ("newer", "older")
+    assert newest == store.summary(newest.digest)
+    assert newest[1:] == ("newer", 4, "test", 200.0)
+
+
+def test_what_is_deleted_is_gone_and_its_open_view_stays_and_no_digest_is_a_path(store):
+    digest = store.put(small())
+    view = store.get(digest)
+    for unknown in ("", "abc", "../" * 3, "0" * 64, "g" * 64, "0" * 63 + "/", None):
+        for action in (store.get, store.delete):
+            with pytest.raises(InputError, match="no stored data set"):
+                action(unknown)
+    assert len(store.list()) == 1
+    store.delete(digest)
+    assert store.list() == []
+    np.testing.assert_array_equal(view.X, X)
+    with pytest.raises(InputError, match="no stored data set"):
+        store.get(digest)
+    with pytest.raises(InputError, match=r"“one” has a single row; only 2 or more.*add rows\."):
+        store.put(Dataset("one", X[:1], np.array(["a"]), least_rows=1))
+    assert store.list() == []
+
+
+def test_opening_hashes_nothing_and_loading_again_repairs(store, monkeypatch):
+    wine = load("wine")
+    file = store.folder / store.put(wine) / "matrix.npy"
+    content = bytearray(file.read_bytes())
+    content[-9] ^= 1
+    file.write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it is hashed"))
+        patch.setattr(files, "check_file", lambda *_: pytest.fail("it is checked"))
+        assert store.get(wine.digest).n_rows == 178
+    store.put(wine)
+    assert np.array_equal(store.get(wine.digest).X, wine.X)
+
+
+def test_two_writers_of_the_same_data_leave_one_whole_entry(store):
+    dataset = load("digits")
+    errors = []
+
+    def put():
+        try:
+            store.put(dataset)
+        except InputError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=put) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [entry.digest for entry in store.list()] == [dataset.digest]
+    assert [path.name for path in store.folder.iterdir()] == [dataset.digest]
+    np.testing.assert_array_equal(store.get(dataset.digest).X, dataset.X)

@@ -1,15 +1,18 @@
-"""Rows as images: which shape is proposed, and that pixels come into their places."""
+"""Rows as images or curves: which shape or order is seen, and how it is drawn."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter, zoom
 from sklearn.datasets import load_digits
 
+from appca.canvas.sheets import sheets_of
+from appca.data.dataset import Dataset, follow_each_other
 from appca.data.pixels import PixelShape, likely_shapes, pixel_order
 from appca.data.readers import read
-from tests.ui.arrivals.test_uploads import npz
+from appca.plots.components import SPARK, lines_of_rows, picture_shape, row_lines
 
 
 def digits() -> np.ndarray:
@@ -48,16 +51,66 @@ def test_colours_and_columns_come_into_row_major_order():
     down = images.transpose(2, 1, 0).ravel()
     order = pixel_order(PixelShape(2, 3, 3, by_column=True))
     np.testing.assert_array_equal(down[order].reshape(2, 3, 3), images)
-    np.testing.assert_array_equal(pixel_order(PixelShape(2, 3)), np.arange(6))
-
-
-def test_any_reader_puts_pixels_that_run_down_the_columns_in_their_places():
-    images = blobs(9, 4, 6)
-    gaps = images.copy()
+    gaps = blobs(9, 4, 6)
     gaps[2, 1, 3] = np.nan
-    flat = gaps.transpose(0, 2, 1).reshape(9, -1)
-    file = npz(X=flat)
+    np.savez(file := io.BytesIO(), X=gaps.transpose(0, 2, 1).reshape(9, -1))
     options = {"missing": "model", "image_shape": (4, 6), "by_column": True}
-    data = read("x.npz", io.BytesIO(file), **options)
+    data = read("x.npz", file, **options)
     np.testing.assert_allclose(data.with_gaps().reshape(9, 4, 6), gaps)
     assert data.provenance["options"]["by_column"] is True
+
+
+def spectra(names=None, n: int = 60) -> Dataset:
+    rng = np.random.default_rng(0)
+    at = np.linspace(400, 700, 61)
+    peaks = np.stack([np.exp(-(((at - middle) / 30) ** 2)) for middle in (450, 560, 640)])
+    X = np.abs(rng.normal(size=(n, 3))) @ peaks + 0.01 * rng.normal(size=(n, 61))
+    names = tuple(f"{x:g} nm" for x in at) if names is None else names
+    return Dataset("spectra", X, np.arange(n).astype(str), feature_names=names)
+
+
+def test_rows_without_smoothness_and_rows_like_images_have_no_order():
+    rng = np.random.default_rng(0)
+    assert not follow_each_other(rng.normal(size=(80, 64)), None)
+    assert not follow_each_other(digits().reshape(200, -1), None)
+    curves = np.cumsum(rng.normal(size=(80, 64)), axis=1)
+    assert follow_each_other(curves, None)
+    assert not follow_each_other(curves[:, :9], None), "too few"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_ordered"),
+    [
+        (lambda j: f"t{j * j}", True),
+        (lambda j: f"{9.5 - j / 2} s", True),
+        (lambda j: f"{400 + 11.5 * j}".replace(".", ","), True),
+        (lambda j: f"{'ab'[j % 2]}{j}", False),
+        (lambda j: f"x{j ^ 1}", False),
+        (lambda j: f"time {'x' * j}", False),
+    ],
+)
+def test_numbers_in_names_tell_the_order(name, is_ordered):
+    assert spectra(tuple(map(name, range(61)))).is_ordered is is_ordered
+
+
+def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated():
+    data, rows = spectra(), np.array([3, 5])
+    sheets = sheets_of(data, np.arange(60))
+    assert sheets.header["tile"] == [*SPARK, 1]
+    np.testing.assert_array_equal(sheets.images(rows), row_lines(data, rows))
+    for stated in (True, False):
+        data = replace(spectra(), provenance={"ordered": stated})
+        assert data.is_ordered is stated
+        assert (sheets_of(data, np.arange(60)) is not None) is stated
+
+
+def test_smooth_rows_have_an_order_where_names_do_not_speak_against_it():
+    assert spectra().is_ordered
+    assert picture_shape(spectra()) == (61,)
+    assert not spectra(tuple(f"gene {chr(65 + j % 26)}{j // 26}" for j in range(61))).is_ordered
+    rows = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
+    drawn = lines_of_rows(rows, (0.0, 1.0), (21, 41))
+    assert drawn[0, 0].argmax() in (19, 20, 21)  # the peak, at the top in the middle
+    assert drawn[0, -1, [0, -1]].min() > 0.4
+    assert drawn[1, :2].min(axis=1).max() == 1.0
+    assert drawn[1, 4:].max() == 0.0

@@ -1,3 +1,5 @@
+"""Preprocessing: what it does to rows, also incomplete ones, and how it is undone."""
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -16,52 +18,11 @@ def correlated(seed, n=60, d=12, dtype=np.float64):
     return (X + 5 * rng.standard_normal(d)).astype(dtype)
 
 
-def test_centre_and_scale_by_feature_give_mean_0_and_standard_deviation_1(seed):
-    Y = Preprocessing(**TABLE).fit(correlated(seed)).transform(correlated(seed))
-    np.testing.assert_allclose(Y.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(Y.std(axis=0), 1, rtol=1e-12)
-
-
-def test_global_scale_keeps_the_proportions_of_the_features(seed):
-    X = correlated(seed)
-    Y = Preprocessing(centre=True, scale="global").fit(X).transform(X)
-    centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(Y, centred / np.sqrt((centred**2).mean()), rtol=1e-10, atol=1e-12)
-
-
 def test_a_constant_feature_is_centred_but_not_scaled():
     X = np.column_stack([np.full(5, 0.1), np.arange(5.0), np.zeros(5)])
     Y = Preprocessing(centre=True, scale="feature").fit(X).transform(X)
     assert np.isfinite(Y).all()
     np.testing.assert_allclose(Y[:, [0, 2]], 0, atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"divide": 255.0},
-        TABLE,
-        {"centre": True, "scale": "global"},
-        {"divide": 3.0, "pca": 12},
-        {**TABLE, "pca": 12},
-    ],
-)
-def test_the_inverse_undoes_the_transform(options, seed):
-    X = correlated(seed)
-    fitted = Preprocessing(**options).fit(X)
-    np.testing.assert_allclose(fitted.inverse_transform(fitted.transform(X)), X, atol=1e-10)
-
-
-@pytest.mark.parametrize("options", [{"divide": 16.0}, TABLE, {**TABLE, "pca": 5}])
-def test_a_direction_is_what_one_step_along_a_component_does_to_the_data(options, seed):
-    X = correlated(seed)
-    fitted = Preprocessing(**options).fit(X)
-    width = fitted.transform(X).shape[1]
-    W = np.random.default_rng(seed).standard_normal((width, 3))
-    start = fitted.inverse_transform(np.zeros((1, width)))
-    steps = fitted.inverse_transform(W.T) - start
-    np.testing.assert_allclose(fitted.directions(W), steps.T, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
@@ -104,22 +65,6 @@ def test_a_share_of_variance_takes_the_fewest_axes_that_reach_it(share, exact, s
         assert width == 1 or held[width - 2] < share
 
 
-def test_axes_are_orthonormal_and_the_largest_entry_of_each_is_positive(seed):
-    basis = Preprocessing(pca=10).fit(correlated(seed, 10, 40)).basis  # rank 9 after centring
-    np.testing.assert_allclose(basis.T @ basis, np.eye(10), atol=1e-10)
-    assert (basis[np.abs(basis).argmax(axis=0), np.arange(10)] > 0).all()
-
-
-@pytest.mark.parametrize("pca", [None, 3])
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
-def test_float32_stays_and_bytes_become_float32(dtype, pca):
-    X = (10 + 3 * correlated(0)).clip(0, 255).astype(dtype)
-    fitted = Preprocessing(centre=True, pca=pca).fit(X)
-    Y = fitted.transform(X)
-    assert Y.dtype == fitted.inverse_transform(Y).dtype
-    assert Y.dtype == (np.float64 if dtype == np.float64 else np.float32)
-
-
 def test_sums_over_float32_are_made_in_float64():
     X = np.full((200_000, 2), 1000.1, np.float32)
     X[::2, 1] += 1
@@ -135,19 +80,6 @@ def test_blocks_of_rows_give_the_same_as_one_block(seed, monkeypatch):
     pieces = Preprocessing(**TABLE, pca=4).fit(X)
     np.testing.assert_allclose(pieces.basis, whole.basis, atol=1e-10)
     np.testing.assert_allclose(pieces.transform(X), whole.transform(X), atol=1e-10)
-
-
-@pytest.mark.parametrize("options", [{}, {**TABLE, "pca": 0.9}])
-def test_arrays_bring_the_same_object_back(options, seed, tmp_path):
-    X = correlated(seed)
-    chosen = Preprocessing(**options)
-    fitted = chosen.fit(X)
-    np.savez(tmp_path / "fitted.npz", **fitted.arrays())
-    with np.load(tmp_path / "fitted.npz", allow_pickle=False) as file:
-        back = Fitted.from_arrays({key: file[key] for key in file.files})
-    np.testing.assert_array_equal(back.transform(X), fitted.transform(X))
-    assert back.divide == fitted.divide
-    assert Preprocessing.from_dict(chosen.to_dict()) == chosen
 
 
 @pytest.mark.parametrize(
@@ -173,7 +105,70 @@ def test_options_without_meaning_and_other_data_are_refused(options, words):
 
 
 def test_suggestions_follow_the_kind_of_data():
-    assert suggest(load("digits")) == Preprocessing(divide=16.0)
-    assert suggest(load("turntable")) == Preprocessing(divide=255.0)
-    assert suggest(load("wine")) == Preprocessing(centre=True, scale="feature")
-    assert suggest(load("planes")) == Preprocessing(centre=True, scale="global")
+    table = {"centre": True, "scale": "feature"}
+    suggested = {"digits": {"divide": 16.0}, "turntable": {"divide": 255.0}, "wine": table}
+    suggested["planes"] = {"centre": True, "scale": "global"}
+    for key, options in suggested.items():
+        assert suggest(load(key)) == Preprocessing(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"divide": 16.0},
+        TABLE,
+        {"centre": True, "scale": "global"},
+        {"divide": 3.0, "pca": 12},
+        {**TABLE, "pca": 12},
+    ],
+)
+def test_the_inverse_undoes_it_and_arrays_bring_it_back(options, seed, tmp_path):
+    X = correlated(seed)
+    fitted = Preprocessing(**options).fit(X)
+    Y = fitted.transform(X)
+    np.testing.assert_allclose(fitted.inverse_transform(Y), X, atol=1e-10)
+    W = np.random.default_rng(seed).standard_normal((12, 3))
+    steps = fitted.inverse_transform(W.T) - fitted.inverse_transform(np.zeros((1, 12)))
+    np.testing.assert_allclose(fitted.directions(W), steps.T, atol=1e-10)
+    np.savez(tmp_path / "fitted.npz", **fitted.arrays())
+    with np.load(tmp_path / "fitted.npz", allow_pickle=False) as file:
+        back = Fitted.from_arrays(dict(file))
+    np.testing.assert_array_equal(back.transform(X), Y)
+    assert back.divide == fitted.divide
+    chosen = Preprocessing(**options)
+    assert Preprocessing.from_dict(chosen.to_dict()) == chosen
+    if "pca" in options:
+        basis = fitted.basis
+        np.testing.assert_allclose(basis.T @ basis, np.eye(12), atol=1e-10)
+        assert (basis[np.abs(basis).argmax(axis=0), np.arange(12)] > 0).all()
+
+
+@pytest.mark.parametrize("pca", [None, 3])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_float32_stays_and_bytes_become_float32(dtype, pca):
+    X = (10 + 3 * correlated(0)).clip(0, 255).astype(dtype)
+    fitted = Preprocessing(centre=True, pca=pca).fit(X)
+    Y = fitted.transform(X)
+    wanted = np.float64 if dtype == np.float64 else np.float32
+    assert Y.dtype == fitted.inverse_transform(Y).dtype == wanted
+
+
+@pytest.mark.parametrize("scale", ["none", "feature", "global"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_centre_and_scale_are_those_of_the_observed_cells(scale, gaps, seed):
+    X = correlated(seed)
+    missing = np.random.default_rng(seed).random(X.shape) < (0.2 if gaps else 0)
+    holes = np.where(missing, np.nan, X)
+    options = Preprocessing(divide=2.0, centre=True, scale=scale)
+    wanted = (holes - np.nanmean(holes, axis=0)) / 2.0
+    if scale == "feature":
+        wanted = wanted / np.nanstd(wanted, axis=0)
+    elif scale == "global":
+        wanted = wanted / np.sqrt(np.nanvar(wanted, axis=0).mean())
+    for filled in (X, np.where(missing, 1e6, X)):  # what fills gaps does not count
+        Y = options.fit(filled, missing=missing if gaps else None).transform(holes)
+        np.testing.assert_allclose(Y, wanted, rtol=1e-10, atol=1e-12)
+    if gaps:
+        words = f"Reducing by PCA needs whole rows, but {missing.sum()} cell"
+        with pytest.raises(InputError, match=words):
+            Preprocessing(pca=3).fit(X, missing=missing)

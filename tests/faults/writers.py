@@ -1,5 +1,7 @@
 """All that writes a store: the same entry in two versions, and how to read which one is there."""
 
+import contextlib
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -27,25 +29,14 @@ MAP = EmbeddingConfig(DIGEST, {})
 QUALITY = QualityConfig(RUN.to_dict(), 4, 2)
 STUDY = STUDIES["z-priors"]
 OPTIONS = STUDY.options("quick")
+FITTED = fitted_run(np.ones((ROWS, 4), dtype=bool), components=np.ones((4, 7)))
+RESULT = FitResult(FITTED, info_of(n_rows=ROWS))
+NAMES = np.array([f"row {i}" for i in range(ROWS)])
+X = np.arange(ROWS * 7, dtype=np.float32).reshape(ROWS, 7)
 
 
 class Refused(Exception):
     """The command line left with exit code 1; the text is what it said."""
-
-
-def result() -> FitResult:
-    fitted = fitted_run(np.ones((ROWS, 4), dtype=bool), components=np.ones((4, 7)))
-    return FitResult(fitted, info_of(n_rows=ROWS))
-
-
-def dataset(version: int) -> Dataset:
-    ids = np.array([f"row {i}" for i in range(ROWS)])
-    X = np.arange(ROWS * 7, dtype=np.float32).reshape(ROWS, 7)
-    return Dataset(f"{version}", X, ids, {"class": ids})
-
-
-def _put(home: Path, version: int) -> None:
-    DatasetStore(home).put(dataset(version))
 
 
 def _dataset(home: Path) -> int | None:
@@ -53,35 +44,28 @@ def _dataset(home: Path) -> int | None:
     if found is None:
         return None
     back = DatasetStore(home).get(found.digest)
-    assert back.X.tobytes() == dataset(0).X.tobytes()
-    assert back.labels["class"][-1] == f"row {ROWS - 1}"
+    assert back.X.tobytes() == X.tobytes()
+    assert back.labels["class"].tolist() == NAMES.tolist()
     return int(back.name)
-
-
-def _save_run(home: Path, version: int) -> None:
-    RunStore(home).save(RUN, result(), name=f"{version}")
 
 
 def _rename_run(home: Path, version: int) -> None:
     store = RunStore(home)
-    store.save(RUN, result()) if store.get(RUN.id) is None else None
+    store.save(RUN, RESULT) if store.get(RUN.id) is None else None
     store.rename(RUN.id, f"{version}")
 
 
 def _run(home: Path) -> int | None:
     (found,) = RunStore(home).list() or (None,)
-    assert RunStore(home).damaged() == {}
     if found is None or not found.custom_name:
         return None
-    assert differing(found.fitted, result().fitted) == []
+    assert differing(found.fitted, FITTED) == []
     return int(found.name)
 
 
 def _label(home: Path, version: int) -> None:
-    store = RunStore(home)
-    run = store.get(RUN.id) or store.save(RUN, result())
-    K = len(run.fitted.components)
-    put(run, Labels((f"{version}", *[""] * (K - 1)), (1,) * K))
+    run = RunStore(home).get(RUN.id) or RunStore(home).save(RUN, RESULT)
+    put(run, Labels((f"{version}", "", "", ""), (1,) * 4))
 
 
 def _labels(home: Path) -> int | None:
@@ -91,16 +75,13 @@ def _labels(home: Path) -> int | None:
 
 
 def _embed(home: Path, version: int) -> None:
-    places = np.full((ROWS, 2), version, dtype=np.float32)
-    EmbeddingStore(home).save(MAP, Embedding(places))
+    EmbeddingStore(home).save(MAP, Embedding(np.full((ROWS, 2), version, dtype=np.float32)))
 
 
 def _embedding(home: Path) -> int | None:
     found = EmbeddingStore(home).get(MAP.id)
-    if found is None:
-        return None
-    assert (found.coordinates == found.coordinates[0, 0]).all()
-    return int(found.coordinates[0, 0])
+    values = [] if found is None else np.unique(found.coordinates).tolist()
+    return int(*values) if values else None
 
 
 def _save_study(home: Path, version: int) -> None:
@@ -129,11 +110,6 @@ def _comparison(home: Path) -> int | None:
     return found[0]["version"] if found else None
 
 
-def _select(home: Path, version: int) -> None:
-    mask = np.arange(ROWS) < version
-    SelectionStore(home).save(DIGEST, "mine", mask)
-
-
 def _selection(home: Path) -> int | None:
     (found,) = SelectionStore(home).list(DIGEST, ROWS) or (None,)
     return int(found.mask.sum()) if found else None
@@ -141,12 +117,8 @@ def _selection(home: Path) -> int | None:
 
 def _export(home: Path, version: int) -> None:
     """Write a file by the command line; its messages are kept, not printed."""
-    import contextlib
-    import io
-
     home.mkdir(exist_ok=True)
-    told = io.StringIO()
-    source = home.with_name(f"{version}.csv")
+    told, source = io.StringIO(), home.with_name(f"{version}.csv")
     with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
         code = main(["data", str(source), "--out", str(home / "out.npz")])
     if code:
@@ -164,20 +136,30 @@ def _exported(home: Path) -> int | None:
 class Writer(NamedTuple):
     """One way of writing."""
 
-    write: Callable[[Path, int], None]
+    write: Callable[[Path, int], object]
     read: Callable[[Path], int | None]
     waits: bool = False  # a mere renewal of what is there; on a full disk it is put off in silence
 
 
 WRITERS = {
-    "data set": Writer(_put, _dataset),
-    "run": Writer(_save_run, _run, waits=True),
+    "data set": Writer(
+        lambda home, version: DatasetStore(home).put(
+            Dataset(f"{version}", X, NAMES, {"class": NAMES})
+        ),
+        _dataset,
+    ),
+    "run": Writer(
+        lambda home, version: RunStore(home).save(RUN, RESULT, name=f"{version}"), _run, waits=True
+    ),
     "name of a run": Writer(_rename_run, _run),
     "names of components": Writer(_label, _labels),
     "embedding": Writer(_embed, _embedding),
     "study": Writer(_save_study, _study),
     "comparison": Writer(_compare, _comparison),
-    "selection": Writer(_select, _selection),
+    "selection": Writer(
+        lambda home, version: SelectionStore(home).save(DIGEST, "mine", np.arange(ROWS) < version),
+        _selection,
+    ),
     "file of the command line": Writer(_export, _exported),
 }
 
@@ -191,13 +173,13 @@ def sources(folder: Path) -> None:
 
 def tree(home: Path) -> dict[str, bytes]:
     """Return every file below a folder with its content; the moment of writing left out."""
-    return {
-        str(path.relative_to(home)): _timeless(path) for path in home.rglob("*") if path.is_file()
-    }
 
+    def timeless(path: Path) -> bytes:
+        content = path.read_bytes()
+        if path.suffix != ".json":
+            return content
+        facts = {key: value for key, value in json.loads(content).items() if key != "created"}
+        return json.dumps(facts).encode()
 
-def _timeless(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffix != ".json":
-        return content
-    return json.dumps({k: v for k, v in json.loads(content).items() if k != "created"}).encode()
+    files = (path for path in home.rglob("*") if path.is_file())
+    return {str(path.relative_to(home)): timeless(path) for path in files}

@@ -16,6 +16,7 @@ from appca.jobs.tasks import Context
 from appca.jobs.worker import serve
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
+from tests.faults.child import small_files
 from tests.fitted_runs import fitted_run, info_of
 
 
@@ -66,7 +67,7 @@ def refuse(spec: dict, context: Context) -> dict:
 
 
 def die_saving(spec: dict, context: Context) -> dict:
-    """Killed in the middle of writing the arrays of a run."""
+    """Die in the middle of writing the arrays of a run."""
 
     def half(file: IO[bytes], **_arrays: np.ndarray) -> None:
         file.write(b"PK half an archive")
@@ -74,22 +75,25 @@ def die_saving(spec: dict, context: Context) -> dict:
         os.kill(os.getpid(), signal.SIGKILL)
 
     np.savez = half
-    config = RunConfig.from_dict(spec["config"])
-    RunStore(context.home).save(
-        config, FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
-    )
+    result = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
+    RunStore(context.home).save(RunConfig.from_dict(spec["config"]), result)
     return {}
 
 
-HANDLERS = {
-    "wait": wait,
-    "climb": climb,
-    "fit": fit,
-    "deaf": deaf,
-    "die": die,
-    "die_saving": die_saving,
-    "refuse": refuse,
-}
+def full(spec: dict, context: Context) -> dict:
+    """Go on when no file of the process can grow any more, as on a full disk."""
+    context.report("nearly done", 0.9)
+    small_files(0)()
+    if spec["then"] == "refuse":
+        raise ValueError("K must be smaller.")
+    if spec["then"] == "chatter":  # so much that the log cannot take it
+        sys.stdout.write("x" * 100_000)
+        sys.stdout.flush()
+    context.report("another stage", 0.95)
+    return {"answer": 42}
+
+
+HANDLERS = {one.__name__: one for one in (wait, climb, fit, deaf, die, die_saving, refuse, full)}
 
 if __name__ == "__main__":
     serve(Path(sys.argv[1]), HANDLERS, prepare=lambda: None)

@@ -31,12 +31,6 @@ def traces(dataset: Dataset) -> list[bytes]:
     return [dataset.digest.encode(), ids, wide, *as_read]
 
 
-def hits(home: Path, dataset: Dataset) -> list[Path]:
-    """Return the files, hidden ones too, that hold any of these bytes."""
-    files = [path for path in home.rglob("*") if path.is_file()]
-    return [file for file in files if any(one in file.read_bytes() for one in traces(dataset))]
-
-
 def all_runs(home: Path, digest: str) -> list[str]:
     return [run.id for run in RunStore(home).list() if run.config.dataset == digest]
 
@@ -45,27 +39,6 @@ def most_fitted(home: Path) -> str:
     """Return the digest of the data set with most kept runs."""
     kept = Counter(run.config.dataset for run in RunStore(home).list() if run.kept)
     return kept.most_common(1)[0][0]
-
-
-def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
-    store = DatasetStore(stocked)
-    for one in store.list():
-        dataset, before = store.get(one.digest), contents(stocked)
-        others = {other.digest for other in store.list()} - {one.digest}
-        assert len(hits(stocked, dataset)) > 2
-        wanted = planned(stocked, all_runs(stocked, one.digest))
-        assert wanted.data == {one.digest}
-        assert wanted.shared == ()
-        erase(stocked, wanted)
-        assert hits(stocked, dataset) == []
-        after = contents(stocked)
-        assert after["damaged"] == {}
-        assert {key: before["data sets"][key] for key in others} == after["data sets"]
-        kept = {key: run for key, run in before["runs"].items() if key not in wanted.runs}
-        assert kept.keys() == after["runs"].keys()
-    assert RunStore(stocked).list() == []
-    left = {path.parent.name for path in stocked.rglob("registry.npz")}
-    assert left == set()
 
 
 def test_names_of_components_go_with_the_data_and_those_of_other_data_stay(stocked):
@@ -98,25 +71,40 @@ def test_data_that_another_kept_fit_needs_stay(stocked):
     assert DatasetStore(stocked).get(name)
 
 
-def test_a_damaged_run_of_the_data_goes_too(stocked):
-    store = RunStore(stocked)
-    ids = all_runs(stocked, most_fitted(stocked))
-    (store.folder / ids[0] / "arrays.npz").write_bytes(b"broken")
-    erase(stocked, planned(stocked, ids[1:]))
-    assert not (store.folder / ids[0]).exists()
+def hits(home: Path, dataset: Dataset) -> list[Path]:
+    """Return the files, hidden ones too, that hold any of these bytes."""
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [file for file in files if any(one in file.read_bytes() for one in traces(dataset))]
+
+
+def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
+    store, before = DatasetStore(stocked), contents(stocked)
+    erase(stocked, Deletion(frozenset(), frozenset(), ()))
+    assert contents(stocked) == before, "a deletion of nothing"
+    damaged = all_runs(stocked, most_fitted(stocked))[0]
+    (RunStore(stocked).folder / damaged / "arrays.npz").write_bytes(b"broken")
+    for one in store.list():
+        dataset, before = store.get(one.digest), contents(stocked)
+        others = {other.digest for other in store.list()} - {one.digest}
+        assert len(hits(stocked, dataset)) > 2
+        wanted = planned(stocked, [run for run in all_runs(stocked, one.digest) if run != damaged])
+        assert (wanted.data, wanted.shared) == ({one.digest}, ())
+        erase(stocked, wanted)
+        assert hits(stocked, dataset) == []
+        after = contents(stocked)
+        assert {key: before["data sets"][key] for key in others} == after["data sets"]
+        gone = wanted.runs | {damaged}
+        assert {run for run in before["runs"] if run not in gone} == set(after["runs"]) - {damaged}
+    assert RunStore(stocked).list() == []
+    assert RunStore(stocked).damaged() == {}
+    assert {path.parent.name for path in stocked.rglob("registry.npz")} == set()
 
 
 def test_everything_goes_at_once(stocked):
     every = [DatasetStore(stocked).get(one.digest) for one in DatasetStore(stocked).list()]
-    (stocked / "uploads" / "drop-1").mkdir(parents=True)
-    (stocked / "uploads" / "drop-1" / "0").write_bytes(b"a,b\n1,2\n")
+    drop = stocked / "uploads" / "drop-1" / "0"
+    drop.parent.mkdir(parents=True)
+    drop.write_bytes(b"a,b\n1,2\n")
     erase(stocked)
     assert not any(hits(stocked, dataset) for dataset in every)
-    assert not [path for path in stocked.rglob("0") if path.is_file()]
-
-
-def test_a_deletion_of_nothing_leaves_all_that_says_whose_it_is(stocked):
-    before = contents(stocked)
-    erase(stocked, Deletion(frozenset(), frozenset(), ()))
-    after = contents(stocked)
-    assert all(after[kind] == before[kind] for kind in ("data sets", "runs", "journals"))
+    assert not drop.exists()

@@ -1,4 +1,4 @@
-"""Real jobs in real worker processes."""
+"""Real jobs in real worker processes, and what they tell of their progress."""
 
 import subprocess
 import sys
@@ -16,7 +16,6 @@ from appca.jobs import tasks
 from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
 from appca.jobs.tasks import INTERVAL, Context, FitProgress, Paced, passes_left
-from appca.jobs.worker import work
 from appca.models.loop import Progress
 from appca.processes import environment
 from appca.runs.fit import DESCRIBING, fit_run
@@ -27,20 +26,12 @@ from appca.studies.store import StudyStore
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until, workers
 
-ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def digits(home: Path) -> Dataset:
-    dataset = load("digits")
-    DatasetStore(home).put(dataset)
-    return dataset
 
 
 @pytest.fixture(scope="module")
@@ -51,106 +42,8 @@ def jobs(home: Path) -> Iterator[Jobs]:
     jobs.close()
 
 
-def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
-    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
-
-
 def spec_of(config: RunConfig, name: str | None = None) -> dict:
     return {"config": config.to_dict(), "name": name}
-
-
-def store_is_clean(home: Path) -> bool:
-    """Nothing but whole runs: no drafts, no damage."""
-    store = RunStore(home)
-    listed = {run.id for run in store.list()}
-    for run in store.list():
-        assert run.fitted.scores.shape[0] == run.info.n_rows
-    return store.damaged() == {} and {path.name for path in store.folder.glob("*")} == listed
-
-
-def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
-    config = config_of(digits, n_components=6, n_active=3, random_state=5)
-    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
-    assert status.state == "done", status.message
-    assert status.result == {"run": config.id}
-    run = RunStore(home).get(config.id)
-    here = fit_run(digits, config)
-    assert run.name == "six"
-    assert run.info.n_iter == here.info.n_iter == status.iteration
-    assert differing(here.fitted, run.fitted) == []
-    assert status.fraction == 1.0
-    assert [value for _, value in status.curve] == here.fitted.log_likelihoods[
-        -len(status.curve) :
-    ].tolist()
-    assert len(status.curve) > 3
-    changed = (run.path / "arrays.npz").stat().st_mtime_ns
-    again = ended(jobs, jobs.submit("fit", spec_of(config)))
-    assert again.result == {"run": config.id}
-    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
-
-
-@pytest.mark.thorough  # tests/runs/test_fit stops a fit by hand in every run
-def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home, digits):
-    config = config_of(digits, **ENDLESS)
-    job = jobs.submit("fit", spec_of(config))
-    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
-    assert jobs.keep(job)
-    status = ended(jobs, job)
-    assert status.state == "done", status.message
-    run = RunStore(home).get(status.result["run"])
-    assert run.config.stopped_at
-    assert run.id != config.id
-    assert run.config == replace(config, stopped_at=run.info.stopped_at)
-    assert f"stopped at step {run.info.stopped_at}" in run.name
-    assert RunStore(home).get(config.id) is None, "the whole fit is another run"
-    again = fit_run(digits, run.config)
-    assert again.fitted.components.tobytes() == run.fitted.components.tobytes()
-
-
-def test_a_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, digits):
-    config = config_of(digits, **ENDLESS, random_state=1)
-    job = jobs.submit("fit", spec_of(config))
-    until(lambda: "burn-in" in jobs.status(job).stage, "the chain")
-    (worker,) = workers(jobs)
-    assert jobs.cancel(job)
-    until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
-    assert RunStore(home).get(config.id) is None
-    until(lambda: store_is_clean(home), "what was begun to be swept away")
-
-
-def test_a_data_set_is_opened_by_a_worker(jobs, home):
-    status = ended(jobs, jobs.submit("download", {"key": "wine"}))
-    assert status.state == "done", status.message
-    assert DatasetStore(home).get(status.result["dataset"]).n_rows == 178
-    wrong = ended(jobs, jobs.submit("download", {"key": "beer"}))
-    assert wrong.state == "failed"
-    assert "no built-in data set 'beer'" in wrong.message
-
-
-def test_bad_settings_fail_with_the_models_own_sentence(jobs, digits):
-    config = config_of(digits, n_components=3, n_active=2)
-    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
-    status = ended(jobs, jobs.submit("fit", spec_of(config) | {"config": wrong}))
-    assert status.state == "failed"
-    assert "n_active must be at most" in status.message
-    missing = replace(config, dataset="0" * 64)
-    assert "no stored data set" in ended(jobs, jobs.submit("fit", spec_of(missing))).message
-
-
-def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
-    """As under `streamlit run app.py` in a checkout that is not installed."""
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    script = "import appca.jobs.worker, os; print(os.environ['OMP_NUM_THREADS'])"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=environment(1),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 1
 
 
 class Clock:
@@ -207,6 +100,64 @@ def test_the_passes_left_are_guessed_from_falling_gains():
     assert passes_left(straight, tol, max_iter=500) == 450
 
 
+@pytest.fixture(scope="module")
+def digits(home: Path) -> Dataset:
+    dataset = load("digits")
+    DatasetStore(home).put(dataset)
+    return dataset
+
+
+def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
+
+
+def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
+    config = config_of(digits, n_components=6, n_active=3, random_state=5)
+    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
+    assert (status.state, status.result) == ("done", {"run": config.id}), status.message
+    run, here = RunStore(home).get(config.id), fit_run(digits, config)
+    assert run.name == "six"
+    assert run.info.n_iter == here.info.n_iter == status.iteration
+    assert differing(here.fitted, run.fitted) == []
+    assert status.fraction == 1.0
+    seen = [value for _, value in status.curve]
+    assert seen == here.fitted.log_likelihoods[-len(seen) :].tolist()
+    assert len(seen) > 3
+    changed = (run.path / "arrays.npz").stat().st_mtime_ns
+    assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
+    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
+    opened = ended(jobs, jobs.submit("download", {"key": "wine"}))
+    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 178
+    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
+    status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
+    assert status.state == "failed"
+    assert "n_active must be at most" in status.message
+
+
+@pytest.mark.parametrize("act", ["cancel", pytest.param("keep", marks=pytest.mark.thorough)])
+def test_an_endless_fit_is_cancelled_at_once_or_kept_and_can_be_repeated(jobs, home, digits, act):
+    """Keeping is stopped by hand in every run by tests/runs/test_fit."""
+    config, store = config_of(digits, **ENDLESS), RunStore(home)
+    job = jobs.submit("fit", spec_of(config))
+    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
+    (worker,) = workers(jobs)
+    if act == "cancel":
+        assert jobs.cancel(job)
+        until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
+        listed = {run.id for run in store.list()}
+        until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
+    else:
+        assert jobs.keep(job)
+        status = ended(jobs, job)
+        assert status.state == "done", status.message
+        run = store.get(status.result["run"])
+        assert run.config == replace(config, stopped_at=run.info.stopped_at)
+        assert f"stopped at step {run.info.stopped_at}" in run.name
+        again = fit_run(digits, run.config)
+        assert again.fitted.components.tobytes() == run.fitted.components.tobytes()
+    assert store.get(config.id) is None, "the whole fit is another run"
+
+
 def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     report = FitProgress(context, tol=1e-3)
     fractions, left = [], []
@@ -221,28 +172,23 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert fractions[29] <= module._REFINED < fractions[-1] <= module._FITTED
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
-
-
-def test_the_bar_of_chains_grows_through_the_start_of_each(context):
-    report = FitProgress(context, tol=1e-3, sampled=True)
-    fractions = {}
+    context = Context(context.home, clock=context.clock)
+    report, shares = FitProgress(context, tol=1e-3, sampled=True), {}
     begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("refinement", "fit")]
-    stages = [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]
-    for stage, passes in stages:
+    for stage, passes in [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]:
         for iteration in range(1, passes + 1):
             context.clock.now += 0.5
             report(Progress(iteration, passes, -1.0, stage))
-            fractions.setdefault(stage, []).append(context.fraction)
-    whole = [share for stage in fractions.values() for share in stage]
+            shares.setdefault(stage, []).append(context.fraction)
+    whole = [share for stage in shares.values() for share in stage]
     assert whole == sorted(whole)
-    assert fractions["chain 3 of 3: fit"][-1] == pytest.approx(module._START)
-    assert fractions["burn-in"][0] > module._START
+    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(module._START)
+    assert shares["burn-in"][0] > module._START
     assert whole[-1] == 1.0
 
 
 def test_time_left_follows_the_pace_of_the_stage(context):
-    report = Paced(context, by_stage=True).at
-    told = []
+    report, told = Paced(context, by_stage=True).at, []
     for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
         context.clock.now += 2.0
         report(stage, fraction)
@@ -250,46 +196,26 @@ def test_time_left_follows_the_pace_of_the_stage(context):
     assert told == [None, None, 16.0, None, 2.0]
 
 
-def test_keep_stops_the_fit_after_the_pass_was_reported(context):
-    context.stops = lambda: True
-    with pytest.raises(StopIteration):
-        FitProgress(context, tol=0.0)(Progress(1, 10, -5.0, "fit"))
-    context.tell()
-    assert points(context) == [(1, -5.0)]
+CHAINS = {"inference": "gibbs", "init": "ica", "burn_in": 3, "n_draws": 3, "chain_starts": "init"}
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("model", "parameters", "curve"),
-    [
-        ("PPCA", {"n_components": 2}, "fit"),
-        (
-            "aFA",
-            {
-                "inference": "gibbs",
-                "init": "ica",
-                "burn_in": 3,
-                "n_draws": 3,
-                "chain_starts": "init",
-            },
-            "chain 1 of 2: fit",
-        ),
-    ],
+    [("PPCA", {"n_components": 2}, "fit"), ("aFA", CHAINS, "chain 1 of 2: fit")],
 )
 def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     context, model, parameters, curve
 ):
     table = load("wine").take(np.arange(60))
     if model == "PPCA":
-        missing = np.random.default_rng(0).random(table.X.shape) < 0.1
-        table = replace(table, missing=missing)
+        table = replace(table, missing=np.random.default_rng(0).random(table.X.shape) < 0.1)
     DatasetStore(context.home).put(table)
     config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
     stages, report = [], context.report
     context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
     context.stops = lambda: True
-    done = tasks.fit(spec_of(config), context)
-    run = RunStore(context.home).get(done["run"])
+    run = RunStore(context.home).get(tasks.fit(spec_of(config), context)["run"])
     assert run.config == replace(config, stopped_at=1)
     assert run.info.stop_reason == "stopped by the callback"
     assert run.name.endswith("stopped at step 1")
@@ -299,7 +225,7 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     assert len(points(context)) == 1
 
 
-def test_a_study_is_stored_whole_and_a_wrong_one_refused_in_a_sentence(context, monkeypatch):
+def test_a_study_is_stored_whole(context, monkeypatch):
     monkeypatch.setattr(tasks, "PROCESSES", 1)
     tiny = {"designs": ["balanced"], "components": [4], "seeds": 2, "n_rows": 60}
     tiny |= {"n_features": 10, "burn_in": 2, "n_draws": 2}
@@ -310,7 +236,10 @@ def test_a_study_is_stored_whole_and_a_wrong_one_refused_in_a_sentence(context, 
     assert kept.options == options
     assert {row["seed"] for row in kept.outcome.tables["cells"]} == {0, 1}
     assert context.stage == "storing"
-    last = work("study", {"study": "table9", "options": {}}, context)
-    assert last["state"] == "failed"
-    assert last["message"].startswith("There is no experiment “table9”")
-    assert "no job of the kind “cook”" in work("cook", {}, context)["message"]
+
+
+def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
+    """As under `streamlit run app.py` in a checkout that is not installed."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    script = "import appca.jobs.worker, os; assert int(os.environ['OMP_NUM_THREADS']) >= 1"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment(1), check=True)

@@ -33,49 +33,9 @@ else:
 """
 
 
-@contextmanager
-def another(what: str, folder: Path) -> Iterator[tuple[subprocess.Popen, str]]:
-    """Start a process that holds something, and give what it prints."""
-    command = [sys.executable, "-c", HOLD, what, str(folder)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        try:
-            yield process, process.stdout.readline().strip()
-        finally:
-            process.kill()
-
-
 def age(path: Path, seconds: float) -> None:
     moment = time.time() - seconds
     os.utime(path, (moment, moment))
-
-
-def end(process: subprocess.Popen) -> None:
-    process.kill()
-    process.wait()
-
-
-def test_a_thread_waits_for_another_process_and_not_for_a_dead_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "_PATIENCE", 600.0)
-    entered = threading.Event()
-
-    def enter() -> None:
-        with lock.held(tmp_path):
-            entered.set()
-
-    with another("lock", tmp_path) as (process, _):
-        thread = threading.Thread(target=enter)
-        thread.start()
-        assert not entered.wait(0.2)
-        end(process)
-        assert entered.wait(60)
-        thread.join()
-
-
-def test_nobody_waits_for_longer_than_the_patience(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "_PATIENCE", 0.0)
-    with another("lock", tmp_path), lock.held(tmp_path):
-        pass
 
 
 def test_threads_take_turns_and_a_thread_may_ask_twice(tmp_path):
@@ -94,27 +54,6 @@ def test_threads_take_turns_and_a_thread_may_ask_twice(tmp_path):
     for thread in threads:
         thread.join()
     assert most == [1] * 6
-
-
-def test_what_is_raised_inside_is_raised_outside_and_the_lock_is_free_again(tmp_path):
-    def fail() -> None:
-        with lock.held(tmp_path):
-            assert lock.is_free(tmp_path) is False
-            raise OSError("full")
-
-    with pytest.raises(OSError, match="full"):
-        fail()
-    assert lock.is_free(tmp_path)
-
-
-def test_the_draft_of_a_living_process_stays_and_that_of_a_killed_one_goes(tmp_path):
-    with another("draft", tmp_path) as (process, draft):
-        age(Path(draft), 10 * DAY)
-        files.sweep(tmp_path)
-        assert (Path(draft) / "half").exists(), "however old it is"
-        end(process)
-        files.sweep(tmp_path)
-        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_draft_that_is_swept_before_its_lock_is_taken_is_made_again(tmp_path, monkeypatch):
@@ -144,10 +83,65 @@ def test_where_nothing_can_be_locked_only_old_drafts_go(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"file", young.name}
 
 
-def test_a_folder_that_cannot_be_locked_is_not_waited_for(tmp_path, monkeypatch):
+@contextmanager
+def another(what: str, folder: Path) -> Iterator[tuple[subprocess.Popen, str]]:
+    """Start a process that holds something, and give what it prints."""
+    command = [sys.executable, "-c", HOLD, what, str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_a_thread_waits_for_another_process_so_long_and_not_for_a_dead_one(tmp_path, monkeypatch):
+    entered = threading.Event()
+
+    def enter() -> None:
+        with lock.held(tmp_path):
+            entered.set()
+
+    with another("lock", tmp_path) as (process, _):
+        with monkeypatch.context() as patch:
+            patch.setattr(lock, "_PATIENCE", 0.0)
+            with lock.held(tmp_path):
+                pass
+        monkeypatch.setattr(lock, "_PATIENCE", 600.0)
+        thread = threading.Thread(target=enter)
+        thread.start()
+        assert not entered.wait(0.2)
+        process.kill()
+        process.wait()
+        assert entered.wait(60)
+        thread.join()
+
+
+def test_the_draft_of_a_living_process_stays_and_that_of_a_killed_one_goes(tmp_path):
+    with another("draft", tmp_path) as (process, draft):
+        age(Path(draft), 10 * DAY)
+        files.sweep(tmp_path)
+        assert (Path(draft) / "half").exists(), "however old it is"
+        process.kill()
+        process.wait()
+        files.sweep(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_raised_inside_frees_the_lock_and_what_cannot_be_locked_is_not_waited_for(
+    tmp_path, monkeypatch
+):
     def refuse(*_: object) -> None:
         raise OSError("Bad file descriptor")  # as some network file systems do
 
+    def fail() -> None:
+        with lock.held(tmp_path):
+            assert lock.is_free(tmp_path) is False
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
+    assert lock.is_free(tmp_path)
     with lock.held(tmp_path / "nowhere"):
         assert not (tmp_path / "nowhere").exists()
     monkeypatch.setattr(lock.fcntl, "flock", refuse)

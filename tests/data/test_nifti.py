@@ -57,15 +57,6 @@ def test_voxels_are_rows_and_volumes_columns_without_drift():
     np.testing.assert_allclose(dataset.provenance["affine"], AFFINE)
 
 
-@pytest.mark.parametrize(
-    ("step", "unit", "seconds"),
-    [(2.0, "sec", 2.0), (800.0, "msec", 0.8), (1500.0, "unknown", 1.5), (3.0, "unknown", 3.0)],
-)
-def test_the_time_of_a_volume_is_in_seconds_whatever_its_unit(step, unit, seconds):
-    facts = recording(step=step, unit=unit).provenance
-    assert facts["repetition"] == pytest.approx(seconds)
-
-
 def test_without_a_mask_the_bright_middle_is_the_brain():
     values = np.random.default_rng(1).normal(20, 2, (16, 16, 12, VOLUMES))
     values[3:13, 3:13, 2:10] += 900
@@ -132,12 +123,6 @@ def test_a_bad_recording_is_refused_in_one_sentence(values, mask, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("place", [123, 254])  # a unit, and a code of the place, that do not exist
-def test_a_header_that_nibabel_repairs_prints_nothing(place, capfd):
-    assert recording(altered(place, 0xFF if place == 123 else 0x77)).n_rows == 18
-    assert capfd.readouterr().err == ""
-
-
 def test_events_come_with_a_recording_from_tabs_or_commas():
     dataset = recording(events=EVENTS)
     assert brain.events_of(dataset) == (Event(10.0, 6.0), Event(30.0, 6.0))
@@ -149,22 +134,6 @@ def test_events_come_with_a_recording_from_tabs_or_commas():
     assert events == (Event(10.0, 16.0, "faces"), Event(30.0, 0.0, "places"))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("onset\tlength\n1\t2\n", "duration is missing"),
-        ("onset\tduration\n", "holds 0 events"),
-        ("onset\tduration\n1\tn/a\n", "Line 2 of “e.tsv”"),
-        ("onset\tduration\n1\t-2\n", "not below 0"),
-        ("onset\tduration\n1\n", "both must be numbers"),
-        ("onset\tduration\n1\t1\n40\t1\n", "1 of 2 events lie outside .* which lasts 40 s"),
-    ],
-)
-def test_bad_events_are_refused_in_one_sentence(text, words):
-    with pytest.raises(InputError, match=words):
-        recording(events=text.encode())
-
-
 def test_events_of_one_type_with_less_than_a_volume_between_them_are_one_block():
     events = [Event(10.0 + i, 0.5, "face") for i in range(4)]
     other, late = Event(14.25, 1.0, "house"), Event(30.0, 2.0, "house")
@@ -172,25 +141,6 @@ def test_events_of_one_type_with_less_than_a_volume_between_them_are_one_block()
     assert len(blocks(events, 0.05)) == 4
     long, short = Event(0.0, 9.0, "a"), Event(1.0, 2.0, "a")
     assert blocks([long, short], 2.0) == [long]
-
-
-def test_a_map_is_written_where_its_voxels_were():
-    values = np.arange(1.0, INSIDE.sum() + 1)
-    packed = brain.nifti_bytes(INSIDE, AFFINE, values)
-    image = nibabel.Nifti1Image.from_bytes(gzip.decompress(packed))
-    np.testing.assert_allclose(image.affine, AFFINE)
-    np.testing.assert_allclose(image.get_fdata()[INSIDE], values)
-    assert not image.get_fdata()[~INSIDE].any()
-
-
-def test_a_missing_recording_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    for key, words in (
-        ("shared", r"bold\.nii\.gz and sub-02_task-oneback_run-1_events\.tsv"),
-        ("other", "There is no recording “other”"),
-    ):
-        with pytest.raises(InputError, match=words):
-            brain.load(key)
 
 
 def placed(voxels: np.ndarray, affine: np.ndarray) -> Dataset:
@@ -222,7 +172,44 @@ def test_slices_are_horizontal_and_true_to_scale_and_do_not_overlap(affine):
     assert max(np.ptp(places, axis=0)) / min(np.ptp(places, axis=0)) < 2.5
 
 
-def test_rows_that_are_no_voxels_of_the_grid_are_refused_in_one_sentence():
+def test_units_of_time_and_odd_headers_are_read(capfd):
+    for step, unit, seconds in (
+        *((2.0, "sec", 2.0), (800.0, "msec", 0.8)),
+        *((1500.0, "unknown", 1.5), (3.0, "unknown", 3.0)),
+    ):
+        assert recording(step=step, unit=unit).provenance["repetition"] == pytest.approx(seconds)
+    for place, code in ((123, 0xFF), (254, 0x77)):  # a unit and a place that do not exist
+        assert recording(altered(place, code)).n_rows == 18
+    assert capfd.readouterr().err == "", "nibabel repairs it and is silent"
+
+
+def test_bad_events_and_what_is_not_there_are_refused_in_one_sentence(tmp_path, monkeypatch):
+    for text, words in (
+        ("onset\tlength\n1\t2\n", "duration is missing"),
+        ("onset\tduration\n", "holds 0 events"),
+        ("onset\tduration\n1\tn/a\n", "Line 2 of “e.tsv”"),
+        ("onset\tduration\n1\t-2\n", "not below 0"),
+        ("onset\tduration\n1\n", "both must be numbers"),
+        ("onset\tduration\n1\t1\n40\t1\n", "1 of 2 events lie outside .* which lasts 40 s"),
+    ):
+        with pytest.raises(InputError, match=words):
+            recording(events=text.encode())
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
+    for key, words in (
+        ("shared", r"bold\.nii\.gz and sub-02_task-oneback_run-1_events\.tsv"),
+        ("other", "There is no recording “other”"),
+    ):
+        with pytest.raises(InputError, match=words):
+            brain.load(key)
+
+
+def test_a_map_is_written_where_its_voxels_were_and_rows_must_be_voxels_of_the_grid():
+    values = np.arange(1.0, INSIDE.sum() + 1)
+    packed = brain.nifti_bytes(INSIDE, AFFINE, values)
+    image = nibabel.Nifti1Image.from_bytes(gzip.decompress(packed))
+    np.testing.assert_allclose(image.affine, AFFINE)
+    np.testing.assert_allclose(image.get_fdata()[INSIDE], values)
+    assert not image.get_fdata()[~INSIDE].any()
     for voxel in ((5, 0, 0), (0, 0, -1)):
         with pytest.raises(InputError, match="not the voxels it says"):
             side_by_side(placed(np.array([(0, 0, 0), voxel]), AFFINE))
