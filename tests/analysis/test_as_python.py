@@ -21,7 +21,7 @@ from appca.runs.run import MODELS, RunConfig
 from tests.data.file_makers import encoded, idx, noise
 from tests.fitted_runs import differing
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
 COMPARED = (
     *("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error"),
