@@ -147,10 +147,7 @@ def npz(**arrays):
             {f"pets/{'ab'[i % 2]}_{i}.png": encoded(noise(i, 6, 5)) for i in range(9)},
             {"classes": "none", "size": (4, 4)},
         ),
-        (
-            {"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))},
-            {},
-        ),
+        ({"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))}, {}),
         ({"x.npz": npz(a=noise(0, 5, 6), b=noise(1, 5, 6))}, {"array": "b", "image_shape": (2, 3)}),
         (
             {"x.csv": b"7,a,5,1\n2,b,6,1\n3,b,8,2\n4,a,5,2\n"},

@@ -290,10 +290,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.xaxis.type": "log",
         },
     ),
-    "an empty table is an empty figure": (
-        lambda: studies.dots([], "mse", "error"),
-        {"data": []},
-    ),
+    "an empty table is an empty figure": (lambda: studies.dots([], "mse", "error"), {"data": []}),
 }
 
 

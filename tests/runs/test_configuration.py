@@ -144,11 +144,7 @@ def test_another_model_takes_over_the_settings_that_mean_something_to_it():
 
 @pytest.mark.parametrize(
     ("model", "sizes", "active"),
-    [
-        ("aPPCA", ["K = 4", "L = 2"], 2),
-        ("PPCA", ["K = 4"], 4),
-        ("isFA", ["K up to 20"], None),
-    ],
+    [("aPPCA", ["K = 4", "L = 2"], 2), ("PPCA", ["K = 4"], 4), ("isFA", ["K up to 20"], None)],
 )
 def test_a_config_says_how_many_components_there_are(model, sizes, active):
     config = RunConfig("a", {}, model, {})
