@@ -61,9 +61,9 @@ LONG = (  # with few tests for their time
     "tests/ui/explore/test_models.py",
     "tests/models/supports/test_row_blocks.py",
     "tests/jobs/test_worker.py",
-    "tests/analysis/check/test_choose.py",
+    "tests/analysis/test_choose.py",
     "tests/ui/check/test_choose.py",
-    "tests/analysis/export/test_as_python.py",
+    "tests/analysis/test_as_python.py",
     "tests/ui/rows/test_point.py",
     "tests/jobs/test_campaigns.py",
 )

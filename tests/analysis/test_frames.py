@@ -1,5 +1,6 @@
 """The kind of a column is decided by its values, whatever library, dtype or gaps it has."""
 
+import datetime
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from appca import AdaptivePPCA, association, rule, variance_by
 from appca.frames import (
     class_names,
     column_of,
@@ -138,3 +140,41 @@ def test_two_sides_of_a_column_are_joined_by_their_values():
     assert column_of("x", joined(["1", "2"], np.array([2.0, np.nan]))).names == ("1", "2")
     assert numbers_of(["1.5", "", "x"])[0] == 1.5
     assert np.isnan(numbers_of(["1.5", "", "x"])[1:]).all()
+
+
+N_ROWS = 90
+NAMES = list("abcdef")
+RNG = np.random.default_rng(0)
+X = np.where(RNG.random((N_ROWS, 6)) < 0.3, 0.0, RNG.normal(size=(N_ROWS, 6)) + 1.0)
+TABLE = pd.DataFrame(X, columns=NAMES)
+CLASSES = np.arange(N_ROWS) % 3
+
+
+@pytest.fixture(scope="module")
+def models():
+    return [AdaptivePPCA(3, 1, random_state=0).fit(Z) for Z in (X, TABLE)]
+
+
+DATES = [datetime.date(2026, 1, 1) + datetime.timedelta(days=int(day)) for day in CLASSES * 9]
+COLUMNS = [
+    ([str(value) for value in CLASSES], pd.Series(CLASSES, dtype="Int64")),
+    (CLASSES, pd.Categorical(CLASSES)),
+    (CLASSES, CLASSES * 1.0),
+    ((CLASSES > 0).tolist(), pd.Series(CLASSES > 0, dtype="boolean[pyarrow]")),
+    (DATES, pd.Series(pd.to_datetime(DATES))),
+    (DATES, np.array(DATES, dtype="M8[D]")),
+    (X[:, 1].tolist(), pd.Series(X[:, 1], dtype="Float64")),
+]
+
+
+@pytest.mark.parametrize(("plain", "typed"), COLUMNS, ids=lambda values: type(values).__name__)
+def test_columns_of_every_type_give_the_answer_of_a_plain_list(models, plain, typed):
+    def answers(column):
+        tests = association(models[0], X, {"t": column}, n_permutations=39, random_state=0)
+        made = rule(models[0], X, X[:, 0] > 1, {"t": column})
+        shares = variance_by(models[0], X, classes=column)["share"]
+        selected = made.select(models[0], X, {"t": column})
+        return tests["p"].sum(), made.clauses, selected.sum(), len(shares), round(shares.sum(), 9)
+
+    gap = pd.Series(typed).mask(np.arange(N_ROWS) == 0)
+    assert answers(gap) == answers([None, *list(plain)[1:]])

@@ -1,19 +1,25 @@
-"""Chance is found as often as stated, one strong effect among many tests, and too few rows said."""
+"""Association, enrichment, drift: chance is found as often as stated, what was planted first."""
+
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from scipy.stats import kstest, mannwhitneyu, spearmanr, ttest_ind
 
-from appca import AdaptivePPCA, drift, enrichment
-from appca.analysis.association import associated
+from appca import AdaptivePPCA, association, drift, enrichment
+from appca.analysis.association import associated, goes_with, proposed_names
 from appca.analysis.new_rows import drifted
 from appca.analysis.permutation import CLEAR, permuted
+from appca.data.dataset import Dataset
+from appca.data.readers.process import read_sets, read_sets_apart
 from appca.ui.new_rows import sentence
+from appca.words import InputError
 
 LEVELS = 0.001, 0.01, 0.05
 N = 200
-
-
 NULLS = {  # share of rows on one side, rows, blocks, and a column
     "blocks": (0.5, N, 4, lambda rng, block, n: rng.normal(size=n) + block),
     "30 rows": (0.5, 30, 1, lambda rng, _, n: rng.normal(size=n)),
@@ -127,3 +133,307 @@ def test_components_are_compared_on_rows_that_the_fit_has_not_seen():
     assert of_components["n"].max() == 150
     unseen = drift(model, X[:99], new).query("column.str.contains('uses')")
     assert unseen["n"].max() == 199, "not all rows of the fit"
+
+
+N_PLANTED, K = 240, 4
+LETTERS = np.array(list("abcdefgh"))
+
+
+def planted(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return scores, use, and a table: `who` goes with use of 2, `how` with the score on 3."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, 3, N_PLANTED)
+    active = rng.random((N_PLANTED, K)) < 0.5
+    active[:, 1] = rng.random(N_PLANTED) < np.array([0.2, 0.8, 0.4])[who]
+    scores = np.where(active, rng.normal(size=(N_PLANTED, K)), 0.0)
+    how = scores[:, 2] * active[:, 2] + np.where(active[:, 2], 1.2, 1.5) * rng.normal(
+        size=N_PLANTED
+    )
+    table = {f"number {i}": rng.normal(size=N_PLANTED) for i in range(8)}
+    table |= {f"class {i}": LETTERS[rng.integers(0, 5, N_PLANTED)] for i in range(8)}
+    return scores, active, table | {"who": LETTERS[who], "how": how}
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_planted_associations_come_first_in_both_parts(number):
+    scores, active, table = planted(number)
+    tests = associated(scores, active, table, random_state=number)
+    use, score = (tests[tests["part"] == part].iloc[0] for part in ("use", "score"))
+    assert (use["column"], use["component"], use["direction"][:7]) == ("who", 2, "high: b")
+    assert (score["column"], score["component"], score["direction"]) == ("how", 3, "rises")
+    assert max(use["q"], score["q"]) < 0.2
+
+
+def test_names_and_order_of_classes_change_nothing():
+    scores, active, table = planted(1)
+    other = dict(zip("abcdefgh", ["9", "x", "a, b; low: c", "1", "b", "a", "0", "c"], strict=True))
+    renamed = table | {
+        name: pd.Categorical([other[v] for v in values], categories=sorted(other.values())[::-1])
+        for name, values in table.items()
+        if values.dtype.kind == "U"
+    }
+    first, second = (associated(scores, active, t, random_state=3) for t in (table, renamed))
+    same = ["column", "component", "part", "effect", "n", "p", "q"]
+    pd.testing.assert_frame_equal(first[same], second[same])
+    for end in ("high", "low"):
+        assert second[end].tolist() == [tuple(other[name] for name in x) for x in first[end]]
+
+
+def test_effects_are_those_of_scipy_without_chance():
+    rng = np.random.default_rng(2)
+    n = 4000
+    active = np.ones((n, 1), bool)
+    active[: n // 2] = False
+    scores = np.where(active, rng.normal(size=(n, 1)), 0.0)
+    users, s = active[:, 0], scores[:, 0]
+    x, y = rng.normal(size=n) + users, s + rng.normal(size=n)
+    two = np.where(s + rng.normal(size=n) > 0.5, "p", "q")
+    tests = associated(scores, active, {"x": x, "y": y, "two": two, "same": -s}, random_state=0)
+    tests = tests.set_index(["column", "part"])
+    effect = tests["effect"]
+    delta = 2 * mannwhitneyu(x[users], x[~users]).statistic / (users.sum() * (~users).sum()) - 1
+    assert effect["x", "use"] == pytest.approx(delta, abs=0.01)
+    s, p = s[users], two[users] == "p"
+    delta = 2 * mannwhitneyu(s[p], s[~p]).statistic / (p.sum() * (~p).sum()) - 1
+    assert effect["two", "score"] == pytest.approx(delta, abs=0.01)
+    assert effect["y", "score"] == pytest.approx(spearmanr(y[users], s)[0], abs=0.01)
+    assert effect["same", "score"] == pytest.approx(1)
+    assert tests.loc[("same", "score"), "direction"] == "falls"
+
+
+def test_technical_columns_are_marked_and_useless_ones_left_out():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(90, 6))
+    table = {
+        "kind": LETTERS[np.arange(90) // 30],
+        "code": np.array([7, 3, 5])[np.arange(90) // 30],
+        "depth": np.exp(X.sum(axis=1)),
+        "minus": -np.exp(X.sum(axis=1)),
+        "Batch_2": LETTERS[rng.integers(0, 3, 90)],
+        "when": [f"2026-03-{1 + i % 28:02d}" for i in rng.permutation(90)],
+        "gaps": np.where(np.arange(90) % 3, rng.normal(size=90), np.nan),
+        "free": rng.normal(size=90),
+        "one": np.ones(90),
+    }
+    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    tests = association(model, X, table, n_permutations=19, random_state=0)
+    columns = tests.drop_duplicates("column").set_index("column")
+    assert columns["technical"][lambda s: s != ""].to_dict() == {
+        **dict.fromkeys(["kind", "code"], "follows the row order"),
+        **dict.fromkeys(["depth", "minus"], "follows the row sum"),
+        "Batch_2": "named like a batch",
+    }
+    assert columns["kind"][["when", "code", "depth"]].tolist() == ["date", "class", "number"]
+    assert tests.attrs["left_out"] == ["one"]
+    used = tests[tests["part"] == "use"].groupby("column")["n"].max()
+    assert (used["gaps"], used["free"]) == (60, 90)
+
+
+@pytest.mark.parametrize(
+    ("table", "blocks", "words"),
+    [
+        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value a row"),
+        ({"a": np.arange(30.0)}, "b", "must be a column of the table; got “b”"),
+        ({"a": np.arange(30.0)}, np.zeros(3), "one value a row, 30; got shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
+    active = np.arange(30)[:, None] % 2 == 0
+    with pytest.raises(InputError, match=words):
+        associated(active * 1.0, active, table, blocks=blocks)
+
+
+def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():
+    lines = [
+        ("depth", 1, "rises", 0.001, "follows the row sum", ()),
+        ("grade", 1, "high: ...", 0.001, "", ("malignant, grade 3; x", "y")),
+        ("grade", 2, "high: ...", 0.001, "", ("malignant, grade 3; x",)),
+        ("digit", 2, "high: 7", 0.01, "", ("7",)),
+        ("area", 3, "falls", 0.01, "", ()),
+        ("weight", 4, "rises", 0.06, "", ()),
+    ]
+    names = ["column", "component", "direction", "q", "technical", "high"]
+    tests = pd.DataFrame(lines, columns=names)
+    assert proposed_names(tests) == {1: "malignant, grade 3; x", 2: "digit 7", 3: "low area"}
+
+
+N_ROWS = 300
+RNG = np.random.default_rng(1)
+CODES, TWO, AGE = (
+    RNG.integers(0, 5, N_ROWS),
+    RNG.integers(0, 2, N_ROWS),
+    RNG.normal(40, 9, N_ROWS),
+)
+NOISE = RNG.normal(size=(N_ROWS, 4))
+PLANTED = 2.0 * (CODES == 0) - 2.0 * (CODES == 3) + 0.1 * NOISE[:, 0]
+USED = (RNG.random(N_ROWS) < np.where(TWO, 0.9, 0.2))[:, None]
+NAMES = np.array(["setosa", "b", "c", "virginica", "e"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "active", "sentences"),
+    [
+        ({"digit": CODES.astype(str)}, PLANTED, None, ["higher for 0s, lower for 3s"]),
+        ({"kind": NAMES[CODES]}, PLANTED, None, ["higher for setosa, lower for virginica"]),
+        ({"kind": TWO.astype(str), "age": AGE}, NOISE[:, 0] - AGE, None, ["falls with age"]),
+        ({"kind": TWO.astype(str)}, NOISE, None, [""] * 4),
+        ({}, NOISE, None, [""] * 4),
+        (
+            {"answer": np.array(["no", "yes"])[TWO]},
+            NOISE[:, :1] * USED,
+            USED,
+            ["used more for yes, used less for no"],
+        ),
+    ],
+)
+def test_the_label_that_explains_most_is_said_and_chance_is_not(labels, scores, active, sentences):
+    scores = scores.reshape(N_ROWS, -1)
+    active = np.ones(scores.shape, bool) if active is None else active
+    dataset = Dataset("d", NOISE, np.arange(N_ROWS).astype(str), labels)
+    assert goes_with(dataset, SimpleNamespace(scores=scores, active=active)) == sentences
+
+
+D = 120
+GENES = [f"gene {d}" for d in range(D)]
+
+
+class Weights:
+    """A model with weights (K, D) whose rows are nothing but what they leave over."""
+
+    def __init__(self, components):
+        self.components_, self.mean_ = components, np.zeros(components.shape[1])
+
+    def describe(self, X):
+        return type("Rows", (), {"scores": np.zeros((len(X), len(self.components_)))})
+
+
+def blocks_of_features(rng, n):
+    """Return rows whose features vary together in twelve blocks of ten."""
+    shared = np.repeat(rng.normal(size=(n, 12)), 10, axis=1)
+    return shared + 0.5 * rng.normal(size=(n, D))
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_planted_sets_come_first(number):
+    rng = np.random.default_rng(number)
+    W = np.zeros((2, D))
+    W[0, :12], W[1, 40:52] = 1.0, -1.0
+    Z = np.eye(2)[rng.integers(0, 2, 300)]
+    X = 3 * (Z * rng.normal(1, 1, size=(300, 2))) @ W + blocks_of_features(rng, 300)
+    model = AdaptivePPCA(2, 1, random_state=0).fit(X)
+    sets = {f"set {s}": rng.choice(GENES, 12, replace=False) for s in range(40)}
+    sets |= {"first": GENES[:12], "second": GENES[40:52]}
+    tests = enrichment(model, X, sets, GENES, random_state=number)
+    assert set(tests["set"][:2]) == {"first", "second"}
+    for _, test in tests[:2].iterrows():
+        planted = slice(0, 12) if test["set"] == "first" else slice(40, 52)
+        weight = model.components_[test["component"] - 1, planted].mean()
+        assert (test["sign"] == "+") == (weight > 0)
+        assert test["q"] < 0.2
+
+
+def test_p_is_uniform_where_features_vary_together_and_naive_tests_are_not():
+    rng = np.random.default_rng(3)
+    X = blocks_of_features(rng, 400)
+    model = Weights(rng.normal(size=(60, 400)) @ X)
+    sets = {f"block {b}": GENES[10 * b : 10 * b + 10] for b in range(12)}
+    tests = enrichment(model, X, sets, GENES, random_state=1)
+    for sign in "+-":
+        one = tests[(tests["sign"] == sign) & (tests["set"] == "block 3")]
+        assert len(one) == 60
+        assert kstest(one["p"], "uniform").pvalue > 0.01
+    inside = np.isin(GENES, sets["block 3"])
+    naive = [ttest_ind(w[inside], w[~inside]).pvalue for w in model.components_]
+    assert kstest(naive, "uniform").pvalue < 1e-6
+
+
+def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    atlas = np.zeros((4, 5, 6), np.int16)
+    atlas[:2], atlas[3, 1, 2] = 7, 2
+    nibabel.save(nibabel.Nifti1Image(atlas, np.eye(4)), tmp_path / "atlas.nii.gz")
+    sets = read_sets("atlas.nii.gz", tmp_path / "atlas.nii.gz")
+    assert sets["region 2"] == ["voxel-3-1-2"]
+    assert len(sets["region 7"]) == 60
+    names = ["voxel-{}-{}-{}".format(*place) for place in np.ndindex(4, 5, 6)]
+    W = np.zeros((1, D))
+    W[0, :60] = 1.0
+    tests = enrichment(Weights(W), np.eye(D), tmp_path / "atlas.nii.gz", names)
+    assert (tests.loc[0, "set"], tests.loc[0, "sign"]) == ("region 7", "+")
+    assert tests.loc[0, "p"] < 1e-3
+    space = {"grid": [4, 5, 6], "affine": np.eye(4).tolist(), "repetition": 2.0}
+
+    def apart(other):
+        return read_sets_apart("atlas.nii.gz", tmp_path / "atlas.nii.gz", tmp_path, space | other)
+
+    assert apart({}) == apart({"affine": (np.eye(4) + 1e-5).tolist()}) == sets
+    with pytest.raises(InputError, match="is 4 x 5 x 6, the recording 4 x 5 x 7; both must agree"):
+        apart({"grid": [4, 5, 7]})
+    with pytest.raises(InputError, match="differs from the recording's by up to 2; both"):
+        apart({"affine": np.diag([-1.0, 1, 1, 1]).tolist()})
+    nibabel.save(nibabel.Nifti1Image(atlas[0], np.eye(4)), tmp_path / "flat.nii")
+    with pytest.raises(InputError, match="is 5 x 6, the recording 5 x 6 x 1"):
+        read_sets("flat.nii", tmp_path / "flat.nii")
+
+
+def test_files_of_sets_and_refusals(tmp_path):
+    gmt, table = tmp_path / "a.gmt", tmp_path / "b.csv"
+    gmt.write_text("one\thttp\tx\ty\r\ntwo\t\tz\n", encoding="utf-8")
+    table.write_text('feature,set\nx,one\n"y",one\nz,two\n', encoding="utf-8")
+    ways = (read_sets, partial(read_sets_apart, scratch=tmp_path, space={}))
+    assert [read(path.name, path) for path in (gmt, table) for read in ways] == [
+        {"one": ["x", "y"], "two": ["z"]}
+    ] * 4
+    for text in ("x,one,more\n", "x," + "y" * 200_000):
+        table.write_text(text, encoding="utf-8")
+        for read in ways:
+            with pytest.raises(InputError, match="a feature and its set in each line"):
+                read("b.csv", table)
+    for sets, names, words in (
+        ({"a": ["x"]}, ["x"], "120 features; got 1 names"),
+        ({"a": GENES[:4]}, GENES, "No set has 5 or more of the 120 features"),
+    ):
+        with pytest.raises(InputError, match=words):
+            enrichment(Weights(np.ones((1, D))), np.ones((9, D)), sets, names)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AdaptivePPCA(3, 2, random_state=0).fit(rows(400, 0))
+
+
+def rows(n: int, seed: int) -> pd.DataFrame:
+    values = np.random.default_rng(seed).normal(size=(n, 12)) * np.linspace(3, 1, 12)
+    return pd.DataFrame(values).add_prefix("x")
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_planted_shifts_of_level_spread_and_a_component_come_first(model, number):
+    old, new = rows(300, 10 + number), rows(100, 90 + number)
+    new["x4"] += 3
+    new["x9"] *= 3
+    new -= 4 * model.components_[0]
+    first = drift(model, old, new).set_index(["column", "part"])
+    for key, way in ((("x4", "level"), "higher"), (("x9", "spread"), "higher")):
+        assert first.loc[key, ["direction", "n"]].tolist() == [way, 400]
+        assert first.loc[key, "q"] < 0.05
+    assert first.loc[("score 1", "level"), "direction"] == "lower"
+    assert first.loc[("score 1", "level"), "q"] < 0.05
+    delta = 2 * mannwhitneyu(new["x4"], old["x4"]).statistic / (100 * 300) - 1
+    assert first.loc[("x4", "level"), "effect"] == pytest.approx(delta, abs=0.01)
+    assert first.loc[("x4", "level"), "new"] == pytest.approx(new["x4"].mean())
+
+
+def test_classes_differ_without_a_sign_and_tables_must_agree(model):
+    old = pd.DataFrame({"kind": list("aab" * 20), "x": np.arange(60.0)})
+    new = pd.DataFrame({"kind": list("bbb" * 20), "x": np.arange(60.0)})
+    tests = drifted(old, new).set_index("column")
+    assert tests.loc["kind", ["direction", "part"]].tolist() == ["high: b; low: a", "level"]
+    assert np.isnan(tests.loc["kind", "old"])
+    with pytest.raises(InputError, match="1 columns in one only"):
+        drifted(old, new.drop(columns="x"))
+    with pytest.raises(InputError, match="got 60 and 4 rows"):
+        drifted(old, new[:4])
+    for other in (rows(9, 0).iloc[:, ::-1], rows(9, 0).rename(columns={"x0": "x11", "x11": "y"})):
+        with pytest.raises(InputError, match="X_new has the column “x11” where X_old has “x0”"):
+            drift(model, rows(9, 0), other)

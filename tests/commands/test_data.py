@@ -1,9 +1,23 @@
+"""What commands print: every example of the help, how data are read, JSON, pipes, nothing."""
+
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from appca.cli import main
+from appca import cli
+from appca.cli import _parser, main
 from appca.data.readers import read
 from appca.data.sources import SOURCES
+from appca.runs.store import RunStore
+from appca.studies.report import paper
+from appca.studies.store import ShippedResults
 from tests.commands.conftest import arrays_of
 
 
@@ -49,3 +63,251 @@ def test_a_folder_and_several_images_are_one_data_set(folder, capsys):
     for name in ("X", "ids", "label_0"):
         np.testing.assert_array_equal(one[name], other[name])
     assert ".hidden" not in capsys.readouterr().out
+
+
+EXAMPLES = {  # but for `open`, a server that runs until it is ended: see test_app
+    name: [line.strip() for line in parser.epilog.splitlines()[1:]]
+    for name, parser in _parser()[1].items()
+    if name != "open"
+}
+
+
+def words_of(example: str) -> list[str]:
+    start, *rest = example.split("python -m appca ")
+    assert start == "" or piped_into(example), example
+    return shlex.split(rest[0].partition(" > ")[0])
+
+
+def piped_into(example: str) -> str | None:
+    """Return the file that an example pipes in, if it does."""
+    found = re.match(r"cat (\S+) \| python -m appca ", example)
+    return found and found[1]
+
+
+def shell(example: str, monkeypatch, capfd) -> str:
+    """Do what a shell would; return what a person sees."""
+    name, into = piped_into(example), example.partition(" > ")[2]
+    if name:
+        given = io.TextIOWrapper(io.BytesIO(Path(name).read_bytes()))
+        monkeypatch.setattr("sys.stdin", given)
+    told = io.StringIO() if not into else io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr("sys.stdout", told)
+    assert main(words_of(example)) == 0, example
+    if not into:
+        return told.getvalue()
+    Path(into).write_bytes(told.buffer.getvalue())
+    return capfd.readouterr().err
+
+
+def not_shipped(monkeypatch) -> list[list[str]]:
+    """Let no example compute for half an hour and keep it in the package; return what it asks."""
+    asked: list[list[str]] = []
+
+    def unless_shipped(names, size, changes, store, out, say, show):
+        if isinstance(store, ShippedResults):
+            asked.append(names)
+            say("shipped")
+        else:
+            paper(names, size, changes, store, out, say, show)
+
+    monkeypatch.setattr("appca.studies.report.paper", unless_shipped)
+    return asked
+
+
+@pytest.mark.thorough
+def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
+    shipped = not_shipped(monkeypatch)
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    told = {}
+    for example in (example for examples in EXAMPLES.values() for example in examples):
+        told[example] = shell(example, monkeypatch, capfd)
+        assert told[example], example
+    made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
+    assert opened == [(folder / "wine.html").resolve().as_uri()]
+    assert made == {
+        *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
+        *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
+        *("wine.html", "planes.html"),
+    }
+    assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
+    assert shipped == [[]]
+    table = pd.read_parquet("measurements.parquet")
+    assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
+    assert np.flatnonzero(table["b"].isna()).tolist() == [3, 8]
+    assert arrays_of("faces.npz")["X"].shape == (16, 256)
+    assert len(pd.read_csv("table.csv")) == 60
+    assert len(pd.read_parquet("rows.parquet")) == 24
+    assert len(pd.read_csv("new_rows.csv")) == 24
+    assert arrays_of("model.npz")["components"].shape == (3, 5)
+    (run,) = RunStore(appca_home).list()
+    assert run.id in told["python -m appca runs"]
+    assert "4 of 24 rows do not fit" in told["python -m appca project digits.npz new.csv --flag"]
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "command_line.md"
+SMALL = ("-K", "2", "-L", "1")
+
+
+def documented(command: str) -> set[str]:
+    """Return the fields that the page lists for a command; those in brackets are of parts."""
+    text = DOCUMENT.read_text("utf-8")
+    start = "*data*:" if command == "*data*" else f"| `{command}` | "
+    line = text.split("## JSON")[1].split(start)[1].split("\n\n" if start[0] == "*" else " |\n")[0]
+    own = re.sub(r"\([^)]*\)|: list of [^;]*", "", line)
+    return set(re.findall(r"`(\w+)`", own))
+
+
+def answer(capsys, *arguments: str) -> dict:
+    """Return the object that a command prints, which must be all of standard output."""
+    assert main([*arguments, "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.out.count("\n") == 1
+    return json.loads(told.out)
+
+
+def piped(monkeypatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.fixture
+def table(folder) -> Path:
+    """measurements.csv with a column that is constant and one of long texts."""
+    frame = pd.read_csv("measurements.csv").assign(height=4.0, note="x" * 600)
+    frame.to_csv("table.csv", index=False)
+    return folder / "table.csv"
+
+
+def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
+    assert main(["fit", "table.csv", "--missing", "model", *SMALL]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "table: 60 rows, 5 features",
+        "row names name",
+        "left out height (one value), note (long texts)",
+        "label “kind” 2 values: x (30), y (30)",
+        "missing 2 cells (0.7%) in 2 rows, fitted around: b (2)",
+        "preprocessing centred, each feature divided by its standard deviation (by default; --",
+        "model Adaptive PPCA, K = 2, L = 1, seed 0",
+        "nats per row, of the values after preprocessing",
+    ):
+        assert words in told
+    as_they_are = ("--divide", "1", "--no-centre", "--scale", "none")
+    assert main(["fit", "table.csv", "--missing", "drop", *SMALL, *as_they_are]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"preprocessing +none\n", told)
+    assert re.search(r"nats per row\n\d+ of 58 rows are doubtful: .+\n$", told)
+
+
+def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):
+    assert main(["data", "table.csv", "--columns"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "found 60 rows × 9",
+        "2 cells (0.7%) in 2 rows, kept as they are: b (2)",
+        "repeated rows 0",
+        "values float64, 2.4 kB",
+        "preprocessing centred, each feature divided by its standard deviation (what `fit` does",
+        "first fit under 1 s for K = 4, L = 2",
+        "b feature numbers, 2 missing cells",
+        "note ignored long texts",
+    ):
+        assert words in told
+
+
+def test_every_option_has_its_default_in_the_help():
+    _, commands = cli._parser()
+    assert set(commands) >= {"data", "fit", "project", "runs", "check", "paper"}
+    for name, parser in commands.items():
+        options = {word for action in parser._actions for word in action.option_strings}
+        assert {"--json", "--quiet"} <= options
+        for action in parser._actions:
+            if action.option_strings and action.dest != "help":
+                assert "(default: " in (action.help or ""), f"{name} {action.option_strings}"
+
+
+def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, capsys):
+    assert set(answer(capsys, "data")) == documented("data") == {"data_sets"}
+    found = answer(capsys, "data", "table.csv", "--out", "t.npz")
+    assert set(found) == documented("data DATA") | documented("*data*")
+    assert {one["name"] for one in found["columns"] if one["role"] == "ignored"} == {
+        "height",
+        "note",
+    }
+    assert (found["constant"], found["written"]) == (["height"], "t.npz")
+    assert found["labels"] == [{"name": "kind", "values": 2, "counts": {"x": 30, "y": 30}}]
+    assert {"name": "b", "role": "feature", "kind": "numbers", "missing": 2} in found["columns"]
+
+    fit = ("fit", "table.csv", "--missing", "model", *SMALL, "--store", "--out", "m.npz")
+    found = answer(capsys, *fit)
+    assert set(found) == documented("fit")
+    assert set(found["data"]) == documented("*data*")
+    assert found["preprocessing"]["scale"] == "feature"
+    assert found["parameters"]["n_components"] == 2
+    assert found["data"]["missing_cells"] == 2
+
+    project = ("project", "m.npz", "table.csv", "--missing", "model", "--flag")
+    assert set(projected := answer(capsys, *project)) == documented("project")
+    assert set(projected["misfits"]) == {"level", "rows", "q", "t2"}
+    (run,) = answer(capsys, "runs")["runs"]
+    assert run["run"] == found["run"]
+    assert run["log_likelihood_per_row"] == pytest.approx(found["log_likelihood_per_row"])
+    assert set(answer(capsys, "check")) == documented("check")
+    (appca_home / "x.md").touch()
+    paper = answer(capsys, "paper", "--document", str(appca_home / "x.md"))
+    assert set(paper) == documented("paper")
+
+
+def test_json_of_a_refusal_is_empty_and_quiet_says_errors_only(capsys):
+    assert main(["fit", "wine", "-K", "99", "--json"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert main(["fit", "wine", *SMALL, "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["fit", "wine", "-K", "99", "--quiet"]) == 2
+    assert "-K must be at most 13" in capsys.readouterr().err
+    assert main(["fit", "wine", *SMALL, "-q", "--json"]) == 0
+    told = capsys.readouterr()
+    assert (json.loads(told.out)["model"], told.err) == ("aPPCA", "")
+
+
+def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch, capfdbinary):
+    content = Path("measurements.csv").read_bytes()
+    fit = ("-K", "3", "-L", "1", "--missing", "drop")
+    assert main(["fit", "measurements.csv", *fit, "--out", "file.npz"]) == 0
+    capfdbinary.readouterr()
+    piped(monkeypatch, content)
+    assert main(["fit", "-", *fit, "--out", "-"]) == 0
+    told = capfdbinary.readouterr()
+    assert b"preprocessing" in told.err
+    Path("piped.npz").write_bytes(told.out)
+    one, other = arrays_of("piped.npz"), arrays_of("file.npz")
+    np.testing.assert_array_equal(one["scores"], other["scores"])
+
+    piped(monkeypatch, content)
+    assert main(["project", "piped.npz", "-", "--missing", "drop", "--out", "-"]) == 0
+    told = capfdbinary.readouterr()
+    rows = pd.read_csv(io.BytesIO(told.out))
+    names = [f"component_{k}" for k in (1, 2, 3)]
+    np.testing.assert_array_equal(rows[names].to_numpy(np.float32), other["scores"])
+    assert b"doubtful membership" in told.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
+def test_every_kind_goes_through_a_pipe_and_comes_back(kind, monkeypatch, capfdbinary):
+    assert main(["data", "wine", "--out", "-", "--format", kind]) == 0
+    content = capfdbinary.readouterr().out
+    piped(monkeypatch, content)
+    assert main(["data", "-", "--json", "-q"]) == 0
+    found = json.loads(capfdbinary.readouterr().out)
+    assert (found["name"], found["rows"], found["features"]) == ("standard input", 178, 13)
+
+
+def test_a_terminal_is_asked_for_a_pipe_and_spared_an_archive(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert main(["fit", "-"]) == 2
+    assert "- reads standard input, which is empty" in capsys.readouterr().err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["fit", "wine", "--out", "-"]) == 2
+    assert ".npz is not text" in capsys.readouterr().err

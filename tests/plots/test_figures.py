@@ -1,6 +1,8 @@
 """Every public figure builds and carries its numbers; texts of the data stay text."""
 
+import re
 from collections.abc import Callable
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -8,8 +10,9 @@ import plotly.graph_objects as go
 import pytest
 
 from appca.analysis.groups import GroupDifference
-from appca.plots import check, components, data, groups, studies
+from appca.plots import check, components, data, files, groups, studies
 from appca.plots.studies import Scatter
+from appca.plots.style import described
 
 K, L = (2, 4, 8), (1, 2)
 VALUES = np.array([[-9.5, -8.25], [-7.0, np.nan], [-6.0, -5.0]])
@@ -74,7 +77,6 @@ X3 = np.arange(3.0)
 CODED = Scatter("a", X3, X3, np.array([0, 1, 1]))
 RGB = CODED._replace(rgb=255 * np.eye(3, dtype=np.uint8), symbols=np.array([0, 1, 7]))
 FACTORS = ["one", "two", "<i>three</i>"]
-
 # figure -> the values at paths such as data.0.x
 CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
     "a grid: columns are K, rows L, missing cells empty": (
@@ -288,10 +290,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.xaxis.type": "log",
         },
     ),
-    "an empty table is an empty figure": (
-        lambda: studies.dots([], "mse", "error"),
-        {"data": []},
-    ),
+    "an empty table is an empty figure": (lambda: studies.dots([], "mse", "error"), {"data": []}),
 }
 
 
@@ -315,12 +314,6 @@ def test_a_figure_carries_its_numbers(name):
             assert [*map(plain, at)] == [*map(plain, value)], path
 
 
-def test_a_curve_without_numbers_is_left_out():
-    nothing = check.by_budget(GRID._replace(values=VALUES * np.array([1, np.nan])))
-    assert [trace.name for trace in nothing.data] == ["L = 1"]
-    assert not check.likelihood_with_burn_in(CLIMB, 10, 0).layout.shapes
-
-
 @pytest.mark.parametrize(
     ("figure", "least", "most"),
     [
@@ -332,13 +325,6 @@ def test_a_curve_without_numbers_is_left_out():
 def test_a_steep_start_does_not_hide_the_end_and_a_settled_fit_looks_settled(figure, least, most):
     low, high = figure.layout.yaxis.range
     assert least[0] < low < least[1] < most[0] < high < most[1]
-
-
-def test_a_long_matrix_is_cut_and_a_lone_one_is_larger():
-    wide = np.ones((2 * studies.MOST_INDICATORS, 2), dtype=bool)
-    figure = studies.indicators({"long": wide})
-    assert figure.data[0].z.shape == (2, studies.MOST_INDICATORS)
-    assert studies.indicators({"a": wide, "b": wide}).layout.height < 2 * figure.layout.height
 
 
 def test_thumbnails_are_apart_and_on_their_points(seed):
@@ -355,3 +341,109 @@ def test_thumbnails_are_apart_and_on_their_points(seed):
     figure = studies.scatters([panel, panel._replace(images=None)], ["one"])
     assert [image.x for image in figure.layout.images] == list(x[studies.spaced(x, y)])
     assert figure.layout.annotations[0].text == "A &lt;b&gt;"
+
+
+LINE = go.Scatter(x=[1, 2, 3], y=[5.0, -7.25, 6.0], mode="lines")
+BARS = go.Bar(x=[0.5, 0.2], y=["{1,2}", "{1,3}"], orientation="h", name="sets")
+TICKS = {"yaxis": {"tickvals": [0, 1], "ticktext": ["{1,2}", "{1,3}"]}}
+
+
+@pytest.mark.parametrize(
+    ("trace", "layout", "words"),
+    [
+        (
+            LINE,
+            {"xaxis_title": "pass", "yaxis_title": "gain"},
+            "gain over pass; line: 3 values from −7.25 at 2 to 6 at 3",
+        ),
+        (BARS, {}, "sets, bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}"),
+        (
+            go.Bar(x=[0.5, 0.2], y=[0, 1], orientation="h"),
+            TICKS,
+            "bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}",
+        ),
+        (
+            go.Heatmap(z=np.arange(6).reshape(2, 3)),
+            {"title": "T"},
+            "T; table of colours: 2 by 3, 6 values from 0 to 5",
+        ),
+        (
+            go.Scatter(y=[None, 2.0, np.nan, 1.0], mode="markers", name="a"),
+            {},
+            "a, points: 2 values from 1 to 2",
+        ),
+        (go.Scatter(x=[1], y=["text"], mode="markers"), {}, "points"),
+        (go.Scatter(y=[1], name="b", visible=False), {}, ""),
+    ],
+)
+def test_a_figure_is_described_by_its_axes_and_its_extremes(trace, layout, words):
+    assert described(go.Figure(trace, layout)) == (f"Figure: {words}." if words else "Figure.")
+
+
+EVIL = '<img src="https://example.org/x" onerror=alert(1)>'
+
+
+class References(HTMLParser):
+    """Everything a page would load, and its texts outside of scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.tags: list[str] = []
+        self.inside: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("script", "style"):
+            self.inside.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "srcset", "data", "poster", "action", "background"):
+                self.loaded.append(value)
+            if name == "style":
+                self.loaded += re.findall(r"url\(([^)]*)\)", value)
+
+    def handle_endtag(self, tag):
+        if self.inside and self.inside[-1] == tag:
+            self.inside.pop()
+
+    def handle_data(self, data):
+        if self.inside and self.inside[-1] == "style":
+            self.loaded += re.findall(r"url\(([^)]*)\)|@import", data)
+
+
+def test_a_page_of_a_figure_is_complete_and_titled():
+    html = files.fragment(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
+    found = References(html)
+    assert found.loaded == []
+    assert "<title>A &lt;b&gt;</title>" in html
+    assert '"showSendToCloud": false' in html
+    assert html.count('class="plotly-graph-div"') == 1
+
+
+def test_a_report_loads_nothing_and_shows_texts_literally():
+    picture = np.zeros((4, 4), np.uint8)
+    body = "".join(
+        [
+            files.section(EVIL, files.paragraph(EVIL), files.paragraph(EVIL, "pre")),
+            files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
+            files.facts({EVIL: EVIL}),
+            files.fold(EVIL, files.image(picture, EVIL)),
+            files.fragment(go.Figure(go.Scatter(y=[1, 2]))),
+        ]
+    )
+    html = files.framed(EVIL, body, "/* plotly.js v */")
+    found = References(html)
+    assert {source[:22] for source in found.loaded} == {"data:image/png;base64,"}
+    assert len(found.loaded) == 2
+    assert found.tags.count("img") == 2
+    assert "onerror=alert(1)>" not in html.replace("&gt;", "")
+    assert "<td>0.1235</td>" in html
+    assert "<td>–</td>" in html
+    assert html.count("plotly.js v") == 1
+
+
+def test_a_markdown_table_has_a_line_a_row_and_no_cell_ends_it():
+    assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
+        "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"
+    )

@@ -1,12 +1,21 @@
-"""Pictures of components, groups and runs: colours mean signs, and nothing is out of its place."""
+"""Pictures of components, groups and runs, the colours and the typeface of figures."""
 
 import base64
 import io
+from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+import streamlit
+from fontTools.ttLib import TTFont
+from matplotlib import font_manager, rcParams
+from matplotlib.font_manager import FontProperties
+from matplotlib.ft2font import LoadFlags
+from matplotlib.textpath import TextPath
 from PIL import Image
 
+from appca.plots import still, style
 from appca.plots.components import (
     NEGATIVE,
     POSITIVE,
@@ -22,6 +31,7 @@ from appca.plots.components import (
 )
 from appca.plots.data import HEIGHT, WIDTH, in_the_dark, thumbnail
 from appca.plots.groups import GAP, STRIP, image_row
+from appca.plots.still import styled
 from appca.plots.style import CATEGORICAL
 from tests.fitted_runs import fitted_run
 
@@ -137,3 +147,141 @@ def test_a_panel_for_each_subspace_fills_the_thumbnail_in_the_colours_of_the_cla
     dark = in_the_dark(light)
     assert dark.tolist() == [[[0, 0, 0], [215, 55, 75], [255, 255, 255]]]
     assert np.array_equal(in_the_dark(dark), light)
+
+
+def test_classes_are_sorted_as_people_count():
+    column = np.array(["obj10", "obj2", "", "obj1", "obj2"])
+    colour = style.colour_by("x", column)
+    assert colour.names == ("obj1", "obj2", "obj10")
+    np.testing.assert_array_equal(colour.values, [2, 1, -1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (np.array(["a", "b"]), "category"),
+        (np.array([0, 1, 1]), "category"),
+        (np.array([True, False]), "category"),
+        (np.arange(50), "number"),
+        (np.array([0.0, 1.0]), "number"),
+    ],
+)
+def test_text_and_few_integers_are_classes_and_the_rest_are_numbers(column, kind):
+    assert style.colour_by("x", column).kind == kind
+
+
+def test_the_same_class_has_the_same_colour_whatever_rows_are_shown():
+    names = ("a", "b", "c")
+    every = style.levels(style.Colour("category", "x", np.array([0, 1, 2]), names))
+    some = style.levels(style.Colour("category", "x", np.array([2, 2]), names))
+    assert every.table[every.codes[2]] == some.table[some.codes[0]]
+
+
+def test_rows_without_a_class_have_the_colour_of_the_missing():
+    levels = style.levels(style.Colour("category", "x", np.array([0, -1]), ("a",)))
+    assert levels.table[levels.codes[1]] == style.MISSING
+    assert levels.table[levels.codes[0]] == style.CATEGORICAL[0]
+
+
+def test_forty_classes_differ_in_colour_or_shape():
+    names = tuple(map(str, range(40)))
+    levels = style.levels(style.Colour("category", "x", np.arange(40), names))
+    looks = {(levels.table[code], levels.shapes[code]) for code in levels.codes}
+    assert len(looks) == 40
+
+
+def test_a_number_rises_along_its_scale_and_nan_is_missing():
+    values = np.append(np.linspace(3, 5, 200), np.nan)
+    levels = style.levels(style.Colour("number", "x", values))
+    codes = levels.codes[:200].astype(int)
+    assert np.all(np.diff(codes) >= 0)
+    assert (codes[0], codes[-1]) == (0, style.LEVELS - 1)
+    assert levels.table[levels.codes[200]] == style.MISSING
+
+
+def test_an_outlier_does_not_flatten_the_scale():
+    values = np.append(np.linspace(0, 1, 1000), 1e6)
+    levels = style.levels(style.Colour("number", "x", values))
+    assert levels.limits[1] < 1.01
+    assert np.ptp(levels.codes[:1000].astype(int)) == style.LEVELS - 1
+
+
+@pytest.mark.parametrize("values", [np.full(5, 3.0), np.full(5, np.nan)])
+def test_a_constant_or_empty_number_is_drawn_without_a_warning(values):
+    levels = style.levels(style.Colour("number", "x", values))
+    assert len(set(levels.codes)) == 1
+
+
+GROUNDS = ("#ffffff", "#f4f6f9", "#161d27", "#0c1016")  # panel and page, light and dark
+
+
+@pytest.mark.parametrize("colours", [style.CATEGORICAL, style.MANY])
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_classes_stand_out_on_both_grounds(colours, ground):
+    of_ground = luminance(ground)
+    for colour in colours:
+        light, dark = sorted([luminance(colour), of_ground], reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3.0, colour
+
+
+def linear(colour: str) -> np.ndarray:
+    value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: str) -> float:
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+
+
+TEXT = "Größe (cm) 15% − λ Тест"
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """A machine on which no figure has been drawn, and Source Sans is not installed."""
+    manager = font_manager.fontManager
+    others = [font for font in manager.ttflist if font.name != still.NAME]
+    monkeypatch.setattr(manager, "ttflist", others)
+    monkeypatch.setattr(matplotlib, "get_cachedir", lambda: str(tmp_path))
+    still.install.cache_clear()
+    yield tmp_path
+    still.install.cache_clear()
+
+
+@pytest.mark.thorough
+def test_figures_are_set_in_the_typeface_of_the_pages(nowhere):
+    with styled():
+        assert rcParams["font.family"][0] == still.NAME
+    (shipped,) = (Path(streamlit.__file__).parent / "static").rglob("SourceSansVF-Upright*")
+    variable = TTFont(shipped)
+    names, em = variable.getBestCmap(), variable["head"].unitsPerEm
+    for weight in (400, 700):
+        glyphs = variable.getGlyphSet(location={"wght": weight})
+        path = font_manager.findfont(FontProperties(family=still.NAME, weight=weight))
+        assert Path(path).parent == nowhere
+        font = font_manager.get_font(path)
+        for letter in TEXT:
+            width = font.load_char(ord(letter), LoadFlags.NO_SCALE).horiAdvance
+            expected = glyphs[names[ord(letter)]].width
+            assert abs(width - expected) <= 1, (letter, weight)
+        assert font.units_per_EM == em
+    widths = [
+        TextPath((0, 0), TEXT, 12, FontProperties(family=still.NAME, weight=w)) for w in (400, 700)
+    ]
+    assert np.ptp([path.get_extents().width for path in widths]) > 1, "bold is wider"
+
+
+@pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
+def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatch, gone):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    if gone == "streamlit":
+        monkeypatch.setattr(still, "find_spec", lambda name: None)
+    elif gone == "brotli":
+        monkeypatch.setattr("fontTools.ttLib.woff2.haveBrotli", False)
+    else:
+        monkeypatch.setattr(still.files, "write", refuse)
+    with styled():
+        assert still.NAME not in rcParams["font.family"]
+    assert list(nowhere.iterdir()) == []

@@ -1,11 +1,33 @@
+"""Settings name a run: recorded with their defaults, and opened by later versions."""
+
 import inspect
-from dataclasses import replace
+import io
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from appca import AdaptivePPCA
+from appca.analysis.choose import GridConfig, StabilityConfig
+from appca.analysis.compare import MaskedConfig
+from appca.data.sources import load
+from appca.data.store import DatasetStore
+from appca.jobs.tasks import QualityConfig
+from appca.models import settings
+from appca.runs import run as config_module
+from appca.runs.fit import fit_run, preview
+from appca.runs.model_file import model_bytes
 from appca.runs.run import MODELS, RunConfig, defaults, estimator_class, suited
+from appca.runs.session import Session, pack, unpack
+from appca.runs.store import RunStore
+from appca.storage.identity import Recorded
 from appca.words import InputError
+from tests.fitted_runs import differing
 
 BASE = RunConfig("d" * 64, {"divide": 16.0}, "aPPCA", {"n_components": 5, "random_state": 3})
 
@@ -46,16 +68,6 @@ def test_the_same_settings_are_the_same_run_however_they_are_written():
 def test_everything_that_matters_changes_the_id(other):
     assert other.id != BASE.id
     assert other != BASE
-
-
-def test_a_config_does_not_change_with_the_dicts_it_was_made_of():
-    parameters = {"n_components": 5}
-    config = RunConfig("a", {}, "aPPCA", parameters)
-    before = config.id
-    parameters["n_components"] = 6
-    config.to_dict()["parameters"]["n_components"] = 7
-    assert config.parameters["n_components"] == 5
-    assert RunConfig.from_dict(config.to_dict()).id == before
 
 
 @pytest.mark.parametrize(
@@ -132,11 +144,7 @@ def test_another_model_takes_over_the_settings_that_mean_something_to_it():
 
 @pytest.mark.parametrize(
     ("model", "sizes", "active"),
-    [
-        ("aPPCA", ["K = 4", "L = 2"], 2),
-        ("PPCA", ["K = 4"], 4),
-        ("isFA", ["K up to 20"], None),
-    ],
+    [("aPPCA", ["K = 4", "L = 2"], 2), ("PPCA", ["K = 4"], 4), ("isFA", ["K up to 20"], None)],
 )
 def test_a_config_says_how_many_components_there_are(model, sizes, active):
     config = RunConfig("a", {}, model, {})
@@ -161,11 +169,147 @@ def test_extensions_are_recorded(settings):
     assert suited("aFA", changed.parameters)["n_active"] == 2
 
 
-def test_learned_sizes_are_said_in_words():
-    learned = extended(n_active="learned")
-    assert learned.sizes == ["K = 4", "L learned"]
-    both = extended(noise="feature", row_scale="learned")
-    assert both.sizes == ["K = 4", "L = 2", "noise per feature", "row scales"]
-    assert (learned.n_active, learned.chosen_size, extended().chosen_size) == (None, None, 2)
-    assert learned.allows(4)
-    assert not learned.allows(3)
+SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
+
+
+class Sharper(AdaptivePPCA):
+    """Adaptive PPCA of a later version, with a keyword more."""
+
+    def __init__(self, **given):
+        self.sharpness = given.pop("sharpness", 0.0)
+        super().__init__(**given)
+
+    own = inspect.signature(AdaptivePPCA.__init__)
+    new = inspect.Parameter("sharpness", inspect.Parameter.KEYWORD_ONLY, default=0.0)
+    __init__.__signature__ = own.replace(parameters=[*own.parameters.values(), new])
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.components_ = self.components_ * (1.0 + self.sharpness)
+        return self
+
+
+@pytest.fixture
+def planes(tmp_path):
+    store = DatasetStore(tmp_path)
+    return store.get(store.put(load("planes").take(np.arange(0, 900, 10))))
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Return a step into the version in which aPPCA has the keyword "sharpness"."""
+
+    def step(default: float = 0.0, named: bool = True) -> None:
+        module = ModuleType("appca_of_later")
+        module.Sharper = Sharper
+        monkeypatch.setitem(sys.modules, "appca_of_later", module)
+        spec = MODELS["aPPCA"]._replace(
+            estimator="appca_of_later:Sharper",
+            parameters=MODELS["aPPCA"].parameters | {"sharpness": default},
+        )
+        monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
+        if named:
+            monkeypatch.setitem(settings.BEFORE, "sharpness", 0.0)
+
+    return step
+
+
+def stored(home: Path, dataset, **parameters):
+    config = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS | parameters)
+    return RunStore(home).save(config, fit_run(dataset, config))
+
+
+def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_path):
+    before = [stored(tmp_path, planes), stored(tmp_path, planes, random_state=1)]
+    known = [run.fitted for run in before]
+    later()
+    store = RunStore(tmp_path)
+    assert store.damaged() == {}
+    for run, fitted in zip(before, known, strict=True):
+        found = store.get(run.id)
+        assert found.config.parameters["sharpness"] == 0.0
+        today = RunConfig(planes.digest, {}, "aPPCA", run.config.parameters)
+        spelled_out = replace(today, parameters=today.parameters | {"sharpness": 0})
+        assert today.id == spelled_out.id == found.config.id == run.id
+        assert found.config == today
+        assert differing(found.fitted, fitted) == []
+        again = fit_run(planes, found.config)
+        np.testing.assert_array_equal(again.fitted.components, fitted.components)
+
+
+def test_a_default_that_changes_again_takes_no_run_for_another(planes, later, tmp_path):
+    old = stored(tmp_path, planes)
+    later(default=0.5)
+    store = RunStore(tmp_path)
+    today = RunConfig(planes.digest, {}, "aPPCA", SETTINGS)
+    assert today.parameters["sharpness"] == 0.5
+    assert store.get(today.id) is None
+    assert store.get(old.id).config.parameters["sharpness"] == 0.0
+    run = store.save(today, fit_run(planes, today))
+    assert RunConfig.from_dict(json.loads(json.dumps(today.to_dict()))) == today == run.config
+
+
+def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
+    planes, later, tmp_path, monkeypatch
+):
+    later()
+    new = stored(tmp_path, planes, sharpness=0.5)
+    monkeypatch.undo()
+    found = RunStore(tmp_path).get(new.id)
+    assert found.config.id == new.id
+    assert found.config.unknown == ["sharpness"]
+    assert "sharpness" not in found.config.parameters
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match=r"made with sharpness, which .* choose other"):
+            fit(planes, found.config)
+    with pytest.raises(InputError, match="got sharpness"):
+        RunConfig.from_dict(found.config.to_dict())
+    other = replace(found.config, stopped_at=3)
+    assert other.unknown == []
+    assert other.id != new.id
+    packed = pack(Session(planes, [found]))
+    (imported,) = unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs
+    assert RunStore(tmp_path / "b").get(imported).config.unknown == ["sharpness"]
+    assert unpack("s.appca", io.BytesIO(packed), tmp_path).runs == (new.id,)
+    assert model_bytes(found.config, found.fitted, found.info)
+
+
+def others(dataset) -> list[Recorded]:
+    """Return settings of every other kind that name a model's keywords."""
+    run = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS)
+    cells = {"components": (2, 3), "actives": (1,)}
+    return [
+        GridConfig(dataset.digest, {}, "aPPCA", run.parameters, **cells),
+        StabilityConfig(dataset.digest, {}, "aPPCA", run.parameters),
+        MaskedConfig(dataset.digest, {}, "aPPCA", run.parameters),
+        QualityConfig(run.to_dict(), 2, 1),
+    ]
+
+
+def test_what_is_made_with_a_models_settings_keeps_its_id_too(planes, later):
+    before = [(config.id, config.to_dict()) for config in others(planes)]
+    later()
+    for (name, stored), today in zip(before, others(planes), strict=True):
+        assert today.id == name
+        assert type(today).from_dict(stored) == today
+    changed = SETTINGS | {"sharpness": 0.5}
+    of = planes.digest, {}, "aPPCA"
+    assert MaskedConfig(*of, changed).id != MaskedConfig(*of, SETTINGS)
+
+
+def test_a_field_that_came_later_is_recorded_where_it_changes_something():
+    @dataclass(frozen=True, eq=False)
+    class Before(Recorded):
+        size: int
+
+    @dataclass(frozen=True, eq=False)
+    class After(Recorded):
+        later: ClassVar = {"shape": "round"}
+        size: int
+        shape: str = "square"
+
+    old, neutral, new = Before(3), After(3, "round"), After(3)
+    assert old.id == neutral.id != new.id
+    assert After.from_dict(old.to_dict()) == neutral
+    assert After.from_dict(new.to_dict()) == new
+    assert neutral != old, "settings of another kind"

@@ -1,16 +1,33 @@
+"""Runs: what the estimators say of the rows, stops repeated, missing cells, previews."""
+
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from appca import AdaptivePPCA
+from appca.analysis.rows import alternatives, parts
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.runs import fit as fit_module
 from appca.runs import home
-from appca.runs.fit import DESCRIBING, estimate_seconds, fit_run, prepared, project
+from appca.runs.fit import (
+    DESCRIBING,
+    estimate_seconds,
+    fit_run,
+    on_ground,
+    prepared,
+    preview,
+    project,
+)
 from appca.runs.run import MODELS as SPECS
 from appca.runs.run import RunConfig, estimator_class
+from appca.runs.store import RunStore
+from appca.words import InputError
 from tests.fitted_runs import differing
 
 
@@ -176,21 +193,6 @@ def test_a_sampled_run_keeps_its_draws_and_others_have_none(digits, monkeypatch)
     assert thinned["noise_variance"].shape == (2, 8)
 
 
-def test_describing_is_watched_where_it_takes_long_and_cannot_be_cut_short(digits):
-    seen = []
-
-    def watch(progress):
-        if progress.stage == "describing the rows":
-            seen.append((progress.iteration, progress.max_iter))
-            raise StopIteration
-
-    config = config_of(digits, "aFA", n_components=3, n_active=1)
-    result = fit_run(digits, config, watch)
-    assert seen == [(1, 2), (2, 2)]
-    assert result.info.stopped_at is None
-    assert len(result.fitted.scores) == 600
-
-
 @pytest.mark.parametrize(
     ("model", "more"),
     [
@@ -229,3 +231,201 @@ def test_blas_gets_the_threads_the_workers_get(digits, monkeypatch):
     monkeypatch.setattr(home, "threads", lambda: 1)
     fit_run(digits, config_of(digits), look)
     assert seen[0] == {1}
+
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = {"centre": True, "scale": "feature"}
+
+
+def with_gaps(name="wine", share=0.15, seed=0):
+    """Return a bundled data set with cells taken out, and the whole one."""
+    dataset = load(name)
+    missing = np.random.default_rng(seed).random(dataset.X.shape) < share
+    holes = np.where(missing, np.nan, dataset.X.astype(float))
+    X = np.where(missing, np.nanmean(holes, axis=0), holes)
+    return replace(dataset, X=X, missing=missing), dataset
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return with_gaps()[0]
+
+
+def config_of_around(dataset, model="aPPCA", **parameters):
+    sizes = {"n_components": 4, "n_active": 2} if model == "aPPCA" else {"n_components": 2}
+    return RunConfig(dataset.digest, OPTIONS, model, sizes | parameters)
+
+
+@pytest.mark.parametrize("model", ["aPPCA", "PPCA"])
+def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model):
+    config = config_of_around(wine, model)
+    result = fit_run(wine, config)
+    assert result.info.n_missing == wine.n_missing
+    holes = wine.with_gaps()
+    scaled = (holes - np.nanmean(holes, axis=0)) / np.nanstd(holes, axis=0)
+    H, W = result.fitted.scores, result.fitted.components
+    left = scaled - result.fitted.mean - H @ W
+    np.testing.assert_allclose(result.fitted.error, np.nanmean(left**2, axis=1), rtol=1e-4)
+    if model == "aPPCA":
+        sizes = {"n_components": 4, "n_active": 2, "random_state": 0}
+        estimator = AdaptivePPCA(**sizes).fit(scaled)
+        full = estimator.impute(scaled) * np.nanstd(holes, axis=0) + np.nanmean(holes, axis=0)
+        np.testing.assert_allclose(result.fitted.imputed, full[wine.missing], rtol=1e-4)
+
+
+def test_the_rows_of_the_fit_get_the_numbers_of_the_fit_again(wine, tmp_path):
+    config = config_of_around(wine)
+    run = RunStore(tmp_path).save(config, fit_run(wine, config))
+    again = project(config, run.fitted, wine.with_gaps())
+    for name, values in again.row_arrays().items():
+        np.testing.assert_array_equal(values, getattr(run.fitted, name), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model": "aFA", "n_active": 1},
+        {"model": "NPPCA"},
+        {"inference": "gibbs"},
+        {"inference": "hard"},
+    ],
+    ids=str,
+)
+def test_models_that_cannot_refuse_in_a_sentence_that_names_those_that_can(wine, config):
+    if config.get("model") == "NPPCA":
+        run = RunConfig(wine.digest, OPTIONS, "NPPCA", {})
+    else:
+        run = config_of_around(wine, **config)
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match="choose Adaptive PPCA by exact EM or Prob") as refusal:
+            fit(wine, run)
+        assert f"{wine.n_missing} cells of “{wine.name}”" in str(refusal.value)
+
+
+def test_new_rows_with_gaps_must_be_whole_where_they_are_reduced(wine):
+    whole = load("wine")
+    config = RunConfig(whole.digest, {"centre": True, "pca": 5}, "PPCA", {"n_components": 2})
+    result = fit_run(whole, config)
+    with pytest.raises(InputError, match="reduces rows of 13 features to 5 first"):
+        project(config, result.fitted, wine.with_gaps())
+
+
+NEEDS_NUMBA = """
+import sys
+from appca.runs.fit import fit_run, waits_for_compiler
+from tests.runs.test_fit import config_of_around, with_gaps
+dataset = with_gaps()[0]
+for K, L in ((4, 4), (12, 6), (4, 2)):
+    config = config_of_around(dataset, n_components=K, n_active=L, max_iter=2)
+    before = waits_for_compiler(dataset, config)
+    if K == 4:
+        fit_run(dataset, config)
+    print(before, "numba" in sys.modules, waits_for_compiler(dataset, config))
+"""
+
+
+def test_fits_around_gaps_wait_for_a_compiler_where_supports_are_summed():
+    command = [sys.executable, "-W", "ignore", "-c", NEEDS_NUMBA]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    said = [line.split() for line in done.stdout.splitlines()]
+    no, yes = "False", "True"
+    assert said == [[no, no, no], [yes, no, yes], [yes, yes, no]]
+
+
+def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):
+    fitted = fit_run(wine, config_of_around(wine)).fitted
+    filled = np.array(wine.X)
+    filled[wine.missing] = fitted.imputed
+    for row in wine.incomplete_rows[:10]:
+        np.testing.assert_allclose(parts(wine, fitted, row).original, filled[row])
+        rows = wine.with_gaps(slice(row, row + 1))
+        y = fitted.preprocessing.transform(rows)[0].astype(np.float64)
+        support, probability = alternatives(fitted, y)[0]
+        assert probability == pytest.approx(fitted.membership[row], abs=1e-4)
+        assert support == tuple(np.flatnonzero(fitted.active[row]))
+
+
+@pytest.fixture(scope="module")
+def digits_preview() -> Dataset:
+    return load("digits").take(np.arange(600))
+
+
+def config_of_preview(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"divide": 16.0}, model, parameters)
+
+
+def wide(digits: Dataset) -> Dataset:
+    """The digits with noise beside them: more features than a preview has coordinates."""
+    rng = np.random.default_rng(11)
+    noise = rng.normal(8, 0.5, (digits.n_rows, 90)).astype(np.float32)
+    return Dataset("wide", np.hstack([digits.X.astype(np.float32), noise]), digits.ids)
+
+
+def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits_preview):
+    config = config_of_preview(digits_preview, n_components=6, n_active=3)
+    first, second = (
+        preview(digits_preview, config, rows=200, passes=5),
+        preview(digits_preview, config, rows=200),
+    )
+    assert first.info.preview
+    assert first.info.n_iter <= 5
+    assert first.fitted.scores.shape == (600, 6)
+    assert first.info.n_rows == 600
+    assert second.info.n_iter > 5
+    whole = fit_run(digits_preview, config)
+    assert not whole.info.preview
+    assert whole.info.log_likelihood > second.info.log_likelihood
+    again = preview(digits_preview, config, rows=200, passes=5)
+    assert again.fitted.scores.tobytes() == first.fitted.scores.tobytes()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_components": 5, "n_active": 2},
+        {"n_components": 5, "n_active": 2, "inference": "hard", "latent_variance": "component"},
+        {"n_components": 4, "n_active": 4},
+        {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
+    ],
+)
+def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits_preview, parameters):
+    data = wide(digits_preview)
+    config = config_of_preview(data, **parameters)
+    found = preview(data, config, rows=300)
+    fitted = found.fitted
+    W = fitted.components.astype(np.float64)
+    assert W.shape == (config.k, data.n_features)
+    np.testing.assert_allclose(W @ W.T, np.eye(config.k), atol=1e-5)
+    assert (W[range(config.k), np.abs(W).argmax(axis=1)] > 0).all()
+    assert (np.diff(fitted.explained_variance) <= 0).all()
+    # The same model, asked with all features at hand.
+    model = estimator_class("aPPCA")(**config.parameters).restore(fitted.estimator_arrays())
+    Y = fitted.preprocessing.transform(data.X)
+    np.testing.assert_allclose(fitted.scores, model.transform(Y), atol=2e-4)
+    np.testing.assert_array_equal(fitted.active, model.allocate(Y))
+    np.testing.assert_allclose(fitted.membership, model.allocation_probability(Y), atol=1e-3)
+    np.testing.assert_allclose(fitted.log_likelihood_rows, model.score_samples(Y), rtol=1e-4)
+    rest = Y - model.inverse_transform(model.transform(Y))
+    np.testing.assert_allclose(fitted.error, np.square(rest).mean(axis=1), rtol=1e-3)
+    assert project(config, fitted, data.X[:3]).scores.shape == (3, config.k)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        ("PPCA", {"n_components": 3}),
+        ("aPPCA", {"n_components": 3, "n_active": 2, "mean": "zero"}),
+        ("aFA", {"n_components": 3, "n_active": 2}),
+    ],
+)
+def test_other_models_are_previewed_in_features(digits_preview, model, parameters):
+    config = config_of_preview(digits_preview, model, **parameters)
+    assert not on_ground(digits_preview, config)
+    found = preview(digits_preview, config, rows=200)
+    assert found.fitted.scores.shape == (600, 3)
+
+
+def test_rows_that_are_all_equal_are_refused_in_a_sentence():
+    data = Dataset("flat", np.ones((20, 5)), np.arange(20).astype(str))
+    with pytest.raises(ValueError, match="X must vary"):
+        preview(data, config_of_preview(data, n_components=2, n_active=1))

@@ -110,12 +110,6 @@ def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(h
     assert numbers.of_run(run, screen) == expected
 
 
-def test_a_component_that_is_like_two_goes_to_the_nearer_and_each_number_once(home):
-    screen = seen(home, stored(home, [E[0], mixed(E[0], E[1], 50)]))
-    both = stored(home, [mixed(E[0], E[1], 30), mixed(E[0], E[1], 24)], seed=1)
-    assert ComponentNumbers(home).of_run(both, directions(screen)).order == (1, 0)
-
-
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(home):
     screen = seen(home, stored(home, [E[1], -E[0]], seed=1))
     run = stored(home, E[:2])

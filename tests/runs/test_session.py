@@ -159,16 +159,6 @@ def test_missing_cells_stay_missing(dataset, tmp_path):
     np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
 
 
-def test_packing_what_was_unpacked_gives_the_same_file(session, home, content, tmp_path):
-    found = unpack("my.appca", io.BytesIO(content), tmp_path)
-    runs = [RunStore(tmp_path).get(one) for one in found.runs]
-    selections = SelectionStore(tmp_path).list(found.dataset, 80)
-    data = DatasetStore(tmp_path).get(found.dataset)
-    again = Session(data, runs, selections, found.selected, found.opened, found.look)
-    assert pack(again, tmp_path) == pack(session._replace(maps=()), home)
-    assert content == pack(session, home)
-
-
 def test_what_is_there_already_stays(content, session, tmp_path):
     first = unpack("my.appca", io.BytesIO(content), tmp_path)
     run = RunStore(tmp_path).rename(first.runs[0], "mine")

@@ -1,3 +1,5 @@
+"""Runs on disk: bit for bit, named, pruned, and damaged ones left out in one sentence."""
+
 import errno
 import os
 import time

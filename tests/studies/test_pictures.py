@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import bernoulli, norm
 
-from appca.analysis.rows import SimilarRows
 from appca.data.sources import load
 from appca.studies import coil20, digits, synthetic
 from appca.studies.digits import Digits, Networks
@@ -50,29 +49,6 @@ def test_width_is_compared_over_images_and_over_objects(seed):
     assert second["correlation"] < -0.9
     assert second["correlation_of_objects"] is None  # two objects are too few
     assert first["width_low_half"] < first["width_high_half"]
-
-
-def test_images_of_a_group_are_taken_from_its_objects_in_turn():
-    codes = np.array([0, 0, 0, 1, 1, 2])
-    group = SimilarRows((0, 1), np.array([2, 0, 3, 1, 5, 4]), 0.5)
-    assert coil20.spread(group, codes, 4).tolist() == [2, 0, 3, 5]
-    assert coil20.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
-
-
-@pytest.mark.real_data
-@pytest.mark.slow
-def test_coil20_is_less_crowded_in_subspaces_and_one_component_is_the_width():
-    outcome = coil20.STUDY.run(coil20.STUDY.options(), silent)
-    # Since 2c0b23ae the fit has 0.17 nats a row more, and only PCA of all rows is more crowded.
-    assert outcome.claims[0].holds != "no"
-    assert max(abs(row["correlation"]) for row in outcome.tables["width"]) > 0.8
-    assert 50 < len(coil20.STUDY.figures(outcome)["pca"].layout.images) < 300
-    outcome = coil20.SIMILAR.run(coil20.SIMILAR.options(), silent)
-    assert [claim.holds for claim in outcome.claims] == ["yes", "yes", "yes"]
-    assert len(coil20.SIMILAR.figures(outcome)["groups"].layout.images) == 12
-    outcome = coil20.UMAP.run(coil20.UMAP.options(), silent)
-    assert sum(row["appca"] != row["umap"] for row in outcome.tables["neighbours"]) > 5
-    assert len(coil20.UMAP.figures(outcome)) == 2
 
 
 @pytest.fixture
@@ -149,33 +125,9 @@ def test_digits_that_share_differ_from_chance(seed):
     assert set(digits.SHARING.figures(outcome)) == {"grid", "popularity"}
 
 
-@pytest.mark.real_data
-@pytest.mark.slow
-def test_digits_share_with_their_kind_and_are_less_crowded_in_the_subspaces():
-    study = digits.SHARING
-    small = {"per_class": 60, "n_components": 30, "n_active": 10, "dimensions": 40}
-    outcome = study.run(study.options("quick", **small), silent)
-    rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
-    assert rows["1", "1"]["deviation"] > 3
-    assert len(outcome.tables["popularity"]) == 30
-    panels = digits.STUDY.run(digits.STUDY.options("quick", epochs=20), silent).tables["panels"]
-    assert sum(row["panel_accuracy"] - row["pca_all_rows"] for row in panels) > 0
-
-
 @pytest.fixture(scope="module")
 def small_digits() -> np.ndarray:
     return (load("digits").X[:900] / 16).astype(np.float32)
-
-
-@pytest.mark.thorough
-def test_training_lowers_the_bound_and_the_seed_decides_it(small_digits):
-    noise = np.random.default_rng(0).standard_normal((900, 4))
-    how = ((1, 0), (25, 0), (25, 0), (25, 1))
-    trained = [digits.train(small_digits, 4, *each, silent) for each in how]
-    bounds = [digits.negative_bound(np, networks, small_digits, noise) for networks in trained]
-    assert bounds[1] == bounds[2] < 0.9 * bounds[0]
-    assert bounds[1] != bounds[3]
-    assert digits.encode(trained[1], small_digits).shape == (900, 4)
 
 
 def test_the_loss_is_the_evidence_lower_bound(monkeypatch):
@@ -203,14 +155,6 @@ def bound(nets: Networks, X: np.ndarray, noise: np.ndarray) -> float:
     gap = norm.logpdf(draws, mean[..., None], sd[..., None]) - norm.logpdf(draws)
     divergence = gap @ masses / masses.sum()
     return float((divergence.sum(axis=1) - fit.sum(axis=1)).mean())
-
-
-def test_a_report_can_end_the_training(small_digits):
-    def report(_stage: str, _share: float) -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        digits.train(small_digits[:100], 2, 25, 0, report)
 
 
 def test_without_jax_one_sentence_says_what_to_install(small_digits, monkeypatch):

@@ -2,7 +2,6 @@
 
 import csv
 import math
-import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from appca import __version__
 from appca.storage.files import aside
 from appca.studies import report
 from appca.studies import store as store_module
-from appca.studies.catalogue import STUDIES, shipped, study_of
+from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.claims import Claim
 from appca.studies.report import aligned, document, write
 from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, Stored, StudyStore
@@ -139,17 +138,6 @@ def test_a_result_ships_in_the_place_of_an_older_one_and_within_the_limit(tmp_pa
     monkeypatch.setattr(store_module, "MOST_BYTES", 10)
     with pytest.raises(InputError, match="may have 10 bytes together; these have"):
         store.save(STUDY, STUDY.options(seed=2), OUTCOME, 1.0)
-
-
-def test_experiments_are_in_the_papers_order_and_named_by_their_place_there():
-    places = [re.match("[A-Z].*?([0-9]+)", study.heading)[1] for study in STUDIES.values()]
-    assert [*map(int, places)] == [1, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 4]
-    assert STUDIES["planes"].title == "Three planes in space"
-    assert STUDIES["planes"].size_of(STUDIES["planes"].options("quick")) == "default"
-    assert POPULARITY.size_of(POPULARITY.options("quick")) == "quick"
-    assert POPULARITY.size_of(POPULARITY.options("quick", seed=9)) == "other options"
-    with pytest.raises(InputError, match="no experiment “table9”; the nearest is “table1”"):
-        study_of("table9")
 
 
 def test_the_page_holds_every_figure_and_shows_texts_literally():

@@ -1,10 +1,17 @@
-"""Whitening before a classifier: folds, local whitening, comparison, and what is claimed."""
+"""Whitening before a classifier, EM against Gibbs, and work shared out over processes."""
+
+import contextlib
+import os
+import time
 
 import numpy as np
 import pytest
 from scipy.stats import t
 
 from appca.data.dataset import Dataset
+from appca.studies import speed
+from appca.studies.fitting import work
+from appca.studies.speed import WAYS, draw, estimator, times
 from appca.studies.whitening import (
     STUDY,
     Scores,
@@ -18,16 +25,9 @@ from appca.studies.whitening import (
 )
 from appca.words import InputError
 
-SMALL = {"components": [3, 6], "n_rows": 500, "folds": 4, "folds_done": 2, "epochs": 15}
-
 
 def silent(_stage: str, _share: float) -> None:
     pass
-
-
-@pytest.fixture(scope="module")
-def outcome():
-    return STUDY.run(STUDY.options("quick", **SMALL), silent, 1)
 
 
 @pytest.fixture(scope="module")
@@ -121,27 +121,6 @@ def test_the_gain_is_paired_and_its_interval_knows_that_folds_share_rows():
     assert error == pytest.approx(wide)
 
 
-@pytest.mark.thorough
-def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
-    table = {(r["method"], r["K"], r["L"]): r for r in outcome.tables["whitening"]}
-    assert set(table) == {
-        ("raw", None, None),
-        *(("pca", K, K) for K in (2, 3, 5, 6)),
-        *((name, K, K - 1) for name in ("appca", "within", "each") for K in (3, 6)),
-        *((name, 2 * L, L) for name in ("half", "pattern", "zeros") for L in (3, 6)),
-    }
-    folds: dict = {}
-    for row in outcome.tables["folds"]:
-        folds.setdefault((row["method"], row["K"], row["L"]), []).append(row["accuracy"])
-    for key, row in table.items():
-        assert row["accuracy"] == pytest.approx(np.mean(folds[key]))
-        assert row["accuracy_sd"] == pytest.approx(np.std(folds[key], ddof=1))
-    for name, size in (("gain_at_k", 6), ("gain_at_l", 5)):
-        apart = np.subtract(folds["appca", 6, 5], folds["pca", size, size])
-        assert table["appca", 6, 5][name] == pytest.approx(apart.mean())
-    assert table["pattern", 6, 3]["inputs"] == 3 + 6
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -154,3 +133,110 @@ def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
 def test_what_cannot_be_done_is_said_in_one_sentence(changes, words):
     with pytest.raises(InputError, match=words):
         STUDY.run(STUDY.options("quick", **changes), silent, 1)
+
+
+SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    options = speed.STUDY.options("quick", **SMALL, passes=6, sweeps=8)
+    return speed.STUDY.run(options, silent, 1)
+
+
+def _course(*pairs):
+    return [{"seconds": float(seconds), "error": value} for seconds, value in pairs]
+
+
+def test_times_are_taken_at_the_level_that_both_reach_or_at_the_end_of_em():
+    em, gibbs = _course((1, 10.0), (2, 5.0), (4, 1.0)), _course((1, 10.0), (40, 5.04), (80, 5.0))
+    assert times(em, gibbs, "error") == (2.0, 40.0, True)  # 5 is the worse end; 5.05 is near enough
+    assert times(gibbs, em, "error") == (40.0, 2.0, True)
+    assert times(em, gibbs, "error", to_end=True) == (4.0, 80.0, False)  # a lower bound
+    arrives = _course((1, 10.0), (40, 1.05), (80, 1.0))
+    assert times(em, arrives, "error", to_end=True) == (4.0, 40.0, True)
+    better = _course((1, 10.0), (20, 0.5))
+    assert times(em, better, "error", to_end=True) == (4.0, 20.0, True)  # EM's end counts
+    higher = [[row | {"likelihood": -row["error"]} for row in rows] for rows in (em, gibbs)]
+    assert times(*higher, "likelihood") == (2.0, 40.0, True)  # a higher likelihood is better
+
+
+def test_data_are_of_the_model_and_the_same_for_all_ways():
+    options = speed.STUDY.options("quick", n_rows=2000, noise_sd=0.1)
+    Y, fresh = draw("aPPCA", 1, options)
+    assert Y.shape == fresh.shape == (2000, 50)
+    values = np.linalg.eigvalsh(np.cov(Y.T))[::-1]
+    np.testing.assert_allclose(values[:8], 4 * 4 / 8, rtol=0.2)  # variance 4, half of the time
+    np.testing.assert_allclose(values[8:], 0.01, rtol=0.45)
+    assert not np.array_equal(Y, draw("aPPCA", 2, options)[0])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_begins_at_the_principal_components_and_makes_the_passes_asked_for(name):
+    options = speed.STUDY.options("quick", **SMALL)
+    model = estimator(WAYS[name], 5, options)
+    assert model.init == "pca"
+    model.fit(draw(WAYS[name].model, 0, options)[0])
+    assert model.n_iter_ == 5
+    assert (model.inference == "em") is WAYS[name].is_em
+
+
+def test_every_em_is_compared_with_every_gibbs_of_its_model(outcome):
+    table = outcome.tables["speed"]
+    assert len(table) == 2 * (1 * 3 + 2 * 1)
+    for row in table:
+        assert row["ratio_least"] <= row["ratio"] * (1 + 1e-9)
+        assert row["ratio"] == pytest.approx(row["seconds_gibbs"] / row["seconds_em"])
+        assert row["to_end_reached"] in (0, 1)
+    ladder = outcome.tables["ladder"]
+    for name in WAYS:
+        own = [row["seconds"] for row in ladder if row["way"] == name]
+        assert own == sorted(own)  # a longer fit passes through the shorter one
+        assert own[0] > 0
+    figure = speed.STUDY.figures(outcome)["courses"]
+    assert len(figure.data) == 2 * len(WAYS)
+
+
+PIECES = "tests.studies.pieces"
+SPECS = [{"x": x} for x in range(5)]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_come_in_order_and_progress_grows(processes):
+    told = []
+    rows = work(f"{PIECES}:square", SPECS, lambda *what: told.append(what), processes)
+    assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
+    assert (os.getpid() in {row["process"] for row in rows}) == (processes == 1)
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] <= 1
+    assert any(stage.startswith("squaring") for stage, _ in told)
+    with pytest.raises(ValueError, match="x must be small; got"):
+        work(f"{PIECES}:refuse", SPECS, silent, processes)
+
+
+def test_a_dead_process_is_one_sentence():
+    with pytest.raises(InputError, match="ended before it was done; start it again"):
+        work(f"{PIECES}:die", SPECS, silent, 2)
+
+
+def test_stopping_ends_the_processes_at_once_in_the_middle_of_their_work():
+    class Stopped(Exception):
+        pass
+
+    seen: set[int] = set()
+    stopped = []
+
+    def report(stage: str, _share: float) -> None:
+        if stage.startswith("process"):
+            seen.add(int(stage.split()[1]))
+            stopped.append(time.monotonic())
+            raise Stopped
+
+    with contextlib.suppress(Stopped):
+        work(f"{PIECES}:hang", SPECS[:2], report, 2)
+    assert len(stopped) == 1
+    assert time.monotonic() - stopped[0] < 2.0
+    for process in seen:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)

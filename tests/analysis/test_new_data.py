@@ -1,4 +1,4 @@
-"""New rows under a run: its own rows again, rows held back, and rows of another kind."""
+"""New rows under a run: its own rows again, rows held back, and the job that describes them."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,11 @@ from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
-from appca.runs.fit import fit_run, project
+from appca.jobs import tasks
+from appca.runs.fit import fit_run, is_quick, keep_rows, key_of, project, stored
 from appca.runs.run import MODELS, RunConfig, defaults
+from appca.runs.store import RunStore
+from appca.words import InputError
 
 FEW = {"burn_in": 2, "n_draws": 3, "max_components": 5}
 DIGITS = load("digits")
@@ -98,3 +101,45 @@ def test_the_table_adds_distances_limits_and_fit_to_the_projection():
         within &= table["q"] <= table[f"q_limit_{limits[-1]}"]
         np.testing.assert_array_equal(table["fits"], within)
         assert set(table["label_fits"]) == {"label"}
+
+
+WINE = load("wine")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    config = RunConfig(WINE.digest, suggest(WINE).to_dict(), "aFA", {"max_iter": 5})
+    return config, fit_run(WINE, config)
+
+
+def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path, fitted):
+    config, result = fitted
+    RunStore(tmp_path).save(config, result)
+    key = key_of(config.id, WINE.digest)
+    assert key != key_of(config.id, "0" * 64) != key_of("0" * 12, WINE.digest)
+    assert stored(tmp_path, key) is None
+    keep_rows(tmp_path, key, WINE.X)
+    spec = {"key": key, "run": config.id}
+    assert tasks.project(spec, tasks.Context(tmp_path)) == {"key": key}
+    found = stored(tmp_path, key)
+    for name in ("scores", "active", "membership", "error", "log_likelihood_rows"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(result.fitted, name))
+    (kept,) = (tmp_path / "projections").iterdir()  # the rows themselves are gone
+    RunStore(tmp_path).delete(config.id)
+    assert tasks.project(spec, tasks.Context(tmp_path)) == {"key": key}  # known
+    kept.unlink()
+    with pytest.raises(InputError, match="not there any more; open both again"):
+        tasks.project(spec, tasks.Context(tmp_path))
+
+
+def test_rows_that_cannot_be_put_down_are_one_sentence(tmp_path):
+    (tmp_path / "projections").write_text("a file where the folder would be")
+    with pytest.raises(InputError, match=r"^The new rows could not be stored in .*; free some"):
+        keep_rows(tmp_path, "k", WINE.X)
+
+
+def test_only_short_work_without_a_compiler_is_done_by_the_page():
+    config = RunConfig(WINE.digest, {}, "aPPCA", {"n_components": 10, "n_active": 3})
+    assert is_quick(10_000, 784, config, 1.0)
+    assert not is_quick(200_000, 784, config, 1.0)
+    assert not is_quick(10, 13, RunConfig(WINE.digest, {}, "aFA", {}), 1.0)

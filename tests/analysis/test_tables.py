@@ -1,4 +1,4 @@
-"""Exports: the same rows and numbers in every format, and no cell that a spreadsheet would run."""
+"""Exports: the same numbers in every format, and no cell that a spreadsheet would run."""
 
 import io
 import zipfile
@@ -11,6 +11,9 @@ import pytest
 from appca.analysis.fitted import FittedRun
 from appca.analysis.tables import (
     Columns,
+    Patterns,
+    component_npz,
+    component_table,
     csv_bytes,
     headings,
     neutral,
@@ -167,3 +170,47 @@ def test_components_are_called_as_a_person_called_them_and_no_two_alike(names, e
     fitted = replace(run_of(), names=names)
     assert headings(fitted) == ["component_1", "component_2", "component_3"]
     assert headings(fitted, Columns(named=True)) == expected
+
+
+D, K = 6, 2
+
+
+def dataset_wide(**changes: object) -> Dataset:
+    X = np.random.default_rng(2).normal(size=(5, D))
+    return Dataset(**({"name": "made up", "X": X, "ids": np.arange(5).astype(str)} | changes))
+
+
+def run_of_wide(seed: int) -> FittedRun:
+    rng = np.random.default_rng(seed)
+    return fitted_run(
+        np.ones((5, K), dtype=bool),
+        scores=rng.normal(size=(5, K)),
+        components=rng.normal(size=(K, 4)),
+        mean=rng.normal(size=4),
+        explained_variance=rng.random(K),
+        names=("feature", "width"),
+    )
+
+
+def test_csv_and_npz_hold_the_same_components(seed):
+    rng = np.random.default_rng(seed)
+    patterns = Patterns(rng.normal(size=(K, D)), rng.normal(size=D))
+    data, run, columns = dataset_wide(), run_of_wide(seed), Columns(named=True)
+    table = table_of(csv_bytes(component_table(data, run, patterns, columns)))
+    assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
+    assert table["average"].tolist() == patterns.mean.tolist()
+    assert table.iloc[:, 2:].to_numpy().T.tolist() == patterns.components.tolist()
+    with np.load(io.BytesIO(component_npz(data, run, patterns, columns))) as found:
+        assert found["components"].tolist() == patterns.components.tolist()
+        assert found["mean"].tolist() == patterns.mean.tolist()
+        assert found["features"].tolist() == table["feature"].tolist()
+        assert found["names"].tolist() == ["feature", "width"]
+        assert found["components_of_fit"].tolist() == run.components.tolist()
+    for changes, last in (
+        ({"feature_names": ("a", "b", "c", "d", "e", "=f")}, "=f"),
+        ({}, "feature 6"),
+        ({"image_shape": (2, 3)}, "1,2"),
+        ({"image_shape": (1, 2, 3)}, "0,1,2"),
+    ):
+        names = component_table(dataset_wide(**changes), run, patterns, columns)["feature"]
+        assert (len(names), names.iloc[-1]) == (D, last), "by the data or by their place"

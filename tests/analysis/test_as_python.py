@@ -21,7 +21,7 @@ from appca.runs.run import MODELS, RunConfig
 from tests.data.file_makers import encoded, idx, noise
 from tests.fitted_runs import differing
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
 COMPARED = (
     *("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error"),
@@ -147,10 +147,7 @@ def npz(**arrays):
             {f"pets/{'ab'[i % 2]}_{i}.png": encoded(noise(i, 6, 5)) for i in range(9)},
             {"classes": "none", "size": (4, 4)},
         ),
-        (
-            {"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))},
-            {},
-        ),
+        ({"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))}, {}),
         ({"x.npz": npz(a=noise(0, 5, 6), b=noise(1, 5, 6))}, {"array": "b", "image_shape": (2, 3)}),
         (
             {"x.csv": b"7,a,5,1\n2,b,6,1\n3,b,8,2\n4,a,5,2\n"},

@@ -39,19 +39,6 @@ def uses(rng: np.random.Generator, n: int, k: int, active: int) -> np.ndarray:
     return np.argsort(rng.random((n, k)), axis=1) < active
 
 
-def test_a_permuted_copy_with_turned_signs_is_recovered_exactly(seed):
-    rng = np.random.default_rng(seed)
-    W = rng.standard_normal((6, 30)) * rng.uniform(0.1, 10, (6, 1))
-    order, signs = rng.permutation(6), rng.choice([-1.0, 1.0], 6)
-    found = matched(W, (W * signs[:, None])[order])  # its component j is order[j] of the original
-    assert [pair.first for pair in found] == list(range(6))
-    assert [order[pair.second] for pair in found] == list(range(6))
-    np.testing.assert_allclose([pair.cosine for pair in found], 1.0, atol=1e-12)
-    active = uses(rng, 50, 6, 3)
-    moved, overlap = moves(active, active[:, order], found)
-    assert (moved.sum(), overlap) == (0, 1.0)
-
-
 @pytest.mark.parametrize(("k", "other"), [(4, 5), (5, 4), (4, 4)])
 def test_the_pairs_have_the_largest_sum_of_cosines_of_all_assignments(k, other, seed):
     rng = np.random.default_rng(seed)

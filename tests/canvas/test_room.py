@@ -56,19 +56,6 @@ def test_room_order_is_that_of_the_plain_reference(most, dtype):
     assert one_panel(x, y, most) == plain_order(x.astype(float), y.astype(float), most)
 
 
-def test_panels_do_not_know_of_one_another():
-    rng = np.random.default_rng(2)
-    x, y = rng.random((2, 300))
-    start = np.array([0, 0, 100, 300])
-    order, levels = room_orders(x, y, start, 300)
-    assert (levels[0] == -1).all()
-    for p in (1, 2):
-        own = slice(start[p], start[p + 1])
-        alone, its_levels = one_panel(x[own], y[own], 300)
-        assert order[own].tolist() == alone
-        assert levels[p][levels[p] >= 0].tolist() == its_levels
-
-
 def test_the_listed_keep_their_distance_at_each_level():
     rng = np.random.default_rng(3)
     x, y = rng.random((2, 3000))

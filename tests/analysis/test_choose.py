@@ -1,7 +1,9 @@
-"""Grids over K and L and fits again: folds, honest measures, advice, stability."""
+"""Campaigns: stored and gone on with; grids over K and L, advice and stability."""
 
 import math
+from dataclasses import dataclass, replace
 from itertools import permutations, product
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.analysis import choose
-from appca.analysis.campaign import sample_of
+from appca.analysis import choose, compare
+from appca.analysis.campaign import Campaign, sample_of
 from appca.analysis.choose import (
     GridConfig,
     GridTable,
@@ -24,13 +26,189 @@ from appca.analysis.choose import (
     near,
     table,
 )
+from appca.analysis.compare import MaskedConfig, ModelsConfig
 from appca.data.dataset import Dataset
 from appca.models.settings import MODELS
+from appca.storage.journal import JournalStore
 from appca.words import InputError
 from tests.models.synthetic import planted
 
+NAME = "0123456789ab"
+SIZES = {"n_components": 3, "n_active": 2, "random_state": 0, "init": "pca", "max_iter": 20}
+DATA = Dataset("planted", planted(60, 6, 4, 2, seed=1, noise=0.3).X, np.arange(60).astype(str))
+CAMPAIGNS = {
+    "grid": GridConfig(DATA.digest, {}, "aPPCA", SIZES, (2, 3), (1, 2), n_folds=2),
+    "stability": StabilityConfig(DATA.digest, {}, "aPPCA", SIZES, repeats=3),
+    "masked": MaskedConfig(DATA.digest, {"scale": "feature"}, "aPPCA", SIZES),
+    "models": ModelsConfig(DATA.digest, {}, "aPPCA", {"random_state": 0}, 2, 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Squares(Campaign):
+    """The squares of the first numbers, as slowly as a fit."""
+
+    folder: ClassVar[str] = "squares"
+    dataset: str = DATA.digest
+    max_rows: int = 6
+
+    def steps(self):
+        return [(n, f"{n} squared") for n in range(self.max_rows)]
+
+    def measuring(self, dataset):
+        return lambda step, report: (report(0.5), [step[0] ** 2 / 7])[1]
+
+
+@pytest.fixture
+def store(tmp_path) -> JournalStore:
+    store = JournalStore(tmp_path, "things")
+    store.begin(NAME, {"what": "a test"})
+    return store
+
+
+def test_numbers_texts_and_nothing_come_back_to_the_last_bit(store, seed):
+    values = np.random.default_rng(seed).standard_normal(50) * 10.0 ** np.arange(-25, 25)
+    written = [[n, float(value), None, "why: “ü”\nnext"] for n, value in enumerate(values)]
+    for record in written:
+        store.append(NAME, record)
+    store.begin(NAME, {"what": "something else"})
+    assert (store.records(NAME), store.config(NAME)) == (written, {"what": "a test"})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        store.append(NAME, [float("nan")])
+
+
+LINES = [[1, 2.5], [2, 3.5], [3, 0.123456789]]
+
+
+@pytest.mark.parametrize(
+    ("damage", "kept"),
+    [
+        *[(lambda content, cut=cut: content[:-cut], LINES[:2]) for cut in range(1, 20)],
+        (lambda content: content.replace(b"2.5", b"2.6"), LINES[1:]),
+        (lambda _content: b"\xff\xfe\x00rubbish\n\n12345678 [1]\nzzz\n", []),
+    ],
+)
+def test_a_line_cut_short_or_changed_is_dropped_and_the_next_one_is_whole(store, damage, kept):
+    for record in LINES:
+        store.append(NAME, record)
+    file = store.folder / NAME / "records.txt"
+    file.write_bytes(damage(file.read_bytes()))
+    assert store.records(NAME) == kept
+    store.begin(NAME, {})
+    store.append(NAME, [9])
+    assert store.records(NAME) == [*kept, [9]]
+
+
+@pytest.mark.parametrize("name", ["", "../../etc", "0123456789AB", "f" * 13, "x" * 12])
+def test_a_name_from_an_address_reaches_no_other_folder(store, name):
+    assert (store.records(name), store.config(name)) == ([], None)
+
+
+def test_a_damaged_config_is_none_and_a_disk_that_refuses_gets_one_sentence(store, tmp_path):
+    for text in ("", "{", "[1]", "\x00"):
+        (store.folder / NAME / "config.json").write_text(text)
+        assert store.config(NAME) is None
+        store.begin(NAME, {"what": "again"})
+        assert store.config(NAME) == {"what": "again"}
+    (tmp_path / "full").write_text("a file where the folder should be")
+    with pytest.raises(InputError, match=r"could not be stored in .*APPCA_HOME"):
+        JournalStore(tmp_path, "full").begin(NAME, {})
+    with pytest.raises(InputError, match="could not be stored"):
+        JournalStore(tmp_path, "full").append(NAME, [1])
+
+
+def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):
+    squares, told = Squares(), []
+    squares.complete(DATA, tmp_path, lambda *at: told.append(at))
+    assert told == [(place, share) for place in range(6) for share in (0.0, 0.5)]
+    before = squares.records(tmp_path)
+    assert before == {(n, f"{n} squared"): [n**2 / 7] for n in range(6)}
+    file = squares.journal(tmp_path).folder / squares.id / "records.txt"
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"[", b"[[")  # the first line says that it was begun
+    lines[4] = b"\x00\xff" + lines[4]
+    file.write_bytes(b"".join(lines)[:-7])
+    told.clear()
+    squares.complete(DATA, tmp_path, lambda *at: told.append(at[0]))
+    assert sorted(set(told)) == [1, 3, 5]
+    assert squares.records(tmp_path) == before
+
+
+def test_earlier_campaigns_are_listed_and_what_cannot_be_read_is_not(tmp_path):
+    first, second = Squares(), Squares(max_rows=2)
+    for squares in (first, second):
+        squares.complete(DATA, tmp_path)
+    journal = Squares.journal(tmp_path)
+    journal.begin(NAME, {"nothing": 1})
+    assert set(Squares.earlier(tmp_path)) == {first, second}
+    assert next(Squares.earlier(tmp_path, first.id)) == first
+    assert next(Squares.earlier(tmp_path, "../../etc")) in {first, second}
+    assert list(GridConfig.earlier(tmp_path)) == []
+
+
+@pytest.mark.parametrize("kind", CAMPAIGNS)
+def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
+    kind, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(compare, "METHODS", ("paper", "ppca", "fa", "gaussian"))
+    config, broken, told = CAMPAIGNS[kind], tmp_path / "broken", []
+    config.complete(DATA, tmp_path)
+
+    def stops_at_the_third(place, _share):
+        if place == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        config.complete(DATA, broken, stops_at_the_third)
+    assert list(config.records(broken)) == config.steps()[:2]
+    config.complete(DATA, broken, lambda place, _share: told.append(place))
+    assert sorted(set(told)) == list(range(2, len(config.steps())))
+    for step, record in config.records(tmp_path).items():
+        again = config.records(broken)[step]
+        timed = {"grid": 2, "models": 2}.get(kind)  # the place of the seconds
+        assert [v for i, v in enumerate(again) if i != timed] == [
+            v for i, v in enumerate(record) if i != timed
+        ]
+    config.complete(DATA, broken, lambda *_: pytest.fail("everything was there"))
+
+
+@pytest.mark.parametrize("kind", CAMPAIGNS)
+def test_settings_come_back_and_name_the_result(kind):
+    config = CAMPAIGNS[kind]
+    assert type(config).from_dict(config.to_dict()) == config
+    changes = [{"preprocessing": {"centre": True}}, {"parameters": SIZES | {"tol": 0.1}}]
+    changes += {
+        "grid": [{"n_folds": 5}, {"components": (2, 4)}, {"max_rows": 50}, {"model": "aFA"}],
+        "stability": [{"way": "halves"}, {"repeats": 4}],
+        "masked": [],
+        "models": [{"n_active": 2}],
+    }[kind]
+    ids = {replace(config, **change).id for change in changes}
+    assert len(ids | {config.id}) == len(changes) + 1
+    assert len(config.fits(60)) == len(config.steps())
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        ("grid", {"model": "PPCA"}, "model with K and L"),
+        ("grid", {"components": ()}, "1 to 600 cells"),
+        ("grid", {"components": (1,), "actives": (2,)}, "1 to 600 cells"),
+        ("grid", {"components": range(1, 60), "actives": range(1, 60)}, "choose other ranges"),
+        ("grid", {"actives": (0,)}, "whole numbers from 1"),
+        ("grid", {"n_folds": 1}, "whole numbers from 2"),
+        ("grid", {"preprocessing": {"scale": "odd"}}, "scale must be"),
+        ("stability", {"model": "PPCA"}, "Stability needs a model"),
+        ("stability", {"way": "moons"}, "a way out of starts, halves"),
+        ("stability", {"repeats": 1}, "between 2 and 100"),
+    ],
+)
+def test_settings_without_meaning_are_refused_in_a_sentence(kind, change, said):
+    with pytest.raises(InputError, match=said):
+        replace(CAMPAIGNS[kind], **change)
+
+
 FAST = {"init": "pca", "max_iter": 40, "random_state": 3}
-TRUTH = (4, 2)  # K and L
 
 
 def dataset_of(X: np.ndarray) -> Dataset:
@@ -128,24 +306,6 @@ def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
     return GridTable(components, actives, values, values * 0 + 1.0, baseline or {})
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("truth", "noise", "actives"),
-    [
-        (TRUTH, 0.1, (1, 2, 3)),
-        pytest.param(TRUTH, 0.3, (1, 2, 3), marks=pytest.mark.slow),
-        (TRUTH, 0.5, (1, 2, 3)),
-        ((3, 3), 0.2, (1, 2, 3, 4)),  # rows that use all components: PPCA
-    ],
-)
-def test_the_planted_k_and_l_are_found(tmp_path, seed, truth, noise, actives):
-    data = dataset_of(planted(450, 8, *truth, seed=seed, noise=noise).X)
-    sizes = {"components": (2, 3, 4, 5)[: truth[0] + 1], "actives": actives}
-    plain = {"preprocessing": {}, "parameters": {"random_state": 0}}
-    config, measures = measured(data, tmp_path, **sizes, **plain)
-    assert advise(table(config, measures), 1).cell == truth
-
-
 def test_the_baseline_is_probabilistic_pca(tmp_path):
     X = planted(80, 6, 4, 2, seed=3, noise=0.3).X
     parameters = {"latent_variance": "component", "random_state": 0, "max_iter": 5}
@@ -194,18 +354,18 @@ def test_cells_without_all_folds_take_no_part():
     assert not near(table(config, {}).log_likelihood).any()
 
 
-SIZES = np.array([2, 3, 4, 6, 8, 10])
+NUMBERS = np.array([2, 3, 4, 6, 8, 10])
 
 
 @pytest.mark.parametrize(
     ("sizes", "values", "place"),
     [
-        (SIZES, np.array([0.0, 4.0, 8.0, 9.0, 10.0, 11.0]), 2),
-        (SIZES, np.minimum(SIZES, 6.0), 3),
-        (SIZES, SIZES * 3.0 - 1e6, 5),  # straight: none before the end
-        (SIZES, SIZES**2.0, 5),  # gains grow
-        (SIZES[:2], np.array([0.0, 1.0]), 1),
-        (SIZES[:1], np.array([0.0]), 0),
+        (NUMBERS, np.array([0.0, 4.0, 8.0, 9.0, 10.0, 11.0]), 2),
+        (NUMBERS, np.minimum(NUMBERS, 6.0), 3),
+        (NUMBERS, NUMBERS * 3.0 - 1e6, 5),  # straight: none before the end
+        (NUMBERS, NUMBERS**2.0, 5),  # gains grow
+        (NUMBERS[:2], np.array([0.0, 1.0]), 1),
+        (NUMBERS[:1], np.array([0.0]), 0),
     ],
 )
 def test_the_elbow_is_where_gains_fall_below_the_average(sizes, values, place):
@@ -241,25 +401,6 @@ def stability_of(dataset: Dataset, k=3, active=1, **changes) -> StabilityConfig:
     return StabilityConfig(dataset=dataset.digest, **(given | changes))
 
 
-def test_planted_components_come_back_and_those_of_round_data_do_not(tmp_path, seed):
-    dataset = dataset_of(planted(400, 8, 3, 1, seed=seed, noise=0.1).X)
-
-    def outcome(dataset, config):
-        config.complete(dataset, tmp_path)
-        return config.outcome(tmp_path)
-
-    starts = outcome(dataset, stability_of(dataset))
-    assert starts.cosines.shape == (3, 3)
-    # a random start may end elsewhere, and then says so by a lower likelihood
-    settled = starts.log_likelihoods > starts.reference - 0.01
-    assert (starts.cosines[settled] > 0.999).all()
-    halves = outcome(dataset, stability_of(dataset, way="halves"))
-    assert (halves.cosines > 0.97).all()
-    assert np.abs(halves.log_likelihoods - halves.reference).max() < 0.1
-    ball = dataset_of(np.random.default_rng(seed).standard_normal((300, 8)))
-    assert outcome(ball, stability_of(ball, way="halves")).cosines.mean() < 0.95
-
-
 def test_numbers_are_those_of_fits_by_hand(tmp_path):
     dataset = dataset_of(planted(90, 5, 3, 2, seed=0, noise=0.5, offset=4.0).X)
     config = stability_of(dataset, 3, 2, way="halves", preprocessing={"centre": True}, repeats=2)
@@ -286,15 +427,3 @@ def test_variants_differ_in_the_start_alone_or_in_the_rows_alone():
     assert one == two == halves.parameters
     assert len(set(rows.tolist())) == len(rows) == 46
     assert not np.array_equal(rows, other)
-
-
-def test_nothing_is_said_before_there_are_two_fits(tmp_path):
-    config = stability_of(dataset_of(np.eye(4)))
-    journal = config.journal(tmp_path)
-    journal.begin(config.id, config.to_dict())
-    journal.append(config.id, [0, -1.0, 1.0, 1.0, 1.0])
-    assert config.outcome(tmp_path) is None
-    journal.append(config.id, [1, -2.0, 0.5, 0.75, 1.0])
-    stability = config.outcome(tmp_path)
-    assert (stability.reference, stability.log_likelihoods.tolist()) == (-1.0, [-2.0])
-    assert stability.cosines.tolist() == [[0.5, 0.75, 1.0]]

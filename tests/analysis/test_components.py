@@ -1,0 +1,335 @@
+"""Components and subspaces by other routes: counted by hand, decompositions, shares."""
+
+from dataclasses import replace
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from appca import AdaptiveFactorAnalysis, AdaptivePPCA, variance_by
+from appca.analysis import components
+from appca.analysis.components import (
+    common,
+    explained_shares,
+    extremes,
+    fullest,
+    name_of,
+    opens_in_pair_view,
+    own_name,
+    pair_counts,
+    principal_scores,
+    ranked,
+    sharing,
+    steering,
+    title,
+)
+from appca.data.preprocessing import Preprocessing
+from appca.studies import coil20
+from appca.studies.coil20 import rgb
+from appca.words import InputError
+from tests.fitted_runs import fitted_run
+
+ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
+SCORES = np.where(ACTIVE, [[3, 1, 9], [-2, 9, 1], [0.5, 2, 9], [9, 3, 2], [-7, 9, 9]], 0.0)
+RUN = fitted_run(ACTIVE, scores=SCORES)
+
+
+def test_components_that_hardly_any_row_uses_are_named_by_their_numbers():
+    active = np.zeros((2001, 3), dtype=bool)
+    active[:, 0] = active[:2, 1] = active[:3, 2] = True
+    assert components.rarely_used(fitted_run(active)) == [2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "n", "low", "high"),
+    [
+        (slice(None), 0, 2, [4, 1], [0, 2]),
+        (slice(None), 1, 12, [0], [3, 2]),
+        (slice(1), 0, 5, [], [0]),
+        (slice(4, None), 2, 5, [], []),
+    ],
+)
+def test_the_ends_hold_users_only_the_most_extreme_first_and_nobody_twice(rows, k, n, low, high):
+    found = extremes(fitted_run(ACTIVE[rows], scores=SCORES[rows]), k, n)
+    assert [end.tolist() for end in found] == [low, high]
+
+
+def test_classes_come_by_their_share():
+    codes = np.array([2, 0, 2, 2, 1, 0])
+    assert common(["a", "b", "c"], codes, 2) == [("c", 0.5), ("a", 2 / 6)]
+    assert common(["a", "b", "c"], codes[:1]) == [("c", 1.0)]
+
+
+def test_a_name_keeps_the_number_that_subspaces_are_named_by():
+    named = replace(RUN, names=("", "slant", ""))
+    assert [name_of(named, k) for k in range(2)] == ["component 1", "2 · slant"]
+    assert name_of(RUN, 2) == "component 3"
+    assert (own_name(named, 1), own_name(RUN, 1)) == ("slant", "")
+
+
+@pytest.mark.parametrize("options", [{}, {"divide": 4.0, "scale": "feature"}, {"pca": 3}])
+def test_average_and_patterns_rebuild_what_the_fit_rebuilds(options, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6)) * np.arange(1, 7) + 5
+    before = Preprocessing(**options).fit(X)
+    W, mean = rng.normal(size=(3, before.n_features)), rng.normal(size=before.n_features)
+    fitted = fitted_run(rng.random((60, 3)) < 0.6, components=W, mean=mean, preprocessing=before)
+    z = rng.normal(size=3)
+    found = steering(fitted)
+    expected = before.inverse_transform((mean + z @ W)[None])[0]
+    np.testing.assert_allclose(found.average + z @ found.patterns, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.reach, np.abs(fitted.scores).max(axis=0))
+
+
+def test_of_many_columns_those_that_move_most_are_kept_in_their_order():
+    W = np.array([[0.1, 3.0, 0.0, 2.0, 0.0]])
+    found = steering(fitted_run(np.ones((20, 1), bool), components=W), 2)
+    assert found.columns.tolist() == [1, 3]
+    assert found.patterns.tolist() == [[3.0, 2.0]]
+
+
+def line(degrees: float, size: int = 41) -> np.ndarray:
+    """Draw a straight stroke leaning to the right by so many degrees."""
+    image = np.zeros((size, size), np.uint8)
+    for y in range(5, size - 5):
+        x = size // 2 + np.tan(np.radians(degrees)) * (size // 2 - y)
+        image[y, round(x)] = 255
+    return image
+
+
+def test_a_stroke_has_its_angle_its_lit_pixels_and_its_width():
+    angles = [-30, -10, 0, 15, 35]
+    strokes = np.stack([*map(line, angles), np.zeros((41, 41), np.uint8)])
+    np.testing.assert_allclose(components.slant(strokes), [*angles, 0], atol=0.7)
+    images = np.zeros((3, 8, 10), np.uint8)
+    images[0, 3, [2, 6]] = 200
+    images[1] = 255
+    images[1, 0, 0] = 0
+    images[2, 4, 4] = coil20.LIT - 1
+    np.testing.assert_allclose(coil20.width(images), [0.5, 1.0, 0.0])
+
+
+def test_an_effect_is_the_difference_in_pooled_standard_deviations(seed):
+    inside = np.arange(4000) < 1500
+    values = np.random.default_rng(seed).normal(3.0, 2.0, 4000) + 1.0 * inside
+    n, mean, _, size, error = components.effect(values, inside)
+    assert size == pytest.approx(0.5, abs=5 * error)
+    assert (n, mean) == (1500, pytest.approx(values[:1500].mean()))
+    assert components.effect(values, ~inside)[3] == pytest.approx(-size)
+    assert np.isnan(components.effect(values, np.zeros(4000, bool))[3])
+
+
+def some_rows(seed: int, n_rows: int = 90, n_components: int = 8, n_classes: int = 4):
+    """Rows of unequal classes, some without one, that use any number of components."""
+    rng = np.random.default_rng(seed)
+    active = rng.random((n_rows, n_components)) < rng.random(n_components)
+    codes = np.minimum(rng.geometric(0.4, n_rows) - 1, n_classes - 1)
+    codes[:n_classes] = codes[n_classes : 2 * n_classes] = np.arange(n_classes)
+    codes[-5:] = -1
+    return active, codes
+
+
+def of_all_pairs(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """The same means, from what every pair of distinct rows shares."""
+    shared = active.astype(float) @ active.T
+    np.fill_diagonal(shared, np.nan)
+    classes = [codes == c for c in range(n_classes)]
+    return np.array([[np.nanmean(shared[a][:, b]) for b in classes] for a in classes])
+
+
+def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
+    active, codes = some_rows(seed)
+    found, expected = sharing(active, codes, 4), of_all_pairs(active, codes, 4)
+    np.testing.assert_allclose(found.shared, expected, rtol=1e-12)
+    assert found.counts.tolist() == [int((codes == c).sum()) for c in range(4)]
+    together = of_all_pairs(active, np.where(codes < 0, -1, 0), 1)[0, 0]
+    assert found.overall == pytest.approx(together, rel=1e-12)
+    by_class = sharing(active, codes, 5).uses
+    for k, c in product(range(active.shape[1]), range(4)):
+        assert by_class[c, k] == pytest.approx(np.mean(active[codes == c, k]))
+    assert np.isnan(by_class[4]).all()
+
+
+def test_a_class_of_one_row_has_no_pair_and_the_closest_pair_is_off_the_diagonal():
+    active = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
+    found = sharing(active, np.array([0, 0, 1, 2]), 3)
+    assert np.isnan(found.shared[1, 1])
+    pairs = components.closest_pairs(found.shared)
+    assert pairs[0] == (0, 1, 1.0)
+    assert len(pairs) == 3
+
+
+def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: int = 3):
+    """Rows that use unevenly popular sets of exactly n_active components."""
+    rng = np.random.default_rng(seed)
+    keys = rng.gumbel(size=(n_rows, n_components)) + np.linspace(2, 0, n_components)
+    active = np.zeros((n_rows, n_components), dtype=bool)
+    np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
+    return active
+
+
+def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
+    active = some_active(seed)
+    found = ranked(active)
+    for subspace in found:
+        for row in subspace.rows:
+            assert tuple(np.flatnonzero(active[row])) == subspace.components
+    assert sorted(np.concatenate([s.rows for s in found])) == list(range(len(active)))
+    assert len({s.components for s in found}) == len(found)
+
+
+FAR = np.zeros((3, 20), dtype=int)
+FAR[0, [0, 19]] = FAR[1, [8, 19]] = FAR[2, [0, 8]] = 1
+
+
+@pytest.mark.parametrize(
+    ("active", "expected"),
+    [
+        (
+            [[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 0], [1, 0, 1]],
+            [("{1,2}", [2, 3]), ("{1,3}", [1, 4]), ("{2,3}", [0])],
+        ),
+        (FAR, [("{1,9}", [2]), ("{1,20}", [0]), ("{9,20}", [1])]),  # more than a byte holds
+        ([[0, 0], [1, 0], [0, 0]], [("none", [0, 2]), ("{1}", [1])]),
+    ],
+)
+def test_subspaces_come_by_occupancy_and_ties_by_component_numbers(active, expected):
+    found = ranked(np.array(active, dtype=bool))
+    assert [(title(s.components), s.rows.tolist()) for s in found] == expected
+
+
+def test_pairs_hold_the_rows_that_use_both_the_fullest_first(seed, monkeypatch):
+    monkeypatch.setattr(components, "LEAST_ROWS", 1000)
+    active = some_active(seed)
+    pairs = fullest(active, 99)
+    found = {s.components: s.rows for s in pairs}
+    for pair in combinations(range(active.shape[1]), 2):
+        expected = [n for n, row in enumerate(active) if row[pair[0]] and row[pair[1]]]
+        assert found.get(pair, np.array([])).tolist() == expected
+    assert [(s.components, len(s.rows)) for s in pairs] == pair_counts(active)
+    assert [s.components for s in fullest(active, 11)] == [s.components for s in pairs[:11]]
+
+
+@pytest.mark.parametrize(("least", "thin"), [(1, False), (2, False), (3, True)])
+def test_pairs_open_where_under_half_of_the_rows_are_in_large_enough_subspaces(
+    monkeypatch, least, thin
+):
+    sets = [[1, 1, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 1, 1]]
+    active = np.array(sets, dtype=bool)  # 4 of 5 rows in subspaces of two
+    monkeypatch.setattr(components, "LEAST_ROWS", least)
+    assert opens_in_pair_view(active) is thin
+    assert [s.components for s in fullest(active, 2)] == (
+        [(0, 2), (1, 2)] if thin else [(0, 1, 2), (0, 2, 3)]
+    )
+    assert not opens_in_pair_view(some_active(2, n_rows=40, n_components=12, n_active=2))
+
+
+def test_each_channel_ranks_the_score_of_the_rows_own_component():
+    scores = np.array([[3.0, 0, 10.0], [0, 1.0, 20.0], [2.0, 30.0, 0]])
+    colours = rgb(scores, scores != 0)
+    low, middle, high = (round(255 * share) for share in (0.01, 0.5, 0.99))
+    assert colours[:, 0].tolist() == [high, low, middle]  # by 3, 1, 2, the first of each row
+    assert colours[:, 1].tolist() == [low, middle, high]  # by 10, 20, 30, the second
+    assert (colours[:, 2] == 128).all()  # no third
+    red = rgb(np.array([[1.0], [1.0], [2.0], [2.0], [2.0]]), np.ones((5, 1), bool))[:, 0]
+    assert red[0] == red[1] < red[2] == red[3] == red[4]
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (8, 60), (50, 2)])
+def test_principal_scores_agree_with_a_singular_value_decomposition(shape, seed):
+    X = np.random.default_rng(seed).normal(size=shape) * np.linspace(3, 0.1, shape[1])
+    U, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    scores, shares = principal_scores(X, 3)
+    np.testing.assert_allclose(np.abs(scores), np.abs(U * singular)[:, :3], atol=1e-5 * singular[0])
+    np.testing.assert_allclose(shares, (singular**2 / (singular**2).sum())[:3], atol=1e-10)
+    for found in (scores, principal_scores(-X)[0]):
+        assert (found[np.abs(found).argmax(axis=0), range(found.shape[1])] > 0).all()
+
+
+@pytest.mark.parametrize("orthonormal", [True, False])
+def test_shares_are_what_each_component_takes_off_the_squared_error(seed, orthonormal):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(6, 3))
+    if orthonormal:
+        W, _ = np.linalg.qr(W)
+    Y = rng.normal(size=(40, 6)) * np.linspace(3, 1, 6)
+    mean, noise, latent = Y.mean(axis=0), 0.5, np.full(3, 2.0)
+    scores = np.zeros((40, 3))
+    for row, used in enumerate(rng.random((40, 3)) < 0.6):  # posterior means given the row's set
+        precision = W[:, used].T @ W[:, used] / noise + np.diag(1 / latent[used])
+        scores[row, used] = np.linalg.solve(precision, W[:, used].T @ (Y - mean)[row] / noise)
+
+    def squared_error(kept):
+        return np.square(Y - mean - (scores * kept) @ W.T).sum()
+
+    fitted = fitted_run(
+        scores != 0,
+        components=W.T,
+        scores=scores,
+        error=np.square(Y - mean - scores @ W.T).mean(axis=1),
+        mean=mean,
+        noise_variance=noise,
+        latent_variance=latent,
+    )
+    total, left = squared_error([0, 0, 0]), squared_error([1, 1, 1])
+    expected = [(squared_error(k != np.arange(3)) - left) / total for k in range(3)]
+    shares, whole = explained_shares(fitted)
+    np.testing.assert_allclose(shares, expected, atol=1e-10)
+    assert whole == pytest.approx(1 - left / total, abs=1e-10)
+    assert (abs(whole - shares.sum()) < 1e-9) == orthonormal
+
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 7)) @ RNG.normal(size=(7, 7)) + 3
+CLASSES = np.array(["a", "b", "c"])[np.arange(60) % 3]
+BLOCKS = {"left": [0, 1, 2], "right": [3, 4, 5, 6]}
+
+
+@pytest.fixture(scope="module", params=[AdaptivePPCA, AdaptiveFactorAnalysis])
+def model(request):
+    return request.param(3, 2, random_state=0).fit(X)
+
+
+def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(model):
+    shares = variance_by(model, X, classes=CLASSES, blocks=BLOCKS)
+    sums = shares.groupby(["class", "block"])["share"].sum()
+    np.testing.assert_allclose(sums, 1.0, atol=1e-12)
+    assert len(sums) == 6
+    scores, W = model.describe(X).scores, model.components_
+    for (name, block), group in shares.groupby(["class", "block"]):
+        rows, columns = name == CLASSES, BLOCKS[block]
+        y = (X - model.mean_)[rows][:, columns]
+        saved = np.zeros(3)
+        orders = list(permutations(range(3)))
+        for order in orders:
+            rest = y.copy()
+            for k in order:
+                after = rest - np.outer(scores[rows, k], W[k, columns])
+                saved[k] += ((rest**2).sum() - (after**2).sum()) / len(orders)
+                rest = after
+        expected = np.r_[(rest**2).sum(), saved] / (y**2).sum()
+        np.testing.assert_allclose(group.sort_values("component")["share"], expected, atol=1e-10)
+
+
+def test_sparse_rows_and_rows_with_gaps_add_up_too():
+    sparse = scipy.sparse.random(80, 9, 0.4, random_state=1, format="csr")
+    fitted = AdaptivePPCA(3, 1, random_state=0).fit(sparse)
+    thick = variance_by(fitted, sparse.toarray())["share"]
+    np.testing.assert_allclose(variance_by(fitted, sparse)["share"], thick, atol=1e-9)
+    holed = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+    shares = variance_by(AdaptivePPCA(3, 1, random_state=0).fit(holed), holed, blocks=BLOCKS)
+    np.testing.assert_allclose(shares.groupby("block")["share"].sum(), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"blocks": {"a": [1, 2], "b": [2]}}, "must not overlap; column 2 is listed twice"),
+        ({"blocks": {"a": [7]}}, "columns beyond 0 to 6"),
+        ({"classes": ["a", "b", "c"]}, "one value a row, 60; got 3"),
+    ],
+)
+def test_overlapping_blocks_and_other_lengths_are_refused(model, given, words):
+    with pytest.raises(InputError, match=words):
+        variance_by(model, X, **given)

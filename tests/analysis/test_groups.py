@@ -1,0 +1,469 @@
+"""A group against the rest, rules that describe it, and selections kept on disk."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from appca import AdaptivePPCA, rule
+from appca.analysis import groups as group_difference
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups import (
+    GroupComparison,
+    RowValues,
+    column_of,
+    compare,
+    differences,
+    feature_name,
+    matching,
+    names_of,
+    sentence,
+)
+from appca.analysis.rule import Clause, RowRule, RuleQuality, described, rule_table
+from appca.analysis.selections import COMBINATIONS, NAME_LENGTH, SelectionStore, token_of
+from appca.data.dataset import Dataset
+from appca.data.sources import load
+from appca.words import InputError
+from tests.fitted_runs import fitted_run
+
+
+def made(seed: int, n: int = 300, features: int = 8) -> tuple[Dataset, FittedRun, np.ndarray]:
+    """Rows among which nothing differs, and a group of a quarter of them."""
+    rng = np.random.default_rng(seed)
+    names = tuple(f"f{j}" for j in range(features))
+    labels = {"kind": rng.choice(list("abcd"), n), "weight": rng.normal(size=n)}
+    dataset = Dataset("d", rng.normal(size=(n, features)), np.arange(n), labels, None, names)
+    active = np.argsort(rng.random((n, 4)), axis=1) < 2
+    fitted = fitted_run(
+        active=active,
+        scores=np.where(active, rng.normal(size=(n, 4)), 0).astype(np.float32),
+        error=rng.random(n).astype(np.float32),
+        membership=rng.random(n).astype(np.float32),
+        log_likelihood_rows=rng.normal(size=n),
+    )
+    mask = np.zeros(n, dtype=bool)
+    mask[rng.permutation(n)[: n // 4]] = True
+    return dataset, fitted, mask
+
+
+def planted(
+    dataset: Dataset, fitted: FittedRun, mask: np.ndarray, where: str
+) -> tuple[Dataset, FittedRun]:
+    """The same with one strong difference."""
+    X, labels, active = np.array(dataset.X), dict(dataset.labels), np.array(fitted.active)
+    X[mask, 5] += 3 * (where == "f5")
+    active[:, 1] = mask if where == "use of component 2" else active[:, 1]
+    scores = fitted.scores - 4 * (where == "score on component 3") * np.outer(
+        mask, np.arange(4) == 2
+    )
+    labels["kind"] = np.where(mask & (where == "kind = c"), "c", labels["kind"])
+    labels["weight"] = labels["weight"] - 3 * (mask & (where == "weight"))
+    error = fitted.error + 2 * (mask & (where == "residual"))
+    changed = Dataset("d", X, dataset.ids, labels, None, dataset.feature_names)
+    return changed, replace(fitted, active=active, scores=scores * active, error=error)
+
+
+PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
+
+
+def compared(x: np.ndarray, y: np.ndarray) -> list[tuple[float, float | None, float]]:
+    """Effect, Cohen's d and p of each column."""
+    names = [str(j) for j in range(x.shape[1])]
+    return [(one.effect, one.d, one.p) for one in differences("feature", names, x, y)]
+
+
+@pytest.mark.parametrize("where", PLANTED)
+def test_a_planted_difference_ranks_first(seed, where):
+    dataset, fitted, mask = made(seed)
+    dataset, fitted = planted(dataset, fitted, mask, where)
+    found = compare(dataset, fitted, mask)
+    first = found.differences[0]
+    assert first.name == where
+    assert first.matters
+    assert first.strength == "large"
+    assert (first.effect < 0) == (where in ("score on component 3", "weight"))
+    assert where in sentence(found)
+    sizes = [abs(one.effect) for one in found.differences]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_should_be(seed):
+    dataset, fitted, mask = made(seed, n=120)
+    found = compare(dataset, fitted, mask)
+    # 8 features, 4 scores, 4 uses, 6 subspaces, 4 kinds, 1 weight, 3 measures
+    assert found.n_tests == len(found.differences) == 30
+    p = np.array([one.p for one in found.differences])
+    ranks = [np.sum(p <= one) for one in p]  # Benjamini and Hochberg: least m p_j / j of p_j >= p
+    expected = [min(30 * p[j] / ranks[j] for j in np.flatnonzero(p >= one)) for one in p]
+    got = [one.corrected for one in found.differences]
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    masks = (np.random.default_rng(seed + k).permutation(120) < 30 for k in range(60))
+    found = [min(one.corrected for one in compare(dataset, fitted, m).differences) for m in masks]
+    # At most 5% of 60 are expected; 11 or more happen with probability 2e-4.
+    assert (np.array(found) < 0.05).sum() <= 10
+
+
+def test_effects_of_numbers_are_counted_pairs_and_pooled_deviations(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 9, (13, 3)), rng.integers(0, 9, (21, 3))
+    for j, (delta, d, _) in enumerate(compared(x, y)):
+        assert delta == pytest.approx(np.sign(x[:, None, j] - y[None, :, j]).mean(), abs=1e-12)
+        pooled = np.sqrt((12 * x[:, j].var(ddof=1) + 20 * y[:, j].var(ddof=1)) / 32)
+        assert d == pytest.approx((x[:, j].mean() - y[:, j].mean()) / pooled, rel=1e-12)
+    ((delta, d, p),) = compared(np.full((4, 1), 2.0), np.full((9, 1), 2.0))
+    assert (delta, np.isnan(d), p) == (0.0, True, 1.0), "a constant column differs in nothing"
+    ((_, _, p),) = compared(np.array([[5.0], [6], [7]]), np.array([[1.0], [2], [3], [4]]))
+    assert p == pytest.approx(2 / 35), "of C(7, 3) arrangements, two tails"
+
+
+@pytest.mark.parametrize("counts", [(30, 50, 40, 100), (990, 1000, 400, 9000), (3, 4, 1, 40)])
+def test_shares_are_tested_by_chi_square_and_those_of_few_rows_exactly(counts):
+    a, n, b, m = counts
+    table = [[a, n - a], [b, m - b]]
+    expected = stats.chi2_contingency(table, correction=False).pvalue
+    if n < 10:
+        expected = stats.fisher_exact(table).pvalue
+    x, y = (np.arange(size)[:, None] < some for some, size in ((a, n), (b, m)))
+    ((effect, _, p),) = compared(x, y)
+    assert (effect, p) == pytest.approx((a / n - b / m, expected), rel=1e-9)
+    assert compared(x | True, y | True) == []
+
+
+def test_shares_means_and_missing_numbers_are_those_of_the_rows(seed):
+    dataset, fitted, mask = made(seed)
+    weight = np.array(dataset.labels["weight"])
+    weight[::3] = np.nan
+    dataset = Dataset("d", dataset.X, dataset.ids, {"weight": weight}, None, None)
+    found = {one.name: one for one in compare(dataset, fitted, mask).differences}
+    use = found["use of component 3"]
+    assert use.is_share
+    assert use.group == pytest.approx(fitted.active[mask, 2].mean())
+    assert use.rest == pytest.approx(fitted.active[~mask, 2].mean())
+    users = fitted.active[:, 0]
+    score = found["score on component 1"]
+    assert score.group == pytest.approx(fitted.scores[mask & users, 0].mean(), rel=1e-5)
+    assert found["feature 3"].rest == pytest.approx(dataset.X[~mask, 2].mean())
+    there = np.isfinite(weight)
+    expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
+    assert found["weight"].p == pytest.approx(expected.pvalue)
+
+
+def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are_not(monkeypatch):
+    dataset, fitted, mask = made(3, n=3000)
+    dataset, fitted = planted(dataset, fitted, mask, "f5")
+    assert compare(dataset, fitted, mask).sampled is None
+    monkeypatch.setattr(group_difference, "MOST_VALUES", 1)
+    found = compare(dataset, fitted, mask)
+    assert found.sampled == 750 + 1000  # the whole group, and a thousand others
+    assert found.differences[0].name == "f5"
+    assert found.differences == compare(dataset, fitted, mask).differences
+    pictures = Dataset("d", dataset.X, dataset.ids, dataset.labels, (2, 4))
+    kinds = {one.kind for one in compare(pictures, fitted, mask).differences}
+    assert kinds == {"measure", "score", "use", "subspace", "class"}
+
+
+@pytest.mark.parametrize("selected", [0, 1, 299, 300])
+def test_a_group_without_enough_rows_on_both_sides_is_refused(selected):
+    dataset, fitted, _ = made(0)
+    with pytest.raises(InputError, match=f"got {selected:,} selected and {300 - selected:,} other"):
+        compare(dataset, fitted, np.arange(300) < selected)
+
+
+def test_the_sentence_names_at_most_one_difference_of_each_kind():
+    dataset, fitted, mask = made(1)
+    dataset, fitted = planted(dataset, fitted, mask, "f5")
+    dataset, fitted = planted(dataset, fitted, mask, "kind = c")
+    X = np.array(dataset.X)
+    X[mask, 1] -= 2.5
+    dataset = Dataset("d", X, dataset.ids, dataset.labels, None, dataset.feature_names)
+    text = sentence(compare(dataset, fitted, mask))
+    assert text.startswith("These rows differ from the rest most in ")
+    assert "f5 (higher: " in text
+    assert "kind = c (100% of them, " in text
+    assert "f1" not in text
+    nothing = sentence(GroupComparison(5, 95, [], None, 30))
+    assert "do not differ: in 30 tests" in nothing
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_group_of_a_panel_is_told_by_more_than_its_panel(mixed):
+    dataset, fitted, _ = made(0)
+    supports = [tuple(support) for support in fitted.active]
+    first = max(set(supports), key=supports.count)
+    mask = np.array([support == first for support in supports])
+    mask[np.flatnonzero(~mask)[0]] |= mixed
+    kinds = {difference.kind for difference in compare(dataset, fitted, mask).differences}
+    assert ("subspace" in kinds, "use" in kinds) == (mixed, mixed)
+    assert {"class", "measure"} <= kinds
+
+
+N = 900
+
+
+def a_table(seed: int) -> dict:
+    rng = np.random.default_rng(seed)
+    columns = {f"x{j}": rng.normal(size=N) for j in range(20)}
+    columns |= {"kind": np.array(list("abcd"))[rng.integers(0, 4, N)]}
+    active = rng.random((N, 4)) < 0.6
+    scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
+    return rule_table(scores, active, columns.items())
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_planted_box_is_found_again(number):
+    table = a_table(number)
+    price, score = table["x3"], table["score 2"].values
+    inside = (price < 0.6) & (price > -1) & (score > -0.2)
+    found = described(table, inside, random_state=number)
+    assert {clause.column for clause in found.clauses} == {"x3", "score 2"}
+    assert min(found.quality) > 0.93
+    bounds = {clause.column: clause for clause in found.clauses}
+    assert bounds["x3"][1:3] == pytest.approx((-1, 0.6), abs=0.1)
+    assert bounds["score 2"].low == pytest.approx(-0.2, abs=0.1)
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_rows_of_one_kind_or_another_are_those_that_miss_a_condition(number):
+    """No box of conditions describes them: it loses one kind, or takes others in."""
+    table = a_table(number)
+    either = (table["x3"] > 0.5) | (table["uses 3"].values == 1)
+    found = described(table, either, random_state=number)
+    assert {clause.column for clause in found.clauses} == {"x3", "uses 3"}
+    assert min(found.quality) > 0.97
+    assert found.conditions().startswith("not (")
+    frame = pd.DataFrame({"x3": table["x3"], "uses 3": table["uses 3"].values == 1})
+    kept = eval(found.to_pandas(), {"table": frame})
+    assert kept.tolist() == found.mask(table).tolist()
+    both = described(table, ~either, random_state=number)
+    assert not both.negated, "a box is said as a box"
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_use_and_classes_are_conditions_and_rows_that_use_two_components_are_called_so(number):
+    """A range of scores that none of them leaves would select the same rows."""
+    rng = np.random.default_rng(number)
+    active = rng.random((N, 4)).argsort(axis=1) < 2
+    scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
+    scores[~active[:, 1], 0] *= 3.0
+    table = rule_table(scores, active)
+    conditions = described(table, active[:, 0] & active[:, 1], random_state=number).conditions()
+    assert conditions in ("uses 1, uses 2", "uses 2, uses 1")
+    table = a_table(number)
+    uses = table["uses 3"].values == 1
+    found = described(table, (table["kind"] == "b") & uses).sentence(["", "", "slant"])
+    assert found == "kind is b, uses slant: 100% of them, 100% right"
+    assert described(table, ~uses).sentence() == "does not use 3: 100% of them, 100% right"
+
+
+def test_what_is_held_out_is_not_seen():
+    table = a_table(2)
+    wanted = table["x1"] > 0
+    first = described(table, wanted, random_state=0)
+    order = np.random.default_rng(0)
+    held = [
+        (rows := order.permutation(np.flatnonzero(m)))[: len(rows) // 3] for m in (wanted, ~wanted)
+    ]
+    other = table | {"x1": table["x1"].copy()}
+    other["x1"][np.concatenate(held)] = 0.0
+    second = described(other, wanted, random_state=0)
+    assert second.clauses == first.clauses
+    assert second.n_held_out == sum(map(len, held))
+    assert second.quality != first.quality
+
+
+def test_code_text_and_replay_select_the_same_rows():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 6))
+    frame = pd.DataFrame({"price": X[:, 0], "kind": np.where(X[:, 1] > 0, "it's", "no")})
+    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    rows = model.describe(X)
+    wanted = rows.active[:, 1] & (rows.scores[:, 1] > 0) & (X[:, 0] < 0.5)
+    found = rule(model, X, wanted, frame)
+    mask = found.select(model, X, frame)
+    assert (mask & wanted).sum() / wanted.sum() > 0.9
+    space = {"model": model, "X": X, "table": frame.copy(), "np": np}
+    exec(found.to_python(), space)
+    assert space["selected"].index.tolist() == np.flatnonzero(mask).tolist()
+    table = rule_table(rows.scores, rows.active, frame.items())
+    made = RowRule(
+        (Clause("kind", value="it's"), Clause("uses 1", value=False)), RuleQuality(1, 1), 1
+    )
+    frame["uses 1"] = rows.active[:, 0]
+    assert eval(made.to_pandas(), {"table": frame}).tolist() == made.mask(table).tolist()
+    assert made.mask(table).tolist() == ((frame["kind"] == "it's") & ~rows.active[:, 0]).tolist()
+
+
+def test_missing_values_meet_no_condition_and_columns_called_like_components_are_kept_apart():
+    table = pd.DataFrame({"a": [np.nan, 1.0, 3.0], "b": ["x", None, "x"]})
+    assert Clause("a", low=0.0).mask(table["a"]).tolist() == [False, True, True]
+    assert Clause("a", high=2.0).mask(table["a"]).tolist() == [False, True, False]
+    assert Clause("b", value="x").mask(table["b"]).tolist() == [True, False, True]
+    columns = rule_table(np.ones((2, 1)), np.eye(2, 1) > 0, [("uses 1", 5), ("a", 6), ("a", 7)])
+    assert list(columns) == ["uses 1 (column)", "a", "a (column)", "uses 1", "score 1"]
+    assert columns["uses 1 (column)"] == 5
+
+
+@pytest.mark.parametrize(
+    ("columns", "selected", "words"),
+    [
+        (a_table(0), np.arange(N) < 3, "at least 6 selected rows and 6 others; got 3 and 897"),
+        (a_table(0), np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value a row"),
+        ({"same": np.ones(N)}, np.arange(N) < 50, "No column differs"),
+    ],
+)
+def test_refusals_say_what_was_given_and_what_to_do(columns, selected, words):
+    with pytest.raises(InputError, match=words):
+        described(columns, selected)
+    made = RowRule((Clause("price", high=2.0),), RuleQuality(1, 1), 1)
+    with pytest.raises(InputError, match="needs the column “price”, which the table lacks"):
+        made.mask(columns)
+
+
+DIGEST = "ab" * 32
+
+
+def mask_of(*rows: int, n: int = 10) -> np.ndarray:
+    mask = np.zeros(n, dtype=bool)
+    mask[list(rows)] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [("replace", {2, 3}), ("union", {1, 2, 3}), ("intersect", {2}), ("minus", {1})],
+)
+def test_combinations_are_those_of_sets(how, expected):
+    found = COMBINATIONS[how][2](mask_of(1, 2), mask_of(2, 3))
+    assert set(np.flatnonzero(found)) == expected
+
+
+def test_named_selections_come_back_from_the_disk(tmp_path):
+    """Damaged files, and those of other rows: tests/attacks/test_stored.py."""
+    store = SelectionStore(tmp_path)
+    store.save(DIGEST, "door", mask_of(1))
+    store.save(DIGEST, "  odd\n ones ", mask_of(1))
+    store.save(DIGEST, "odd ones", mask_of(1, 3, 9))
+    store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())
+    again = SelectionStore(tmp_path).list(DIGEST, 10)
+    assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "door", "odd ones"]
+    assert set(np.flatnonzero(again[2].mask)) == {1, 3, 9}
+    assert SelectionStore(tmp_path).list("cd" * 32, 10) == []
+    inside = [path.relative_to(tmp_path).parts for path in tmp_path.rglob("*.npz")]
+    assert {parts[:2] for parts in inside} == {("selections", DIGEST)}
+    assert not list(tmp_path.rglob(".*")), "no draft"
+    for _ in range(2):
+        store.delete(DIGEST, "door")
+    assert len(store.list(DIGEST, 10)) == 2
+    tokens = {token_of(mask) for mask in (mask_of(1, 2), mask_of(1), mask_of(2), mask_of(1, n=11))}
+    assert len(tokens) == 4
+
+
+@pytest.mark.parametrize(
+    ("digest", "name", "mask", "words"),
+    [
+        (DIGEST, " \n ", mask_of(1), "needs a name"),
+        (DIGEST, "empty", mask_of(), "no rows to keep as “empty”"),
+        ("../../x", "name", mask_of(1), "64 hex digits"),
+    ],
+)
+def test_a_selection_without_name_or_rows_is_not_kept(tmp_path, digest, name, mask, words):
+    store = SelectionStore(tmp_path)
+    with pytest.raises(InputError, match=words):
+        store.save(digest, name, mask)
+    assert len(store.save(DIGEST, "n" * 500, mask_of(1))) == NAME_LENGTH
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+
+
+CLASSES = RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
+NUMBERS = RowValues("size", np.array([1.0, 2.0, np.nan, 4.0]))
+NOTHING = RowValues("size", np.full(4, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("column", "relation", "value", "rows"),
+    [
+        (CLASSES, "is", ["b"], {1, 3}),
+        (CLASSES, "is", ["a", "c"], {0, 2}),
+        (CLASSES, "is not", ["b"], {0, 2}),
+        (CLASSES, "is", [], set()),
+        (NUMBERS, "above", 1.5, {1, 3}),
+        (NUMBERS, "below", 2.0, {0}),
+        (NUMBERS, "highest", 40, {3}),
+        (NUMBERS, "lowest", 40, {0}),
+        (NOTHING, "highest", 99, set()),
+    ],
+)
+def test_a_rule_finds_its_rows(column, relation, value, rows):
+    assert set(np.flatnonzero(matching(column, relation, value))) == rows
+
+
+@pytest.mark.parametrize(
+    ("column", "relation", "value", "words"),
+    [
+        (CLASSES, "above", 1, "“kind” has classes"),
+        (NUMBERS, "is", ["a"], "“size” has numbers"),
+        (NUMBERS, "highest", 0, "between 0 and 100"),
+        (NUMBERS, "lowest", 100, "between 0 and 100"),
+    ],
+)
+def test_rules_that_do_not_suit_the_column_are_refused(column, relation, value, words):
+    with pytest.raises(InputError, match=words):
+        matching(column, relation, value)
+
+
+def run_of(n: int) -> FittedRun:
+    active = np.zeros((n, 2), dtype=bool)
+    active[:, 0], active[0, 1] = True, True
+    numbers = np.arange(n, dtype=np.float32)
+    return fitted_run(
+        active=active,
+        scores=active * numbers[:, None],
+        error=numbers,
+        membership=numbers + 1,
+        log_likelihood_rows=-numbers,
+    )
+
+
+def test_every_name_offered_has_its_column():
+    wine = load("wine")
+    fitted = replace(run_of(wine.n_rows), names=("", "slant"))
+    names = names_of(wine, fitted)
+    columns = {key: column_of(wine, fitted, key) for key in names}
+    assert {key: column.name for key, column in columns.items()} == names
+    assert {len(column.values) for column in columns.values()} == {178}
+    assert np.array_equal(columns["feature:12"].values, wine.X[:, 12])
+    assert columns["subspace"].names == ("{1}", "{1,2}")
+    assert columns["subspace"].values.tolist() == [1] + [0] * 177
+    assert np.array_equal(columns["likelihood"].values, -np.arange(178, dtype=np.float32))
+    assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
+    assert np.isnan(columns["score:1"].values).tolist() == [False] + [True] * 177, "not used"
+    assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
+
+
+def test_labels_are_classes_where_they_are_text_or_few_and_missing_cells_stay_missing():
+    X, gaps = np.arange(6.0).reshape(3, 2), np.zeros((3, 2), dtype=bool)
+    gaps[1, 0] = True
+    labels = {"a:b": np.array(["x", "y", "x"]), "digit": np.array([3, 1, 3])}
+    labels |= {"angle": np.arange(3), "weight": np.array([0.5, 0.5, 1])}
+    dataset = Dataset("d", X, np.arange(3), labels, missing=gaps)
+    columns = {name: column_of(dataset, run_of(3), f"label:{name}") for name in labels}
+    assert columns["digit"].names == ("1", "3")
+    assert columns["angle"].names is columns["weight"].names is None
+    assert matching(columns["a:b"], "is", ["x"]).tolist() == [True, False, True]
+    feature = column_of(dataset, run_of(3), "feature:0")
+    assert matching(feature, "above", -1).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("shape", "j", "name"),
+    [
+        (None, 11, "feature 12"),
+        ((3, 4), 11, "pixel row 3, column 4"),
+        ((2, 2, 3), 11, "pixel row 2, column 2, blue"),
+    ],
+)
+def test_features_without_names_are_called_by_their_place(shape, j, name):
+    rows = np.arange(24.0).reshape(2, 12)
+    assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), j) == name

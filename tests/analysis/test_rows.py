@@ -1,0 +1,398 @@
+"""Rows: T2 and Q by dense linear algebra, one row taken apart, rows that are alike."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, multivariate_normal
+from sklearn.metrics import adjusted_rand_score
+
+from appca import AdaptivePPCA
+from appca.analysis import rows
+from appca.analysis.components import Subspace, ranked
+from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.analysis.new_rows import verdict
+from appca.analysis.rows import (
+    Distances,
+    SimilarRows,
+    distances,
+    joined_pairs,
+    limits_of,
+    mixtures,
+    projected,
+    similar,
+)
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources import load
+from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
+from tests.fitted_runs import fitted_model, fitted_run
+
+D, K, NOISE = 12, 5, 0.3
+LEVELS = 0.95, 0.99, 0.999
+TAU2 = np.array([4.0, 3.0, 2.0, 1.5, 1.0])
+
+
+def run_of(W, active, Y, tau2=TAU2, noise=NOISE):
+    """A run whose rows have the given sets: posterior means one row at a time."""
+    scores, error = np.zeros(active.shape), np.empty(len(Y))
+    for n, (y, S) in enumerate(zip(Y, active, strict=True)):
+        A = W[S]
+        C = A.T * tau2[S] @ A + noise * np.eye(W.shape[1])  # covariance of y
+        scores[n, S] = tau2[S] * (A @ np.linalg.solve(C, y))
+        error[n] = np.mean((y - scores[n] @ W) ** 2)
+    rows = {"scores": scores, "error": error}
+    return fitted_run(active, **rows, components=W, noise_variance=noise, latent_variance=tau2)
+
+
+def drawn(rng, W, n, sizes=(2,)):
+    active = np.zeros((n, K), dtype=bool)
+    for row in active:
+        row[rng.permutation(K)[: rng.choice(sizes)]] = True
+    x = rng.normal(size=(n, K)) * np.sqrt(TAU2) * active
+    return active, x @ W + rng.normal(size=(n, W.shape[1])) * np.sqrt(NOISE)
+
+
+def orthonormal(rng):
+    return np.linalg.qr(rng.normal(size=(D, K)))[0].T
+
+
+@pytest.mark.parametrize("how", ["orthogonal", "leaning", "coinciding"])
+def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, how):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng) if how == "orthogonal" else rng.normal(size=(K, D))
+    W[1] = W[0] if how == "coinciding" else W[1]
+    active, Y = drawn(rng, W, 40, sizes=(0, 1, 2, 4))
+    found = distances(run_of(W, active, Y))
+    for n, (y, S) in enumerate(zip(Y, active, strict=True)):
+        A = W[S]
+        C = A.T * TAU2[S] @ A + NOISE * np.eye(D)
+        onto = np.linalg.pinv(A) @ A  # projector on the row's subspace
+        off = y - onto @ y
+        np.testing.assert_allclose(found.q[n], off @ off / NOISE, rtol=1e-9)
+        whole = y @ np.linalg.solve(C, y)
+        np.testing.assert_allclose(found.t2[n] + found.q[n], whole, rtol=1e-9)
+        rank = np.linalg.matrix_rank(A) if S.any() else 0
+        assert (found.inside[n], found.outside[n]) == (rank, D - rank)
+
+
+@pytest.mark.parametrize("how", ["orthogonal", "leaning", "fitted"])
+def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(K, D)) if how == "leaning" else orthonormal(rng)
+    found = distances(run_of(W, *drawn(rng, W, 1500)))
+    if how == "fitted":
+        Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=3000)]
+        Y = 100 * (rng.normal(size=(3000, 3)) * Z) @ W[:3] + rng.normal(size=(3000, D)) * 0.1
+        found = distances(described_by(Y))
+    n = len(found.t2)
+    assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
+    assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
+    for level in LEVELS:
+        above = (found.over(limits_of(found, level)) > 1).sum(axis=0)
+        assert (np.abs(above - n * (1 - level)) < 5 * np.sqrt(n * level * (1 - level))).all()
+
+
+def scaled_rows(rng, n=900, d=40):
+    """Rows of which every tenth is bright; row 7 is a dark one, off every subspace."""
+    W = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=n)]
+    bright = np.arange(n) % 10 == 0
+    Y = 10 * (rng.normal(size=(n, 3)) * Z) @ W[:3] + rng.normal(size=(n, d))
+    Y *= np.sqrt(np.where(bright, 2.14, 0.49))[:, None]
+    Y[7] += 25 * W[5]
+    return Y, bright
+
+
+def described_by(Y, **settings):
+    model = AdaptivePPCA(n_components=3, n_active=2, random_state=0, **settings).fit(Y)
+    rows = DescribedRows.from_description(model.describe(Y))
+    return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("inference", ["em", "gibbs"])
+def test_a_row_that_is_only_bright_is_not_unusual_where_rows_have_scales(inference, seed):
+    Y, bright = scaled_rows(np.random.default_rng(seed))
+    plain = verdict(distances(described_by(Y)), None)
+    assert bright[plain.order[1:41]].mean() > 0.9
+    how = {"burn_in": 20, "n_draws": 20} if inference == "gibbs" else {}
+    scaled = distances(described_by(Y, row_scale="learned", inference=inference, **how))
+    told = verdict(scaled, None)
+    assert told.order[0] == 7
+    assert told.ratios[7, 1] > 1.5
+    assert 0.0 < bright[told.order[1:101]].mean() < 0.5
+    others = np.arange(900) != 7
+    assert kstest(scaled.t2[others], chi2(2).cdf).pvalue > 1e-5
+    assert kstest(scaled.q[others], chi2(38).cdf).pvalue > 1e-5
+
+
+@pytest.mark.parametrize(("by_feature", "d"), [(False, 4), (False, 12), (True, 6)])
+def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
+    rng = np.random.default_rng(seed)
+    values, p = np.array([0.1, 0.5, 2.0, 10.0]), np.array([0.2, 0.4, 0.3, 0.1])
+    noise = np.ones(d) if by_feature else 0.3
+    W = np.linalg.qr(rng.normal(size=(d, 2)))[0].T
+    u = rng.choice(values, 40_000, p=p)
+    x = rng.normal(size=(40_000, 2)) * np.sqrt([3.0, 1.0])
+    Y = np.sqrt(u)[:, None] * (x @ W + np.sqrt(noise) * rng.normal(size=(40_000, d)))
+    # The posterior by its definition: covariances as matrices, scales one by one.
+    C = W.T * [3.0, 1.0] @ W + np.diag(np.broadcast_to(noise, d))
+    R = np.einsum("nd,de,ne->n", Y, np.linalg.inv(C), Y)
+    weight = p * values ** (-d / 2) * np.exp(-R[:, None] / (2 * values))
+    scale = weight @ values / weight.sum(axis=1)
+    scores = Y @ np.linalg.solve(C, W.T * [3.0, 1.0])
+    run = fitted_run(
+        np.ones((40_000, 2), bool),
+        scores=scores,
+        error=np.square(Y - scores @ W).mean(axis=1),
+        components=W,
+        noise_variance=noise,
+        latent_variance=np.array([3.0, 1.0]),
+        row_scales=scale,
+        row_scale_values=values,
+        row_scale_probabilities=p,
+    )
+    found = distances(run)
+    for level in (0.5, *LEVELS):
+        beyond = (found.over(limits_of(found, level)) > 1).mean(axis=0)
+        tolerance = 0.003 * (1 - level) / 0.05 + 4 * np.sqrt(level * (1 - level) / 40_000)
+        assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
+
+
+def test_limits_of_the_data_flag_the_share_asked_for(seed):
+    rng = np.random.default_rng(seed)
+    W = orthonormal(rng)
+    active, Y = drawn(rng, W, 2000, sizes=(1, 3))
+    heavy = Y * np.exp(rng.normal(size=(2000, 1)))  # not Gaussian at all
+    found = distances(run_of(W, active, heavy))
+    assert (found.over(limits_of(found, 0.99)) > 1).mean() > 0.1
+    rows = np.flatnonzero(active[:, 0])
+    limits = limits_of(found, 0.95, Distances(*(of_all[rows] for of_all in found[:4])))
+    flagged = found.over(limits)[rows] > 1
+    assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
+
+
+def test_rows_without_components_or_without_rest_are_never_flagged_for_it():
+    active = np.array([[False] * 3, [True] * 3])
+    Y = np.array([[1.0, 2.0, 3.0], [9.0, 9.0, 9.0]])
+    found = distances(run_of(np.eye(3), active, Y, tau2=np.ones(3)))
+    share = found.over(limits_of(found, 0.99))
+    assert (share[[0, 1], [0, 1]] == 0).all()
+    assert (share[[0, 1], [1, 0]] > 1).all()
+
+
+def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
+    rng = np.random.default_rng(seed)
+    V, psi = orthonormal(rng), rng.uniform(0.2, 3.0, D)
+    active, Y = drawn(rng, V, 30)
+    plain = run_of(V, active, Y, noise=1.0)
+    W = V * np.sqrt(psi)
+    rows = {"scores": plain.scores, "error": plain.error}
+    run = fitted_run(active, **rows, components=W, noise_variance=psi, latent_variance=TAU2)
+    found = distances(run)
+    np.testing.assert_allclose(found.t2, distances(plain).t2, rtol=1e-6)
+    assert not found.outside.any()
+    assert np.isinf(limits_of(found, 0.99)[:, 1]).all()
+
+
+SHORT = {"burn_in": 5, "n_draws": 5, "n_chains": 1}
+
+
+def wine_run(model, preprocessing=None, **parameters):
+    dataset = load("wine")
+    options = preprocessing or {"centre": True, "scale": "feature"}
+    config = RunConfig(dataset.digest, options, model, parameters)
+    return dataset, fit_run(dataset, config).fitted
+
+
+@pytest.mark.parametrize("reduce", [{}, {"pca": 6}])
+def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
+    options = {"divide": 2.0, "scale": "feature", **reduce}
+    dataset, fitted = wine_run("aPPCA", options)
+    before = fitted.preprocessing
+    found = rows.parts(dataset, fitted, 11)
+    assert found.components == tuple(np.flatnonzero(fitted.active[11]))
+    np.testing.assert_array_equal(found.original, dataset.X[11])
+    total = found.average + found.terms.sum(axis=0)
+    np.testing.assert_allclose(total, found.reconstruction, rtol=1e-10)
+    wanted = fitted.mean + fitted.scores[11] @ fitted.components
+    np.testing.assert_allclose(
+        found.reconstruction, before.inverse_transform(wanted[None])[0], rtol=1e-6
+    )
+    if not reduce:
+        scaled = (found.original - found.reconstruction) / (before.scale * before.divide)
+        np.testing.assert_allclose(np.mean(scaled**2), fitted.error[11], rtol=1e-4)
+
+
+def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
+    rng = np.random.default_rng(seed)
+    K, D, L, noise = 4, 5, 2, 0.4
+    W, tau2, mean = rng.normal(size=(K, D)), rng.uniform(0.5, 2, K), rng.normal(size=D)
+    y = rng.normal(size=D) * 2
+    given = {"mean": mean, "n_active": L, "noise_variance": noise, "latent_variance": tau2}
+    fitted = fitted_model(W, **given)
+    log_p = {
+        S: multivariate_normal(
+            mean, (W[list(S)].T * tau2[list(S)]) @ W[list(S)] + noise * np.eye(D)
+        ).logpdf(y)
+        for S in itertools.combinations(range(K), L)
+    }
+    total = np.logaddexp.reduce(list(log_p.values()))
+    sets, probability = zip(*rows.alternatives(fitted, y, most=3), strict=True)
+    assert list(sets) == sorted(log_p, key=log_p.get, reverse=True)[:3]
+    np.testing.assert_allclose(probability, [np.exp(log_p[S] - total) for S in sets], rtol=1e-9)
+    assert rows.alternatives(fitted_model(np.eye(20), n_active=10), np.zeros(20)) == []
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        ("aPPCA", {"latent_variance": "component"}),
+        ("aPPCA", {"noise": "feature"}),
+        ("aPPCA", {"row_scale": "learned"}),
+        ("aPPCA", {"noise": "feature", "row_scale": "learned"}),
+        ("aPPCA", {"noise": "feature", "n_active": "learned"}),
+        ("PPCA", {"n_components": 3}),
+        ("aFA", {"n_components": 4}),
+        ("NPPCA", {"max_components": 4, **SHORT}),
+        ("isFA", {"max_components": 4, **SHORT}),
+    ],
+)
+def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters):
+    dataset, fitted = wine_run(model, **parameters)
+    Y = fitted.preprocessing.transform(dataset.X)
+    for row in range(0, dataset.n_rows, 20):
+        found = rows.alternatives(fitted, Y[row], most=5000)
+        assert found[0][0] == tuple(np.flatnonzero(fitted.active[row]))
+        np.testing.assert_allclose(found[0][1], fitted.membership[row], rtol=1e-4)
+        included = np.zeros(len(fitted.components))
+        for S, probability in found:
+            included[list(S)] += probability
+        if not fitted.draws:  # the page tells of the published draw, the run of all
+            np.testing.assert_allclose(included, fitted.inclusion[row], atol=1e-4)
+        if fitted.size_probabilities is not None:
+            by_size = np.bincount([len(S) for S, _ in found], [p for _, p in found], minlength=5)
+            sizes = rows.size_probabilities(fitted, Y[row].astype(np.float64))
+            np.testing.assert_allclose(sizes, by_size, atol=1e-6)
+
+
+def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
+    monkeypatch.setattr(rows, "_BLOCK_VALUES", 100)
+    X = np.random.default_rng(seed).integers(0, 9, (80, 6)).astype(np.uint8)
+    X[50] = X[3]
+    fitted = Preprocessing(divide=3.0, scale="feature").fit(X)
+    Y = fitted.transform(X).astype(float)
+    distance = np.linalg.norm(Y - Y[3], axis=1)
+    found = rows.near_in_data(X, fitted, 3, 7)
+    assert found[0] == 50
+    assert 3 not in found
+    np.testing.assert_allclose(distance[found], np.sort(np.delete(distance, 3))[:7], rtol=1e-5)
+
+
+def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
+    _, fitted = wine_run("aFA", n_components=4)
+    found = rows.near_in_subspace(fitted, 5, 6)
+    same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
+    rebuilt = fitted.scores.astype(float) @ fitted.components
+    distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
+    others = np.setdiff1d(same, [5])
+    assert set(found) <= set(others)
+    np.testing.assert_allclose(distance[found], np.sort(distance[others])[:6], atol=1e-5)
+    alone = np.array([[True, False], [False, True], [False, True]])
+    fitted = fitted_run(alone, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
+    assert [rows.near_in_subspace(fitted, n, 3).tolist() for n in (0, 1)] == [[], [2]]
+
+
+CENTRES = np.array([[6.0, 6.0], [-6.0, 6.0], [6.0, -6.0], [-6.0, -6.0]])
+
+
+def planted(seed: int, n_rows: int = 240):
+    """Two subspaces of three components with four far clusters each; who is in which."""
+    rng = np.random.default_rng(seed)
+    active = np.zeros((n_rows, 3), bool)
+    pairs = np.array([[0, 1], [1, 2]])
+    space, cluster = rng.integers(2, size=n_rows), rng.permutation(np.arange(n_rows) % 4)
+    np.put_along_axis(active, pairs[space], True, axis=1)
+    scores = np.zeros((n_rows, 3), np.float32)
+    values = CENTRES[cluster] + 0.3 * rng.standard_normal((n_rows, 2))
+    np.put_along_axis(scores, pairs[space], values.astype(np.float32), axis=1)
+    components = np.linalg.qr(rng.standard_normal((5, 3)))[0].T
+    return scores, active, components, 4 * space + cluster
+
+
+def test_planted_clusters_are_recovered_nearest_rows_first_and_with_their_spread(seed):
+    scores, active, components, truth = planted(seed)
+    spaces = ranked(active)
+    groups = similar(scores, components, spaces, len(truth) // 8)
+    assert len(groups) == 8
+    labels = np.full(len(truth), -1)
+    for number, group in enumerate(groups):
+        assert (labels[group.rows] == -1).all()
+        labels[group.rows] = number
+        assert active[np.ix_(group.rows, group.components)].all()
+        # The projections in data space, rather than the coordinates used inside.
+        W, columns = components[list(group.components)], list(group.components)
+        whole = next(space.rows for space in spaces if space.components == group.components)
+        own, every = (scores[rows][:, columns] @ W for rows in (group.rows, whole))
+        away = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        assert (np.diff(away) > -1e-4).all()
+        outer = np.linalg.norm(every - every.mean(axis=0), axis=1)
+        expected = np.sqrt((away**2).mean() / (outer**2).mean())
+        assert group.spread == pytest.approx(expected, rel=1e-5)
+    assert adjusted_rand_score(truth, labels) == 1.0
+    again = similar(scores, components, spaces, len(truth) // 8)
+    for group, same in zip(groups, again, strict=True):
+        np.testing.assert_array_equal(group.rows, same.rows)
+    smaller = [group.components for group in similar(scores, components, spaces, 20)]
+    for space in spaces:
+        assert smaller.count(space.components) == round(len(space.rows) / 20)
+
+
+def test_distances_are_those_of_the_projections_also_of_leaning_factors(seed):
+    rng = np.random.default_rng(seed)
+    scores, components = rng.standard_normal((12, 4)), rng.standard_normal((4, 7))
+    components[3] = 2 * components[1]  # parallel ones, too
+    subspace = Subspace((1, 2, 3), np.array([2, 3, 5, 7, 11]))
+    points = projected(scores, components, subspace)
+    drawn = scores[subspace.rows][:, [1, 2, 3]] @ components[[1, 2, 3]]
+    expected = np.linalg.norm(drawn[:, None] - drawn[None], axis=2)
+    np.testing.assert_allclose(
+        np.linalg.norm(points[:, None] - points[None], axis=2), expected, atol=1e-7
+    )
+
+
+def test_equal_rows_are_one_group_and_thin_subspaces_none():
+    scores = np.zeros((9, 2), np.float32)
+    scores[:6] = [1.5, -0.3]
+    spaces = [
+        Subspace((0, 1), np.arange(6)),
+        Subspace((0,), np.arange(6, 9)),
+        Subspace((), np.arange(9)),
+    ]
+    (group,) = similar(scores, np.eye(2), spaces, 2)
+    assert sorted(group.rows) == list(range(6))
+    assert group.spread == 0.0
+
+
+def test_a_mixture_counts_classes_and_names_those_that_are_no_strays():
+    group = SimilarRows((0,), np.arange(20), 0.1)
+    codes = np.array([1] * 10 + [0] * 7 + [2] + [-1] * 2)
+    ((_, found),) = mixtures([group], codes, 4)
+    assert found.counts.tolist() == [7, 10, 1, 0]
+    assert found.joined == (1, 0)
+    shares = np.array([7, 10, 1]) / 18
+    assert found.effective == pytest.approx(np.prod(shares**-shares))
+    assert mixtures([group], np.full(20, -1), 4)[0][1].joined == ()
+    assert mixtures([group], np.repeat([0, 3], 10), 4)[0][1].effective == pytest.approx(2.0)
+
+
+def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
+    groups = [
+        SimilarRows((0,), np.arange(4) + 4 * i, spread) for i, spread in enumerate([0.1, 0.5, 0.2])
+    ]
+    codes = np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1])
+    mixed = mixtures(groups, codes, 2)
+    assert [group.spread for group, _ in mixed] == [0.2, 0.5, 0.1]
+    assert joined_pairs([classes for _, classes in mixed]) == [((0, 1), 2)]
