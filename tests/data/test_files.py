@@ -266,7 +266,8 @@ TEXT = {
     "dates, constants, empty and long columns": Case(
         "a,b,when,one,none,text\n"
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
-        facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
+        *(None, ("a", "b"), ["01.06.2024", "02.06.2024"]),
+        facts={"Left out": "one (one value), none (empty), text (long texts)"},
     ),
     "quarters of hours name the rows": Case(
         "[kWh],a,b\n" + "\n".join(f"{i:02d}:00-{i:02d}:15,{i / 2},{i % 5}" for i in range(9)),
@@ -581,9 +582,9 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
         name="t.tif",
     ),
     "arrays": Case(
-        made.npz(X=_MATRIX, other=_MATRIX[:5], words=np.array(list("abcd")), y=np.arange(9) % 3),
+        made.npz(X=_MATRIX, other=_MATRIX[:5], words=np.array(list("abcde")), y=np.arange(9) % 3),
         *(_MATRIX, None, None, {"y": [0, 1, 2]}),
-        facts={"Arrays not used": f"words (4 values for 9 rows), other {_READ_BY.format('other')}"},
+        facts={"Arrays not used": f"words (5 values for 9 rows), other {_READ_BY.format('other')}"},
         name="t.npz",
     ),
     "variables": Case(
