@@ -209,6 +209,10 @@ READ = [
     Case("nan.mtx", BANNER + b"general\n3 3 3\n1 1 nan\n2 3 2\n3 1 1\n",
          [[np.nan, 0, 0], [0, 0, 2], [1, 0, 0]]),
     # unusual
+    Case("named.npz", npz(X=X, columns=np.array(list("abcd")), who=np.array(list("uvwxyz"))), X,
+         ids=list("uvwxyz"), features=list("abcd"), facts="columns"),
+    Case("chosen.npz", npz(X=X, who=np.array(list("uvwxyz")), y=np.arange(6), z=np.ones(6)), X,
+         {"y": [*range(6)]}, options={"ids": "", "label": "y"}, facts="z (no label, by choice)"),
     Case("cells.mat", mat(meas=X, kind=cell(KINDS), many=cell([1, "b", X, 2, 3, 4])), X,
          {"kind": KINDS}, facts="many (a cell array of different things"),
     Case("numbers.mat", mat(meas=X, code=cell([1, 2, 2, 1, 1, 1])), X,

@@ -431,7 +431,7 @@ _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
 )
 _ID_NAME = re.compile(
-    r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0|no\.?|nr\.?|#|barcode"
+    r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0|barcode"
     r"|sample|specimen|subject|patient|participant|respondent",
     re.IGNORECASE,
 )

@@ -417,6 +417,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
 
 def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
     """Whether rows, perhaps below a title, are a header of words, not that above, and data."""
+    rows = [row for row in rows if row.n_filled]
     rows = rows[1:] if len(rows) > 2 and rows[0].n_filled == 1 else rows
     if len(rows) < 2 or [*map(bare, rows[0].cells)] in [[*map(bare, row.cells)] for row in above]:
         return False
@@ -435,7 +436,7 @@ def _second_table(
         for _ in range(_TOP):
             if place < 0:
                 break
-            is_head = _heads_table([*itertools.islice(records(text, separator, place), 3)], above)
+            is_head = _heads_table([*itertools.islice(records(text, separator, place), 4)], above)
             if is_head and text.count(b'"', start, place) % 2 == 0:
                 return place + 1
             place = text.find(empty, place + 1)
