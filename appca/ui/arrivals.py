@@ -78,6 +78,7 @@ _CHOICES: dict[str, dict[Any, str]] = {
     "decimal": DECIMALS,
     "header": HEADERS,
     "transpose": {False: "Rows are samples", True: "Columns are samples"},
+    "lines": {AUTO: "Totals and notes left out", "all": "Every line is a row"},
     "size": SIZES,
     "colour": {"grey": "Grey", "keep": "Colour"},
     "classes": CLASSES,
@@ -89,6 +90,9 @@ _LABELS = {  # for those who hear the page
     "decimal": "Decimal sign",
     "header": "Header",
     "transpose": "Samples",
+    "lines": "Lines",
+    "ids": "Row names",
+    "label": "Labels",
     "sheet": "Sheet",
     "array": "The array with the rows",
     "mask_var": "Variables",
@@ -101,21 +105,23 @@ _LABELS = {  # for those who hear the page
     "missing": "Missing values",
 }
 _CHIPS = {  # of each reader
-    "csv": "encoding separator decimal header transpose",
-    "sheet": "sheet header transpose",
+    "csv": "encoding separator decimal header transpose lines",
+    "sheet": "sheet header transpose lines",
     "parquet": "transpose",
-    "npz": "array transpose",
-    "mat": "array transpose",
+    "npz": "array transpose ids label",
+    "mat": "array transpose ids label",
     "mtx": "transpose",
-    "hdf5": "array transpose",
+    "hdf5": "array transpose ids label",
     "h5ad": "array mask_var",
     "zarr": "array mask_var",
     "images": "size colour classes broken",
 }
-_REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type")  # by the readers
+# by the readers
+_REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type", "ids")
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
+_USUAL |= {"lines": AUTO, "label": AUTO}
 _GONE = {  # options that one makes void: the shape of an image, the roles of other columns
-    **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column")),
+    **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column", "ids", "label")),
     **dict.fromkeys(("encoding", "separator", "header", "sheet"), ("roles",)),
 }
 
@@ -163,6 +169,13 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
     if gaps := tuple(options.get("na_values", ())):
         now["na_values"] = gaps
         choices["na_values"] = {gaps: f"{', '.join(gaps)} missing", AUTO: "No other gaps"}
+    if entries := report.get("entries"):
+        named = {key: f"Rows named by {key}" for key in entries}
+        choices["ids"] = named | {"": "Rows are numbered"}
+        alone = {key: f"Label {key} alone" for key in entries}
+        choices["label"] = {AUTO: "All labels"} | alone | {"": "No labels"}
+    if not report.get("lines") and "lines" not in options:
+        del choices["lines"]
     names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
     if kind == "hdf5" and "arrays" not in report:  # counts of 10x, which lie one way only
         names.remove("transpose")

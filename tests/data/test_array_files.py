@@ -193,6 +193,9 @@ READ = [
     Case("masked.npz", npz(X=X, mask=X > 1), np.where(X > 1, np.nan, X),
          facts="cells that “mask” marks are missing"),
     Case("gaps.arff", ARFF.encode(), [[1, 2], [np.nan, 4], [5, 6]], {"kind": ["a", "b c", ""]}),
+    Case("sparse.arff", b"@relation a\n@attribute x real\n@attribute y real\n"
+         b"@attribute c {u,'v w'}\n@data\n{0 1, 2 'v w'}\n{1 2.5}\n{0 3, 1 4}\n",
+         [[1, 0], [0, 2.5], [3, 4]], {"c": ["v w", "u", "u"]}),
     Case("packed.h5", packed_numbers(np.arange(12.0).reshape(4, 3)),
          [[0, 1, 2], [3, 4, np.nan], [6, 7, 8], [9, 10, 11]],
          facts="missing are 1 cell with the fill value, multiplied by scale_factor 0.5"),
@@ -205,6 +208,10 @@ READ = [
     Case("nan.mtx", BANNER + b"general\n3 3 3\n1 1 nan\n2 3 2\n3 1 1\n",
          [[np.nan, 0, 0], [0, 0, 2], [1, 0, 0]]),
     # unusual
+    Case("named.npz", npz(X=X, columns=np.array(list("abcd")), who=np.array(list("uvwxyz"))), X,
+         ids=list("uvwxyz"), features=list("abcd"), facts="columns"),
+    Case("chosen.npz", npz(X=X, who=np.array(list("uvwxyz")), y=np.arange(6), z=np.ones(6)), X,
+         {"y": [*range(6)]}, options={"ids": "", "label": "y"}, facts="z (no label, by choice)"),
     Case("cells.mat", mat(meas=X, kind=cell(KINDS), many=cell([1, "b", X, 2, 3, 4])), X,
          {"kind": KINDS}, facts="many (a cell array of different things"),
     Case("numbers.mat", mat(meas=X, code=cell([1, 2, 2, 1, 1, 1])), X,
@@ -309,8 +316,6 @@ REFUSED = [
          "“complex.mtx” holds complex numbers"),
     Case("out.mtx", BANNER + b"general\n3 3 2\n1 1 1\n9 9 1\n", "is damaged"),
     Case("text.arff", ARFF.replace("4,", "x,").encode(), "has 1 feature column of 3"),
-    Case("sparse.arff", b"@relation a\n@attribute x real\n@attribute y real\n@data\n{0 1}\n",
-         "a sparse ARFF file"),
     # too large
     Case("world.npy", stored(np.lib.format.write_array_header_1_0, {
         "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "must hold 10000000 x"),

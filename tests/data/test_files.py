@@ -196,6 +196,15 @@ NUMBERS = {
         *("x,y,z\n<1,1,1\n<2,2,2\n" + rows("{i},{h},{i}.5", 8), None, ("y", "z")),
         facts={"Left out": "x (numbers and limits such as “<1”)"},
     ),
+    "the decimal sign by choice is that of all columns": Case(
+        *("x;y;z\n1,5;2.75;0,1\n2,5;3.5;0,2\n3,5;1.25;0,7", [[1.5, 0.1]], ("x", "z")),
+        options={"decimal": ","},
+    ),
+    "powers of Fortran": Case("x  y\n .5D+01 2\n -1.25D-02 4.5", [[5, 2], [-0.0125, 4.5]]),
+    "groups of India": Case(
+        'x,y\n"12,34,567",2\n"1,00,000.5",3.5', [[1234567, 2], [1e5 + 0.5, 3.5]]
+    ),
+    "minus signs at the end": Case("x;y\n1.250,50-;2\n7,25-;3\n1;5", [[-1250.5, 2], [-7.25, 3]]),
     "powers of ten": Case("x,y\n1e-3,2E+5\n2.5e2,1e5", [[0.001, 2e5], [250, 1e5]]),
     "many digits": Case(
         "x,y\n0.1234567890123456789,1\n123.78901234567,2", [[0.1234567890123456789, 1]]
@@ -266,7 +275,8 @@ TEXT = {
     "dates, constants, empty and long columns": Case(
         "a,b,when,one,none,text\n"
         + "\n".join(f"{i / 2},{i % 5},{i + 1:02d}.06.2024,7,,{'x' * 600}" for i in range(9)),
-        facts={"Left out": "when (dates), one (one value), none (empty), text (long texts)"},
+        *(None, ("a", "b"), ["01.06.2024", "02.06.2024"]),
+        facts={"Left out": "one (one value), none (empty), text (long texts)"},
     ),
     "quarters of hours name the rows": Case(
         "[kWh],a,b\n" + "\n".join(f"{i:02d}:00-{i:02d}:15,{i / 2},{i % 5}" for i in range(9)),
@@ -274,6 +284,26 @@ TEXT = {
     ),
     "running numbers": Case(
         "order,a,b\n" + rows("{i}7,{h},3.{i}", 9), None, ("a", "b"), ["07"], {}
+    ),
+    "dates that repeat do not": Case(
+        "day,a,b\n" + "\n".join(f"2024-01-{i // 2 + 1:02d},{i / 2},{i * i % 7}" for i in range(18)),
+        *(None, ("a", "b"), ["row-1"], {}),
+        facts={"Left out": "day (dates)"},
+    ),
+    "numbers of samples": Case(
+        "sample,a,b\n" + "\n".join(f"{i * 7 % 10}41,{i / 3:.2f},{i * i % 7}" for i in range(10)),
+        *(None, ("a", "b"), ["041", "741"]),
+    ),
+    "measurements that rise": Case(
+        "k,a,b\n" + "\n".join(f"k{i},{i / 2},{i * i + 40}" for i in range(9)), None, ("a", "b")
+    ),
+    "places have x and y": Case(
+        "k,x,y,t\n" + "\n".join(f"k{i},{i / 3:.1f},{i % 3},{i * 7 % 5}.5" for i in range(9)),
+        *(None, ("x", "y", "t"), ["k0"], {}),
+    ),
+    "a label is taken only where features are left": Case(
+        "k,a,group\n" + "\n".join(f"k{i},{i / 3:.1f},{i % 3}" for i in range(9)),
+        *(None, ("a", "group"), ["k0"], {}),
     ),
     "few whole numbers may be a label": Case(
         "sex,a,b\n" + rows("1,{h},3.{i}", 5) + "\n" + rows("2,{h},4.{i}", 5),
@@ -319,6 +349,33 @@ LINES = {
         n=4,
         labels={"k": ["a", "b", "a", "b"]},
         facts={"Lines not used": "1 closing note, 1 empty line, 1 repeated header, 1 total line"},
+    ),
+    "notes with separators": Case(
+        "k;x;y\n" + rows("k{i};{i},5;{h}", 6).replace(".", ",") + "\nSumme;18;7,5\n"
+        ";;\nStand: 1. Mai;;\n* geschätzt;;",
+        *(None, ("x", "y"), ["k0"], {}, 6),
+        facts={"Lines not used": "1 empty line, 2 closing notes, 1 total line"},
+    ),
+    "all of them by choice": Case(
+        "k,x,y\na,1,2\nb,3,4.5\nTotal,4,6.5", [[1, 2], [3, 4.5], [4, 6.5]], options={"lines": "all"}
+    ),
+    "a table below": Case(
+        "k,x,y\n" + rows("k{i},{i},{h}", 6) + "\n\nFitted\nname,value\nslope,2.5\nshift,1\n",
+        *(None, ("x", "y"), ["k0"], {}, 6),
+        facts={"Lines not used": "5 second-table lines"},
+    ),
+    "a table below, with separators": Case(
+        "k,x,y\n" + rows("k{i},{i},{h}", 6) + "\n,,\nname,mean,sd\na,2.5,1\nb,1,0.5\n",
+        *(None, ("x", "y"), ["k0"], {}, 6),
+        facts={"Lines not used": "4 second-table lines"},
+    ),
+    "empty lines in the cells of a table": Case(
+        'k,x,y\n"a\n\nb, c\n1, 2",1,2\nd,3,4.5\nf,1,1', [[1, 2], [3, 4.5]], ("x", "y"), n=3
+    ),
+    "blanks between tabs": Case(
+        "Name\tDescription\ta\tb\n" + rows("G{i}\tgene {i}\t{i}\t{h}", 9),
+        *(None, ("a", "b"), ["G0"], {}),
+        facts={"Read as": "tabs", "Left out": "Description (9 different texts in 9 rows)"},
     ),
     "separators at the ends": Case(
         "a,b,c\n1,2,3,\n4,5,6,\n7,8,9.5,", [[1, 2, 3]], ("a", "b", "c"), ids=["row-1"]
@@ -418,6 +475,7 @@ REFUSALS = {
     for content, words, *options in _REFUSED
 }
 _DOCX = "“letter.docx” .* copy its table into a spreadsheet"
+REFUSALS["packed otherwise"] = Case("x", refusal="kind; unpack it", name="t.csv.bz2")
 REFUSALS["no known kind"] = Case("x", refusal=_DOCX, name="letter.docx")
 _BOOK = {
     "About": [["Made by", "us"], ["on", Day(45000)]],
@@ -436,7 +494,17 @@ _MERGED = [
 ]
 _TWO = xlsx({"A": [["a", "b"], [1, 2], [3, 4.5]], "B": [["c", "d"], [5, 6], [7, 8.5]]})
 _WRITTEN = [["a", "b"], ["1 234,5", 2], ["7,25", 3.5], ["n/a", 4]]
+_BESIDE = [["k", "a", "b", None, "sign", "means"]]
+_BESIDE += [[f"k{i}", i, i * i % 7, *[None, f"s{i}", i][: 3 * (i < 3)]] for i in range(9)]
+_BESIDE += [[], ["group", "mean"], ["g1", 2.5], ["g2", 3]]
 SHEETS = {
+    "tables beside and below": Case(
+        *(xlsx({"A": _BESIDE}), None, ("a", "b"), ["k0"], {}, 9),
+        facts={
+            "Left out": "column 4 (empty), sign (of another table), means (of another table)",
+            "Lines not used": "3 second-table lines",
+        },
+    ),
     "the sheet with numbers": Case(
         *(xlsx(_BOOK), [[0.25, 0], [1.25, 1], [2.25, GAP]], ("mass", "width"), ["000", "001"]),
         *({"kind": ["a", "b"]}, 9),
@@ -581,9 +649,9 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
         name="t.tif",
     ),
     "arrays": Case(
-        made.npz(X=_MATRIX, other=_MATRIX[:5], words=np.array(list("abcd")), y=np.arange(9) % 3),
+        made.npz(X=_MATRIX, other=_MATRIX[:5], words=np.array(list("abcde")), y=np.arange(9) % 3),
         *(_MATRIX, None, None, {"y": [0, 1, 2]}),
-        facts={"Arrays not used": f"words (4 values for 9 rows), other {_READ_BY.format('other')}"},
+        facts={"Arrays not used": f"words (5 values for 9 rows), other {_READ_BY.format('other')}"},
         name="t.npz",
     ),
     "variables": Case(
@@ -834,8 +902,9 @@ def test_lines_of_another_width_are_found_across_pieces_with_and_without_quotes(
     monkeypatch.setattr("appca.data.readers.tables._PIECE", 64)
     lines = ["a,b", *(f"{i},{i * i}" for i in range(100)), "7,7,7", "1,2"]
     for head in ("a,b", '"a",b'):
-        with pytest.raises(InputError, match="Line 102 "):
-            opened(Case("\n".join([head, *lines[1:]])))
+        with pytest.raises(InputError, match="Line 102 ") as refused:
+            opened(Case("\n".join([head, *lines[1:]])), limits=ReadLimits(head_rows=2))
+        assert refused.value.report["head"] == {"a": ["0", "1"], "b": ["0", "1"]}
     assert opened(Case("a,b\n" + "1" * 100 + ".5,2\n3,4\n" + "5,6\n" * 40)).n_rows == 42
 
 

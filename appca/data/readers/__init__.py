@@ -35,7 +35,11 @@ _HERE = "appca.data.readers."
 _SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 KINDS = {
     "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
-    "csv": Kind(_gz(".csv", ".tsv", ".tab", ".txt", ".dat"), f"{_HERE}tables", title="tables"),
+    "csv": Kind(
+        _gz(".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".asc", ".prn"),
+        f"{_HERE}tables",
+        title="tables",
+    ),
     "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
     "parquet": Kind((".parquet", ".pq"), f"{_HERE}tables", "PARQUET_READER", "Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
@@ -55,10 +59,13 @@ BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
 _REMEDIES = {  # for endings that people try, beside the general one
     **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
     **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
+    **dict.fromkeys((".json", ".jsonl"), "write it by pandas.read_json(...).to_csv('x.csv')"),
     **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
     **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
-    **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".zst"), "unpack it, and give what is in it"),
+    **dict.fromkeys(
+        (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz"), "unpack it, and give what is in it"
+    ),
 }
 # first bytes of a file
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}

@@ -45,6 +45,8 @@ class ArrayOptions(NamedTuple):
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
     transpose: bool = False  # each column is a row, as MATLAB's tools often have it
+    ids: str | None = None  # the array that names the rows; None guesses, "" takes none
+    label: str | None = None  # the only one that labels them; None takes all, "" none
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
     feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
@@ -72,7 +74,7 @@ def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions)
             items = {other: kept for other, kept in items.items() if other != key}
     values = native(np.moveaxis(values, -1, 0) if options.transpose else values)
     report |= {"array": wanted, "dtype": str(item.dtype)}
-    named = _rows_named(upload, items, wanted, len(values))
+    named = _beside(upload, items, wanted, values.shape, options)
     for key, other in items.items():
         if key != wanted and key not in unused and not _is_vector(other):
             choice = f"another matrix; array={key} reads it"
@@ -177,18 +179,28 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
     return np.asarray((part if columns is None else part[:, columns]).toarray(order="C"))
 
 
-def _rows_named(upload: Upload, items: Mapping[str, Item], wanted: str, n_rows: int) -> Beside:
-    """Find ids and label columns among the arrays that have one entry for each row.
+def _beside(
+    upload: Upload,
+    items: Mapping[str, Item],
+    wanted: str,
+    sides: tuple[int, ...],
+    options: ArrayOptions,
+) -> Beside:
+    """Find ids and label columns among arrays with one entry a row, and texts that name columns.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else all but texts of
     which many differ; those that all differ name the rows.
     """
-    unused, columns, named = upload.report["unused"], dict[str, np.ndarray](), dict[str, str]()
+    report, n_rows, features = upload.report, sides[0], None
+    unused, columns, named = report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
         if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
             continue
         if (length := math.prod(item.shape)) == n_rows:
             columns[key] = _column(item)
+        elif features is None and item.dtype.kind in "US" and sides[1:] == (length,):
+            features = _column(item).tolist()  # as scikit-learn's data sets have them
+            uploads.note(report, "Names of features", key)
         else:
             unused[key] = f"{counted(length, 'value')} for {counted(n_rows, 'row')}"
     if _LABEL_NAMES in items and items[_LABEL_NAMES].dtype.kind == "U":
@@ -199,12 +211,25 @@ def _rows_named(upload: Upload, items: Mapping[str, Item], wanted: str, n_rows: 
     texts = [key for key in columns if columns[key].dtype.kind == "U" and distinct[key] > most]
     called = sorted(key for key in columns if key.rpartition("/")[2] in _ID_NAMES)
     able = [key for key in (*_ID_NAMES, *called, *texts) if distinct.get(key) == n_rows]
+    able = [key for key in able if key != options.label]
+    for key in filter(None, (options.ids, options.label)):
+        if key not in columns:
+            refusal = unknown("array", key, columns, " with one entry a row")
+            raise refusal
     id_of = next((key for key in able if columns[key].dtype.kind in "Uiu"), None)
+    id_of = id_of if options.ids is None else options.ids or None
     labels = {title: columns[key] for key, title in named.items() if key in columns}
-    others = [key for key in texts if key not in (*named, id_of)]
+    others = [key for key in texts if key not in (*named, id_of, options.label)]
     unused |= dict.fromkeys(others, "texts, of which many differ")
-    labels |= {key: columns[key] for key in columns if key not in (*named, *texts, id_of)}
-    return Beside(None if id_of is None else columns[id_of].astype(str), labels)
+    labels |= {key: columns[key] for key in columns if key not in (*named, *others, id_of)}
+    if options.label is not None:
+        dropped = [key for key in labels if key != options.label]
+        unused |= dict.fromkeys(dropped, "no label, by choice")
+        labels = {key: column for key, column in labels.items() if key not in dropped}
+    report |= {"ids": id_of or "", "entries": [*columns]}
+    if id_of:
+        uploads.note(report, "Row names", id_of)
+    return Beside(None if id_of is None else columns[id_of].astype(str), labels, features)
 
 
 def _is_vector(item: Item) -> bool:

@@ -38,11 +38,14 @@ _UNIT = (
 _NUMBER = {
     mark: re.compile(
         rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
-        rf"(?:(?P<body>(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})(?:(?:{group})\d{{3}})*(?!\d)|\d+)"
-        rf"(?:{dot}\d*)?|{dot}\d+)(?P<power>[eE][+-]?\d+)?|(?P<inf>[iI][nN][fF](?:inity)?))"
-        rf"(?P<unit>{_UNIT})?(?P<close>\))?",
+        rf"(?:(?P<body>(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})(?:(?:{group})\d{{3}})*(?!\d)|{lakh}\d+)"
+        rf"(?:{dot}\d*)?|{dot}\d+)(?P<power>(?:[eE]|[dD](?=[+-]))[+-]?\d+)?"
+        rf"|(?P<inf>[iI][nN][fF](?:inity)?))(?P<tail>-)?(?P<unit>{_UNIT})?(?P<close>\))?",
     )
-    for mark, dot, group in ((".", r"\.", "[,' ]"), (",", ",", r"[.' ]"))
+    for mark, dot, group, lakh in (
+        (".", r"\.", "[,' ]", r"[1-9]\d?(?:,\d\d)+,\d{3}(?!\d)|"),  # 12,34,567 of India
+        (",", ",", r"[.' ]", ""),
+    )
 }
 _GROUPING = {".": str.maketrans("", "", ",' "), ",": str.maketrans(",", ".", ".' ")}
 _PLAIN = {
@@ -125,6 +128,7 @@ def convert(
     some = texts[:: max(1, len(texts) // _LOOKED_AT)]
     hits = {mark: sum(bool(number_in(text, mark)) for text in some) for mark in ".,"}
     mark = max(".,", key=lambda mark: (hits[mark], mark == decimal))
+    mark = decimal if report.get("same_decimal") else mark
     n_filled = sum(text.lower() not in GAPS for text in some)
     values: np.ndarray | str = ""
     said: dict[str, Any] = {}
@@ -197,11 +201,12 @@ def _numbers_of(
 
 
 def _value(match: re.Match[str], mark: str) -> float:
-    sign = -1.0 if "-" in (match["sign"] or "") + (match["inner"] or "") else 1.0
-    sign = -sign if match["open"] and match["close"] else sign
+    is_negative = any("-" in (match[part] or "") for part in ("sign", "inner", "tail"))
+    sign = -1.0 if is_negative != bool(match["open"] and match["close"]) else 1.0
     if match["inf"]:
         return sign * np.inf
-    return sign * float(match["body"].translate(_GROUPING[mark]) + (match["power"] or ""))
+    power = (match["power"] or "").upper().replace("D", "E")  # as Fortran writes it
+    return sign * float(match["body"].translate(_GROUPING[mark]) + power)
 
 
 def as_list(na_values: Any) -> list[str]:
@@ -421,10 +426,15 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 ROLES = ("id", "label", "feature", "ignored")
 # of columns that hold no numbers, in words
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
+KINDS["other"] = "of another table"
 _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
 )
-_ID_NAME = re.compile(r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(.*[ _-])?(id|ids|index|key|name|filename|file)|unnamed: 0|barcode"
+    r"|sample|specimen|subject|patient|participant|respondent",
+    re.IGNORECASE,
+)
 _PIXEL_NAME = re.compile(r"(pixel|px|x|p)?[ _]*\d+([x_,]\d+)?", re.IGNORECASE)
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(?=\d\d?:\d[^-]*$)"
@@ -471,11 +481,12 @@ class Column(NamedTuple):
     complete: bool = False  # no cell is missing
     distinct: int = 0  # values; of numbers only where the name makes it matter
     whole: bool = False  # all numbers are whole
-    grows: bool = False  # whole numbers, each greater than the one above
+    grows: bool = False  # whole numbers, each greater than the one above, as numbers of rows are
     span: float = 0.0  # between the least and the greatest of the numbers
     is_large: bool = False  # whole numbers of so many digits that they can only be names
     note: str = ""  # why numbers are read as text
     called_id: bool = False  # its name is one of ids
+    declared: bool = False  # its kind is stated in the file
 
     @property
     def is_constant(self) -> bool:
@@ -584,6 +595,9 @@ def describe(table: Table) -> list[Column]:
     for j, (key, values) in enumerate(table.frame.items()):
         name = str(key)
         column = Column(name, table.named[j], called_id=bool(_ID_NAME.fullmatch(name.strip())))
+        if table.said.get(name) == "other":
+            columns.append(column._replace(kind="other"))
+            continue
         if values.dtype.kind in "iuf":
             columns.append(_described(values.to_numpy(), column, is_first=not j))
             continue
@@ -598,7 +612,8 @@ def describe(table: Table) -> list[Column]:
         elif kind == "text" and all(map(_DATE.fullmatch, texts)):
             kind = "date"
         facts: dict[str, Any] = {"complete": len(present) == len(values), "distinct": len(once)}
-        columns.append(column._replace(kind=kind, note="" if said in KINDS else said, **facts))
+        facts |= {"note": "" if said in KINDS else said, "declared": said in KINDS}
+        columns.append(column._replace(kind=kind, **facts))
     return columns
 
 
@@ -615,6 +630,7 @@ def _described(values: np.ndarray, column: Column, *, is_first: bool) -> Column:
     whole = bool((some == np.floor(some)).all() and np.isfinite([low, high]).all())
     whole = whole and (values.dtype.kind != "f" or bool((present == np.floor(present)).all()))
     grows = whole and complete and len(values) > 1 and bool((values[:-1] < values[1:]).all())
+    grows = grows and (is_first or column.called_id or high - low == len(values) - 1)
     matters = column.called_id or is_label_name(column.name) or is_large
     matters = matters or (is_first and whole and not column.named)
     return column._replace(
@@ -642,13 +658,13 @@ def guess_roles(
             msg = "Only one column can be the id; make the others labels or ignored."
         if role not in ROLES or list(chosen.values()).count("id") > 1:
             raise InputError(msg, report)
-    why = {each.name: "counts the rows" for each in columns if each.grows and n_rows >= _FEWEST}
-    counters = {*why}
-    if n_rows > 1:
-        why |= {each.name: "one value" for each in columns if each.is_constant}
-    if len({each.name for each in columns if each.kind == "number"} - {*why}) < 2:
-        counters &= {each.name for each in columns if each.called_id}  # the others are needed
-        why = dict.fromkeys(counters, "counts the rows")
+    numbers = {each.name for each in columns if each.kind == "number"}
+    counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
+    constant = {each.name for each in columns if each.is_constant and n_rows > 1}
+    if len(numbers - counters - constant) < 2:  # the others are needed
+        counters &= {each.name for each in columns if each.called_id}
+        constant -= numbers
+    why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
     best = None if "id" in chosen.values() else _id_among(columns, n_rows, counters, chosen)
     roles, left_out = dict[str, str](), dict[str, str]()
     for column in columns:
@@ -657,6 +673,11 @@ def guess_roles(
         roles[name] = chosen.get(name, "id" if name == best else role)
         if roles[name] == "ignored":
             left_out[name] = reason
+    is_short = len(_with(roles, "feature")) < 2
+    is_pair = {"x", "y"} <= {name.lower() for name in names}  # places, of which y is no class
+    for name in numbers - {*chosen}:
+        if roles[name] == "label" and (is_short or (is_pair and name.lower() == "y")):
+            roles[name] = "feature"
     return roles, left_out
 
 
@@ -665,7 +686,7 @@ def _id_among(
 ) -> str | None:
     """Return the column that names the rows best."""
     has_names = any(column.named for column in columns if column.name not in chosen)
-    best: tuple[int, str | None] = 7, None
+    best: tuple[int, str | None] = 8, None
     for column in columns:
         is_unique, is_text = column.distinct == n_rows, column.kind == "text" and n_rows > 1
         is_word = is_text and not column.note
@@ -675,6 +696,7 @@ def _id_among(
             is_unique and is_index and has_names,
             is_unique and is_word and not is_label_name(column.name),
             is_unique and is_word,
+            is_unique and column.kind == "date" and not column.declared and n_rows > 1,
             column.name in counters,
             is_unique and column.is_large,
             n_rows >= _FEWEST and column.distinct > n_rows / 2 and is_word,

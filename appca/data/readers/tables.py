@@ -54,7 +54,10 @@ _TOTAL = re.compile(
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
-_MOST_TOTALS = 3  # rows at the end
+_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # a cell that is alone in a row at the end
+_MOST_TOTALS = 6  # rows at the end
+_SECOND = "second-table"  # lines of a table below or beside another
+_SHOWN = 300  # columns of the first cells
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
@@ -70,6 +73,7 @@ class CsvOptions(NamedTuple):
     image_shape: intake.ImageShape = "auto"  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
+    lines: str = "auto"  # or "all": lines that look like totals or notes are rows, too
 
 
 class SheetOptions(NamedTuple):
@@ -82,6 +86,7 @@ class SheetOptions(NamedTuple):
     image_shape: intake.ImageShape = "auto"
     na_values: Any = ()
     transpose: bool = False
+    lines: str = "auto"
 
 
 class Record(NamedTuple):
@@ -147,18 +152,25 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     cells = [cell for row in some[first:] for cell in row.cells[:_MOST_CELLS]]
     guess, in_doubt = intake.decimal_of(cells)
     in_doubt, decimal = in_doubt and decimal is None, decimal or guess
-    report |= {"separator": separator, "decimal": decimal}
+    report |= {"separator": separator, "decimal": decimal, "same_decimal": bool(options.decimal)}
     if in_doubt:
         report.setdefault("doubt", {"option": "decimal", "now": decimal, "other": ","})
     start = some[first].start
     intake.check_columns(name, width, limits)
     uploads.check_matrix(name, text.count(b"\n", start), width, 8, limits)
-    text = _even(name, text, separator, width, start, lines)
-    rows = [[cell.strip() for cell in row.cells] for row in some[first:] if len(row.cells) == width]
+    end = _second_table(text, separator, width, start, some[:first])
+    lines[_SECOND], text = text.count(b"\n", end), text[:end]
+    some = [row for row in some[first:] if row.start < end and len(row.cells) == width]
+    rows = [[cell.strip() for cell in row.cells] for row in some]
+    if limits.head_rows:  # while it is refused
+        names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_SHOWN])]
+        columns = zip(*rows[: limits.head_rows], strict=True)
+        report["head"] = dict(zip(names, map(list, columns), strict=False))
+    text = _even(name, text, report, width, start, lines)
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
     frame = _parsed(name, text, report, width, texts)
     gaps = {row[j] for j in {*range(width)} - {*texts} for row in rows}
-    table = _table(frame, titles, intake.as_list(options.na_values), lines, report, gaps)
+    table = _table(frame, titles, options, lines, report, gaps)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
     return table
@@ -267,6 +279,8 @@ def _guess_separator(text: bytes, start: int) -> str:
         numbers = np.count_nonzero(~np.isnan([intake.real(cell) for cell in cells]))
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score[:2] > merit[:2] if separator == BLANK and merit[0] else score > merit
+        if merit[0] and best == "\t" and separator == BLANK:  # blanks between tabs are in cells
+            beaten = False
         if width > 1 and beaten:
             best, merit = separator, score
     return best
@@ -401,10 +415,39 @@ def _header(grid: Grid) -> tuple[bool, bool]:
     return False, far or worded
 
 
+def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
+    """Whether rows, perhaps below a title, are a header of words, not that above, and data."""
+    rows = [row for row in rows if row.n_filled]
+    rows = rows[1:] if len(rows) > 2 and rows[0].n_filled == 1 else rows
+    if len(rows) < 2 or [*map(bare, rows[0].cells)] in [[*map(bare, row.cells)] for row in above]:
+        return False
+    pairs = [(bare(head), cell) for head, cell in zip(rows[0].cells, rows[1].cells, strict=False)]
+    are_words = all(np.isnan(intake.real(head)) and not _RULE.fullmatch(head) for head, _ in pairs)
+    values = [intake.real(cell) for head, cell in pairs if head]
+    return are_words and len(values) > 1 and not np.isnan(values).all()
+
+
+def _second_table(
+    text: bytes, separator: str, width: int, start: int, above: Sequence[Record]
+) -> int:
+    """Return the byte where another table begins, below an empty line; else the end."""
+    for empty in (b"\n\n", b"\n" + separator.encode() * (width - 1) + b"\n"):
+        place = text.find(empty, start)
+        for _ in range(_TOP):
+            if place < 0:
+                break
+            is_head = _heads_table([*itertools.islice(records(text, separator, place), 4)], above)
+            if is_head and text.count(b'"', start, place) % 2 == 0:
+                return place + 1
+            place = text.find(empty, place + 1)
+    return len(text)
+
+
 def _even(
-    name: str, text: bytes, separator: str, width: int, start: int, lines: Counter[str]
+    name: str, text: bytes, report: FileReport, width: int, start: int, lines: Counter[str]
 ) -> bytes:
     """Return lines of `width` cells from a byte on; count and cut those of others without data."""
+    separator = report["separator"]
     line, mark = text.count(b"\n", 0, start), separator.encode()
     if text.find(b'"', start) >= 0 or len(mark) > 1 or separator == BLANK:
         odd = [row for row in records(text, separator, start, line) if len(row.cells) != width]
@@ -420,11 +463,13 @@ def _even(
     lines.update(filter(None, kinds))
     pieces, before = [], start
     for row, kind in zip(odd, kinds, strict=True):
-        refuse_if(
-            not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))),
-            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
-            f"{width}; give every line the same number, or choose another separator.",
-        )
+        if not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))):
+            remedy = "put tabs between cells" if separator == BLANK else "choose another separator"
+            msg = (
+                f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
+                f"{width}; give every line the same number, or {remedy}."
+            )
+            raise InputError(msg, report)
         pieces.append(text[before : row.start])
         before = row.stop
         if not kind:  # separators at its end
@@ -512,7 +557,7 @@ def _has_codes(text: bytes, separator: str) -> bool:
 def _table(
     frame: "pd.DataFrame",
     header: list[str],
-    none: list[str],
+    options: Any,
     lines: Counter[str],
     report: FileReport,
     gaps: Iterable[str] = (),
@@ -522,12 +567,13 @@ def _table(
     A word such as NA is a gap among words where it is one of numbers in the same row, too; `gaps`
     has those seen among numbers that are parsed already.
     """
+    none = intake.as_list(options.na_values)
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
-    left_out = _rows_without_data(frame, is_text, header)
+    keeps_all = getattr(options, "lines", "auto") == "all"
+    left_out = {} if keeps_all else _rows_without_data(frame, is_text, header)
     lines.update(left_out.values())
     if left_out:
         frame = frame.drop(index=[*left_out]).reset_index(drop=True)
-    report["lines"] = {kind: n for kind, n in lines.items() if n > 0}
     titles = [title or f"column {j + 1}" for j, title in enumerate(header)]
     names = intake.unique(titles)
     report["renamed"] = [new for new, old in zip(names, titles, strict=True) if new != old]
@@ -546,8 +592,32 @@ def _table(
                 filled.append(f"{names[j]} ({at.sum():,})")
     if filled:
         uploads.note(report, "Gaps among words", uploads.few(filled))
+    frame, beside = _without_others(frame, header, lines)
+    said |= {names[j]: "other" for j in beside}
+    report["lines"] = {kind: n for kind, n in lines.items() if n > 0}
     frame.columns = names
     return Table(frame, [bool(title) for title in header], report, said)
+
+
+def _without_others(
+    frame: "pd.DataFrame", header: list[str], lines: Counter[str]
+) -> "tuple[pd.DataFrame, list[int]]":
+    """Return the rows of the largest table, and columns of others, behind empty ones, that end.
+
+    One that ends in the same row, or the row before, is part of the table.
+    """
+    gaps = [j for j, title in enumerate(header) if not title and frame[j].isna().all()]
+    parts = [[j for j in part.tolist() if j not in gaps] for part in np.split(frame.columns, gaps)]
+    parts = [part for part in parts if part]
+    if len(parts) < 2:
+        return frame, []
+    ends = [np.flatnonzero(frame[part].notna().any(axis=1)).max(initial=-1) + 1 for part in parts]
+    end, most = max(zip(ends, parts, strict=True), key=lambda one: one[0] * len(one[1]))
+    others = [part for last, part in zip(ends, parts, strict=True) if abs(last - end) > 1]
+    if others:
+        lines[_SECOND] += len(frame) - end
+        frame = frame[:end]
+    return frame, [j for part in others if part is not most for j in part]
 
 
 def _rows_without_data(
@@ -574,9 +644,12 @@ def _rows_without_data(
         for row in rows.tolist()
     }
     for row in range(len(frame) - 1, max(-1, len(frame) - 1 - _MOST_TOTALS), -1):
-        first = next(filter(None, cells_of(row)), "")
+        first, *others = [*filter(None, cells_of(row)), ""]
+        is_alone = not any(others) and frame.iloc[row, ~is_text].isna().all() and len(header) > 2
         if _TOTAL.fullmatch(first.strip(": ")):
             kinds[row] = "total"
+        elif is_alone and _NOTE.fullmatch(first):
+            kinds[row] = "closing"
         elif not kinds.get(row):
             break
     return {row: kind for row, kind in kinds.items() if kind}
@@ -616,9 +689,15 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     uploads.check_matrix(name, len(some), width, 8, limits)
     lines = Counter[str]()
     first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report, lines)
-    cells = [row.cells + [""] * (width - len(row.cells)) for row in some[first:]]
+    body = some[first:]
+    for i in range(1, len(body)):
+        below = body[i].line > body[i - 1].line + 1
+        if below and _heads_table(body[i : i + 3], some[:first]):
+            lines[_SECOND], body = len(body) - i, body[:i]
+            break
+    cells = [row.cells + [""] * (width - len(row.cells)) for row in body]
     frame = pd.DataFrame(cells, columns=range(width), dtype=object)
-    return _table(frame, titles, intake.as_list(options.na_values), lines, report)
+    return _table(frame, titles, options, lines, report)
 
 
 def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
@@ -629,20 +708,28 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     head, _, body = re.sub(r"(?im)^\s*@data.*$", "\0", text, count=1).partition("\0")
     kinds = {key.strip("'\""): kind for key, kind in _ATTRIBUTE.findall(head)}
     quote = '"' if body.count('"') > body.count("'") else "'"
-    lines = [line for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
+    lines = [line.strip() for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
     cells: list[list[str]] = []
     with suppress(csv.Error):
-        cells += csv.reader(lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
+        bare_lines = [line.strip("{}") for line in lines]
+        cells += csv.reader(bare_lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    if lines and all(line[0] == "{" for line in lines):  # of each row, what is not the first value
+        usual = [
+            kind.strip("{ ").split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()
+        ]
+        pairs = [dict((*cell.split(None, 1), "")[:2] for cell in row) for row in cells]
+        cells = [[row.get(str(j), usual[j]) for j in range(len(usual))] for row in pairs]
+        cells = [[cell.strip("'\" ") for cell in row] for row in cells]
     if not kinds or {len(row) for row in cells} != {len(kinds)}:
-        sparse = lines and lines[0].lstrip().startswith("{")
-        why = "a sparse ARFF file, which is not read" if sparse else "not an ARFF file or damaged"
-        msg = f"“{name}” is {why}; write it again, or as CSV."
+        msg = f"“{name}” is not an ARFF file or damaged; write it again, or as CSV."
         raise InputError(msg)
     frame = pd.DataFrame(cells, columns=range(len(kinds)), dtype=object)
     nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
-    none = ["?", *intake.as_list(options.na_values)]
-    table = _table(frame, [*kinds], none, Counter(), {"decimal": "."})
-    return build(name, table, options._replace(roles=nominal | (options.roles or {})), limits)
+    roles = nominal | (options.roles or {})
+    options = options._replace(na_values=["?", *intake.as_list(options.na_values)], roles=roles)
+    return build(
+        name, _table(frame, [*kinds], options, Counter(), {"decimal": "."}), options, limits
+    )
 
 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
