@@ -387,7 +387,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
         fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
-        publish_incomplete(self, X, fitted, first_size(self))
+        publish_incomplete(self, X, rows.origin, fitted, first_size(self))
         self._sums = self._predicted_sums(len(X))
         warn_of_end(fitted.stop_reason, self.max_iter)
         return self

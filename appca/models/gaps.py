@@ -50,8 +50,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
-from appca.models.climb import FIRST_TOL, EMControl, fit_by_em, halt
-from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of
+from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
+from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
 from appca.models.numerics import Array, narrowed
 from appca.models.posterior import Description, Posterior
@@ -145,35 +145,32 @@ def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> 
     The best one is searched for from `members` (n, L), and the sum is then never less than about
     these, or from the components that explain most alone.
     """
-    n, size = len(c), max(1, MOST_NUMBERS // c.shape[1] ** 2)
-    pairs = np.broadcast_to(pairs, (n, pairs.shape[1]))
-    parts = [slice(start, start + size) for start in range(0, n, size)]
-    sums = [
-        _summed(pairs[part], c[part], n_active, None if members is None else members[part])
-        for part in parts
-    ]
+    (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
+    pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
+    for part in (slice(first, first + size) for first in range(0, n, size)):
+        Lam, b, start = (
+            unfolded(pairs[part], K),
+            c[part],
+            None if members is None else members[part],
+        )
+        if start is None:
+            alone = np.diagonal(Lam, axis1=1, axis2=2)
+            gain = np.square(b) / alone - np.log(alone)
+            start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        best = climbed(Lam, b, start)
+        moved = np.flatnonzero((best != start).any(axis=1))
+        if members is not None and len(moved):
+            now, before = (exchanges(Lam[moved], b[moved], m[moved]).log_sum for m in (best, start))
+            best[moved[now < before]] = start[moved[now < before]]
+        near = exchanges(Lam, b, best)
+        total = near.log_sum
+        p = np.exp(near.f[:, None, None] + near.gain - total[:, None, None])
+        inclusion, H, second = _moments(near, p)
+        places = np.argsort(near.order, axis=1)
+        second = second[np.arange(len(b))[:, None], places[:, i], places[:, j]]
+        inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
+        sums.append(IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total)))
     return IncompletePosterior(*map(np.concatenate, zip(*sums, strict=True)))
-
-
-def _summed(pairs: Floats, c: Floats, L: int, members: Members | None) -> IncompletePosterior:
-    Lam, start = unfolded(pairs, c.shape[1]), members
-    if start is None:
-        alone = np.diagonal(Lam, axis1=1, axis2=2)
-        start = np.argsort(np.log(alone) - np.square(c) / alone, axis=1, kind="stable")[:, :L]
-    best = climbed(Lam, c, start)
-    moved = np.flatnonzero((best != start).any(axis=1))
-    if members is not None and len(moved):
-        now, before = (exchanges(Lam[moved], c[moved], m[moved]).log_sum for m in (best, start))
-        best[moved[now < before]] = start[moved[now < before]]
-    near = exchanges(Lam, c, best)
-    total = near.log_sum
-    p = np.exp(near.f[:, None, None] + near.gain - total[:, None, None])
-    inclusion, H, second = _moments(near, p)
-    places = np.argsort(near.order, axis=1)
-    i, j = np.triu_indices(c.shape[1])
-    second = second[np.arange(len(c))[:, None], places[:, i], places[:, j]]
-    inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
-    return IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total))
 
 
 def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
@@ -431,17 +428,6 @@ NEAR_BEST = (
 )
 
 
-class IncompleteFit(NamedTuple):
-    """A fit to incomplete data, and how it was reached."""
-
-    data: IncompleteData
-    state: SubspaceState
-    second: Array  # (K,) sums over rows of E[(x z)^2]
-    log_likelihoods: list[float]
-    stop_reason: str
-    same_order: bool = False  # whether it went on from a fit, in its order and signs
-
-
 @dataclass(frozen=True, eq=False)
 class PosteriorWithGaps(Posterior):
     """Answers of a model with orthonormal components about rows with NaN.
@@ -469,7 +455,7 @@ class PosteriorWithGaps(Posterior):
     def parameters(self) -> EStepParameters:
         """What the E step needs to know, for rows about the mean."""
         W, latent = self.whole.components.T, np.asarray(self.whole.latent)
-        state = _about_mean(W, np.zeros(len(W)), latent, self.whole.noise)
+        state = SubspaceState(W, np.zeros(len(latent)), latent, self.whole.noise, np.zeros(len(W)))
         return e_step_parameters(state, self.whole.n_active)
 
     def _split(self, X: Array) -> IncompleteData:
@@ -508,20 +494,14 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) -> None:
+def publish_incomplete(
+    model: Any, X: Array, origin: Array | None, fit: SubspaceFit, n_active: int
+) -> None:
     """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
-    origin, state = fit.data.origin, fit.state
-    mean = (origin + state.offset).astype(X.dtype)
-    full = np.where(np.isnan(X), mean, X)
-    about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
-    publish_subspace(
-        model,
-        about,
-        state._replace(offset=np.zeros(())),
-        n_active,
-        fit.second,
-        same_order=fit.same_order,
-    )
+    mean = fit.state.offset + (0.0 if origin is None else origin)
+    full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)
+    state, same = fit.state._replace(offset=np.zeros(())), fit.same_order
+    publish_subspace(model, full, state, n_active, fit.second, same_order=same)
     rows = PosteriorWithGaps(posterior_of(model)).description(X)
     power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
     scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
@@ -549,7 +529,7 @@ def fit_incomplete(
     start: Array | SubspaceState | list[Candidate],
     control: EMControl,
     mean: Array | None = None,
-) -> IncompleteFit:
+) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
     PPCA with as many components is fitted to the observed entries and imputes the others; screening
@@ -557,66 +537,35 @@ def fit_incomplete(
     from there. At L = K, where no start is to be found, it does so from the principal directions,
     and from a whole state `start`, to which `mean` belongs, at once.
     """
-    origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
-    data, settings = split_incomplete(X, origin), control.settings
-    stopped = False
+    settings, K, D, stopped = control.settings, control.settings.n_components, X.shape[1], False
+    origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin
+    data, whole = split_incomplete(X, origin), isinstance(start, SubspaceState)
     if isinstance(start, SubspaceState):
-        offset = np.zeros(X.shape[1])
+        state = start._replace(shift=np.zeros(K), offset=np.zeros(D))
         if settings.learn_mean and mean is not None:
-            offset = mean.astype(np.float64) - origin
-        state = _about_mean(start.W, offset, start.latent, start.noise)
+            state = state._replace(offset=mean.astype(np.float64) - origin)
     else:
-        state = _principal_state(rng, rows, control)
-    if not isinstance(start, SubspaceState) and settings.n_active < settings.n_components:
-        K = settings.n_components  # PPCA is the case L = K with a factor variance each
-        short = control._replace(
-            max_iter=min(FIRST_ITERATIONS, control.max_iter), tol=max(FIRST_TOL, control.tol)
-        )
-        alike = settings._replace(n_active=K, latent="component", update=polar)
-        first = short._replace(settings=alike, accelerate=True)
-        ppca = fit(IncompleteState(state), data, first, IMPUTATION)
-        stopped = ppca.stop_reason == STOPPED
-        if stopped:
-            short = short._replace(max_iter=1, callback=None)
-        state, again = _fit_imputed(rng, (X, data), ppca.state.parameters, start, short)
-        stopped = stopped or again
+        state = closed_form(rows, principal(rng, rows, K), settings.floor)
+        state = state._replace(offset=np.zeros(D), noise=max(state.noise, floor_of(rows)))
+        if settings.n_active == K:
+            state = resumed(state, settings)._replace(offset=state.offset)
+        else:  # PPCA is the case L = K with a factor variance each
+            tol, most = max(FIRST_TOL, control.tol), min(FIRST_ITERATIONS, control.max_iter)
+            short = control._replace(max_iter=most, tol=tol)
+            alike = settings._replace(n_active=K, latent="component", update=polar)
+            first = short._replace(settings=alike, accelerate=True)
+            ppca = fit(IncompleteState(state), data, first, IMPUTATION)
+            if stopped := ppca.stop_reason == STOPPED:
+                short = short._replace(max_iter=1, callback=None)
+            full = impute(X, data, e_step_parameters(ppca.state.parameters, K))
+            middle = centre_of(full) if settings.learn_mean else origin
+            again = fit_by_em(rng, about(full, middle), start, short)
+            stopped, end = stopped or again.stop_reason == STOPPED, again.state
+            offset = middle - origin - end.W @ end.shift
+            state = end._replace(shift=np.zeros(K), offset=offset)
     if stopped:  # a single step, so that the fit is complete
         control = control._replace(max_iter=1, callback=None)
     run = fit(IncompleteState(state), data, control)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
-    whole = isinstance(start, SubspaceState)
-    return IncompleteFit(data, run.state.parameters, second, run.log_likelihoods, reason, whole)
-
-
-def _about_mean(W: Array, offset: Array, latent: Array, noise: float) -> SubspaceState:
-    return SubspaceState(W, np.zeros(len(latent)), latent, noise, offset)
-
-
-def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> SubspaceState:
-    """PPCA of the initial imputation, with factor variances as the settings want them."""
-    settings = control.settings
-    first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
-    latent = first.latent
-    if settings.n_active == settings.n_components and settings.latent != "component":
-        common = latent.mean() if isinstance(settings.latent, str) else settings.latent
-        latent = np.full_like(latent, common)
-    noise = max(first.noise, floor_of(rows))
-    return _about_mean(first.W, np.zeros(rows.X.shape[1]), latent, noise)
-
-
-def _fit_imputed(
-    rng: np.random.Generator,
-    incomplete: tuple[Array, IncompleteData],
-    ppca: SubspaceState,
-    start: Array | list[Candidate],
-    control: EMControl,
-) -> tuple[SubspaceState, bool]:
-    """Fit to the rows as PPCA imputes them; and whether the callback has stopped that."""
-    X, data = incomplete
-    full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
-    origin = centre_of(full) if control.settings.learn_mean else data.origin
-    fit = fit_by_em(rng, about(full, origin), start, control)
-    W, shift, latent, noise = fit.state[:4]
-    offset = origin - data.origin - W @ shift
-    return _about_mean(W, offset, latent, noise), fit.stop_reason == STOPPED
+    return SubspaceFit(run.state.parameters, second, run.log_likelihoods, reason, None, whole)
