@@ -328,7 +328,7 @@ class SubspaceFit(NamedTuple):
     """A fitted state in the features of the data, and how it was reached."""
 
     state: SubspaceState
-    second: Array  # (K,) sums over rows of E[(x z)^2]
+    second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
     sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
@@ -454,8 +454,7 @@ def fit_variant(
     share = LAST_SHARE_OF_VARIANTS if sampled else None
     run = last_climb(run, EMMap(rows, settings), control, share)
     whole = isinstance(start, SubspaceState)
-    none = np.empty(0)
-    return SubspaceFit(run.state, none, run.log_likelihoods, run.stop_reason, None, whole)
+    return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
 
 
 def _variant_sample(

@@ -120,15 +120,16 @@ class SubspaceState(NamedTuple):
         """Mean less the origin of the rows, (d,)."""
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
-    def row_model(self, settings: EMSettings, n_features: int) -> RowModel:
+    def row_model(self, n_active: int, n_features: int) -> RowModel:
         """Return what decides about a row of so many features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
             n_features, log_scale = int(counted.sum()), float(np.log(self.scale[counted]).sum())
-        sizes = settings.n_active if self.sizes is None else self.sizes
+        sizes = n_active if self.sizes is None else self.sizes
+        grid = GRID if len(self.weights) > 1 else np.ones(1)
         model = self.noise, self.latent, n_features, log_scale, sizes
-        return RowModel(*model, settings.grid, self.weights)
+        return RowModel(*model, grid, self.weights)
 
 
 class Size(Protocol):
@@ -259,7 +260,7 @@ def expect(
     compiled = settings.compiled and soft and fixed and not many_swaps(settings)
     work: Callable[[Block], SubspaceStatistics]
     if variant.by_feature or variant.row_scales:
-        model = state.row_model(settings, rows.n_features)
+        model = state.row_model(settings.n_active, rows.n_features)
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
