@@ -13,7 +13,7 @@ from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
-from appca.models.gibbs import draw_scores, draw_supports
+from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
 from appca.models.posterior import (
     Description,
@@ -196,7 +196,7 @@ class SubspacePosterior(PosteriorOfDraw):
             scales = row_model.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
-        Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
+        Z = polynomials.draw(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
         return root * draw_scores(rng, P, Z, model.noise, model.latent)
 
     def likely(self, inclusion: Array) -> Array:
