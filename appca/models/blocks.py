@@ -19,9 +19,8 @@ Dask is an optional package: nothing here is reached without a Dask array, or im
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from itertools import pairwise
-from typing import IO, Any, Self, TypeVar
+from functools import reduce
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +29,13 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
 from appca.models.posterior import Description
-from appca.models.rows import Block, added, block_count, is_far
+from appca.models.rows import Block, Parts, added
 from appca.models.sparse_rows import (
     ShiftedSparse,
     dense,
     is_sparse,
     sparse_rows,
     stacked,
-    stored_width,
 )
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
@@ -48,55 +46,6 @@ Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
 LARGE_MAP_BYTES = 2**26
 MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
-
-
-@dataclass(frozen=True)
-class Parts:
-    """N observations that are never in memory all at once; each counts once."""
-
-    n: int
-    d: int
-    dtype: np.dtype[Any]
-    origin: Array | None
-    total: float = 0.0  # sum over rows of |y_n - origin|^2
-    careful: bool = True  # whether to subtract the origin before products, not after
-
-    @property
-    def mass(self) -> float:
-        """Number N of rows."""
-        return float(self.n)
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features: the rows are not in other coordinates."""
-        return self.d
-
-    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for blocks that hold all rows once, in order."""
-        raise NotImplementedError
-
-    def summed(self, work: Callable[[Block], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, in order."""
-        return reduce(added, self.over(work), start)
-
-    def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
-        """Cut values, the rows from number `first` on, into blocks for all cores."""
-        n = len(values)
-        count = block_count(n, stored_width(values), self.dtype.itemsize)
-
-        def block(begin: int, end: int) -> Block:
-            X = values[begin:end].astype(self.dtype, copy=False)
-            block = Block(slice(first + begin, first + end), X, self.origin)
-            return block._replace(X=block.centred(), origin=None) if self.careful else block
-
-        edges = [n * i // count for i in range(count + 1)] if count else []
-        return [partial(block, *ends) for ends in pairwise(edges)]
-
-    def looked_at(self) -> Self:
-        """Sum up the squares; a pass."""
-        square = self.summed(square_sum, 0.0)
-        careful = self.origin is not None and is_far(self.origin, square / self.n)
-        return replace(self, total=square, careful=careful)
 
 
 @dataclass(frozen=True)
@@ -126,13 +75,6 @@ class Stream(Parts):
             out[low:high] = dense(values[which[low:high] - first])
             first += len(values)
         return out
-
-
-def square_sum(block: Block) -> float:
-    """Sum over rows that are about their origin already of |y|^2."""
-    if isinstance(block.X, ShiftedSparse):
-        return float(block.X.squares().sum())
-    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 
 class Mapped:

@@ -1,44 +1,24 @@
 """Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
-    y_n = W (x_n * z_n) + mu + e_n as in `em`, of which the entries O_n are observed, M_n missing
+Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019), so
+the likelihood is that of the observed ones, O of a row, and the E step expects the others together
+with x and z. All sums are taken about the present mean; the M step is `em.maximise`.
 
-Write h = x * z for the scores. The complete data of EM are y, x and z; entries are missing at
-random (Little & Rubin 2019), so the likelihood is that of the observed ones, and the E step expects
-the missing ones together with x and z. Given the observed entries of row n, with h_n = E[h | y_O]
-and S_n = E[h h' | y_O] over all supports,
+W_O are the rows of W in O. With x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2
+and c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
-    E[y_d | y_O]      = y_d              for d in O_n,    mu_d + w_d' h_n        for d in M_n,
-    E[y_d h' | y_O]   = y_d h_n'         for d in O_n,    mu_d h_n' + w_d' S_n   for d in M_n,
-    E[y_d^2 | y_O]    = y_d^2            for d in O_n,
-                        mu_d^2 + 2 mu_d w_d' h_n + w_d' S_n w_d + sigma2         for d in M_n.
+    log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step is that of
-complete data (`em.maximise`).
+which are summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S
+and all T that exchange one of its members: a lower bound, and whatever is built on that says so.
+The exchange of i in S for j, with P = inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj -
+Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and Q_ij = P_ii + D_ij^2 / s_j, has
 
-W_O are the rows of W at the observed entries of a row, whose missing ones differ from row to row.
-With x = sqrt(tau2) u and
-
-    A = sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2,    c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
-
-the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with prior precision 1,
-
-    log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_S| + 1/2 c_S' inv(Lam_S) c_S,
-    Lam_S = I + A_SS,    v_S = E[u | S, y_O] = inv(Lam_S) c_S,
-    E[u u' | S, y_O] = inv(Lam_S) + v_S v_S'.
-
-Up to `MOST_SETS` supports all are summed (`set_tree`). Beyond, a row has its best support and
-all its exchanges (`gaps`), a lower bound, and whatever is built on that says so.
-
-Let S be the best support that exchanges find, Lam = I + A of `gaps`, P = inv(Lam_SS),
-D_j = P Lam_Sj for j outside, s_j = Lam_jj - Lam_jS D_j and x_j = (c_j - Lam_jS v_S) / s_j. The
-inverses of a bordered and of a reduced matrix give, for a support T that gains j and then loses i,
-
-    Q_ij = P_ii + D_ij^2 / s_j,    b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,
-    f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,
+    b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,    d_j = (-D_j, 1),
+    f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,    q = P_i - d_j D_ij / s_j,
     v_T = v + d_j y_ij - P_i b_ij,    inv(Lam_TT) = P + d_j d_j' / s_j - q q' / Q_ij,
 
-with d_j = (-D_j, 1), q = P_i - d_j D_ij / s_j and zeros elsewhere. So sums over all L (K - L)
-exchanges are products with the matrix B = [P, d] of all P_i and d_j.
+so sums over all L (K - L) exchanges are products with the matrix B = [P, d] of all P_i and d_j.
 """
 
 import math

@@ -4,34 +4,17 @@ Subsets of exactly L components under weights exp(a), or of any size l with prob
 
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
-For few components, a small L, or subsets of any size, the polynomials are the last
-entries of a table over components that are taken one after the other. The logits of one row span
-thousands of nats on real images, so no fixed scale suits exp(a): all is taken relative to the L-th
-largest logit c (0 for subsets of any size). A component above c counts 1 where it is in and
-exp(c - a) where it is not, any other exp(a - c) where it is in and 1 where it is not. The subset of
-all that are above counts 1 and none counts more, so nothing overflows or cancels, and small
-probabilities keep their digits. A size of probability zero would let the sum underflow: callers
-keep probabilities above a small number.
+For few components, a small L, or any size, from a table over components that are taken one after
+the other, relative to the L-th largest logit c (0 for any size): a component above c counts 1 where
+it is in and exp(c - a) where it is not, any other exp(a - c) and 1 (docs/mathematics.md, 1.1e).
+Nothing overflows or cancels, and small probabilities keep their digits. A size of probability zero
+would let the sum underflow: callers keep probabilities above a small number.
 
-Else: O(K) a row whatever L is. The size of a random subset is Poisson-binomial. With logits a and
-any exponential tilt t let p_k = 1 / (1 + exp(-a_k - t)) and B_k ~ Bernoulli(p_k) be independent.
-Then
+Else from a discrete Fourier transform of M points, O(K) a row whatever L is (1.1f, 1.1g): with
+B_k ~ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
 
-    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),                  (1)
-
-and the Poisson-binomial probability is the discrete Fourier transform of its characteristic
-function (Hong 2013) at M points,
-
-    P(sum = L) = 1/M sum_m prod_k (1 - p_k + p_k exp(i theta_m)) exp(-i L theta_m),           (2)
-    theta_m = 2 pi m / M,
-
-but for the probabilities of L + M, L - M and so on, which M points count as well (aliasing). At the
-tilt that makes the mean about L (the saddle point) the sum over m neither overflows nor cancels,
-the probabilities M away from the mean fall below rounding for M of some standard deviations, and so
-does the product for theta beyond some inverse standard deviations. What is left are 10 to 30 points
-a row. Inclusion is the same sum without the factor k,
-
-    r_k = p_k / P 1/M sum_m prod_{j != k} (...) exp(-i (L - 1) theta_m).                      (3)
+    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),
+    r_k = p_k / P 1/M sum_m prod_{j != k} (1 - p_j + p_j exp(i theta_m)) exp(-i (L - 1) theta_m).
 
 Errors are some roundings of 1, of r as of log e_L: a probability of 1e-20 has no right digits,
 which no sum over rows notices. A subset is drawn as B given that the sum is L, by rejection.
