@@ -9,6 +9,7 @@ import numpy as np
 
 from appca.models import factor_gibbs
 from appca.models.chains import Schedule, generators, initial_states, sample
+from appca.models.climb import EMControl
 from appca.models.conditionals import InverseGamma
 from appca.models.data_checks import (
     counted_rows,
@@ -21,7 +22,6 @@ from appca.models.data_checks import (
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.factor_em import (
-    FactorEMControl,
     FactorFit,
     FactorSettings,
     FactorState,
@@ -222,7 +222,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         rng: np.random.Generator,
         rows: Rows,
         begins: list[tuple[str, InitialLoadings]],
-        control: FactorEMControl,
+        control: EMControl,
     ) -> Self:
         """Sample; the estimator is then the kept draw of largest posterior density."""
         data, variance = data_of(rows), self.loading_variance
@@ -270,7 +270,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             n_active=self.n_active_,
         )
 
-    def _control(self, rows: Rows) -> FactorEMControl:
+    def _control(self, rows: Rows) -> EMControl:
         few = math.comb(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
         variance = self.loading_variance
@@ -280,14 +280,16 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             learn_mean=self.mean == "learned",
             floor=floor_of(rows),
         )
-        return FactorEMControl(
+        return EMControl(
             settings=settings,
-            exact=exact,
-            annealing=self.annealing,
+            callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
             max_iter=self.max_iter,
             tol=self.tol,
+            accelerate=True,
+            mass=rows.mass,
+            exact=exact,
+            annealing=self.annealing,
             least_change=self.least_change,
-            callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
             screened_rows=sample_size(self.n_components)
             * (isinstance(self.init, str) and self.init == "auto"),
         )

@@ -21,7 +21,6 @@ from appca.models.blocks import (
     spooled,
     stream,
 )
-from appca.models.chains import Chains
 from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
 from appca.models.data_checks import (
     counted_rows,
@@ -62,7 +61,6 @@ from appca.models.subspace_posterior import (
     posterior_of,
     publish,
     publish_subspace,
-    publish_variant,
     state_of,
 )
 from appca.models.threads import single_threaded_blas
@@ -150,48 +148,6 @@ def refuse_gaps(model: Any) -> None:
             "number as n_active: set these, or fill in or leave out those cells."
         )
         raise ValueError(msg)
-
-
-def fit_extended(
-    model: Any, rng: np.random.Generator, rows: Observations, control: EMControl
-) -> tuple[list[float], str]:
-    """Fit an estimator that gives up assumptions of the paper's model; return how it went."""
-    settings = settings_on(rows, control.settings)
-    most = np.broadcast_to(settings.most, rows.d)
-    refuse_few_features(model.n_components, most)
-    start = _start(model, rng, rows, settings)
-    model._forget_fit()
-    fit = fit_variant(rng, rows, start, control._replace(settings=settings))
-    publish_variant(model, rows, fit.state, settings, same_order=fit.same_order)
-    warn_of_constant(most)
-    warn_of_end(fit.stop_reason, model.max_iter)
-    return fit.log_likelihoods, fit.stop_reason
-
-
-def sample_extended(
-    model: Any, rng: np.random.Generator, rows: Rows, control: EMControl
-) -> Chains[Any]:
-    """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
-    start = _start(model, rng, rows, control.settings)
-    model._forget_fit()
-
-    def begin(rng: np.random.Generator, control: EMControl) -> SubspaceFit:
-        return fit_variant(rng, rows, start, control)
-
-    chains = fit_by_gibbs(rng, rows, begin, control, model)
-    best = drawn_parameters(chains.best.state)
-    publish_variant(model, rows, best, control.settings, same_order=False)
-    return chains
-
-
-def _start(model: Any, rng: np.random.Generator, rows: Observations, settings: EMSettings) -> Any:
-    """Return where EM starts: directions, candidates, or the state of the fit before."""
-    continued = model._continued(rng, rows)
-    if continued is None:
-        return model._start(rows.d)
-    W, more = continued
-    state = state_of(posterior_of(model), rows, settings)
-    return state or (W if more is None else np.hstack([W, more.V]))
 
 
 # argmax of tr(W'A) over the orthonormal W, given (A, previous W)
@@ -383,11 +339,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        warm = self._warm(rng, rows, control.settings)
-        start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
+        start, mean = self._warm(rng, rows, control.settings), getattr(self, "mean_", None)
         fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
-        publish_incomplete(self, X, fitted, first_size(self))
+        publish_incomplete(self, X, rows.origin, fitted, first_size(self))
         self._sums = self._predicted_sums(len(X))
         warn_of_end(fitted.stop_reason, self.max_iter)
         return self
@@ -423,26 +378,21 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        if self._variant != PAPER:
-            if self.inference == "gibbs" and isinstance(rows, Rows):
-                return self._keep_draws(sample_extended(self, rng, rows, control))
-            return self._ended(*fit_extended(self, rng, rows, control))
-        warm = self._warm(rng, rows, control.settings)
-        begin = partial(self._begin, rows=rows, warm=warm)
+        settings, L = settings_on(rows, control.settings), first_size(self)
+        control, most = control._replace(settings=settings), np.broadcast_to(settings.most, rows.d)
+        refuse_few_features(self.n_components, most)
+        begin = partial(self._begin, rows=rows, start=self._warm(rng, rows, settings))
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             chains = fit_by_gibbs(rng, rows, begin, control, self)
-            best, L = chains.best, first_size(self)
-            mean = best.state.mu if rows.origin is None else rows.origin + best.state.mu
-            state = drawn_parameters(best.state)._replace(offset=np.zeros(()))
-            about_mean = about(rows.X, mean.astype(rows.dtype))
-            publish_subspace(self, about_mean, state, L, second_moments(best, L))
+            second = second_moments(chains.best, L) if self._variant == PAPER else None
+            publish_subspace(self, rows, drawn_parameters(chains.best.state), L, second)
             return self._keep_draws(chains)
         fit = begin(rng, control)
-        L, same = first_size(self), fit.same_order
-        order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=same)
+        order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
+        warn_of_constant(most)
         warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
@@ -477,28 +427,32 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         return publish(self, rows, state, second, state.latent, same_order=same_order)
 
     def _begin(
-        self,
-        rng: np.random.Generator,
-        control: EMControl,
-        rows: Observations,
-        warm: Array | SubspaceState | None,
+        self, rng: np.random.Generator, control: EMControl, rows: Observations, start: Any
     ) -> SubspaceFit:
+        if self._variant != PAPER:
+            return fit_variant(rng, rows, start, control)
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, control)
-        return fit_by_em(rng, rows, self._start(rows.d) if warm is None else warm, control)
+        return fit_by_em(rng, rows, start, control)
 
     def _warm(
         self, rng: np.random.Generator, rows: Observations, settings: EMSettings
-    ) -> Array | SubspaceState | None:
-        """Return where a warm start begins: with as many components, all of the fit before."""
+    ) -> Array | SubspaceState | list[starts.Candidate]:
+        """Return where EM starts: directions, candidates, or all of a fit of the same kind."""
         continued = self._continued(rng, rows)
         if continued is None:
-            return None
+            if isinstance(self.init, str):
+                return starts.candidates(self.init, self.n_init, self.n_components)
+            return given_directions(self.init, self.n_components, rows.d)
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])
-        other = W.shape[1] < len(self.components_) or posterior_of(self).variant != PAPER
-        return W if other else resumed(self._state_about(rows.origin), settings)
+        fitted = posterior_of(self)
+        if W.shape[1] < len(self.components_) or fitted.variant != settings.variant:
+            return W
+        if settings.variant != PAPER:
+            return state_of(fitted, rows, settings)
+        return resumed(self._state_about(rows.origin), settings)
 
     def _state(self) -> SubspaceState:
         W = self.components_.T.astype(np.float64)
@@ -536,9 +490,3 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         )
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
-
-    def _start(self, n_features: int) -> Array | list[starts.Candidate]:
-        """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""
-        if isinstance(self.init, str):
-            return starts.candidates(self.init, self.n_init, self.n_components)
-        return given_directions(self.init, self.n_components, n_features)

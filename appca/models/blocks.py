@@ -18,10 +18,9 @@ Dask is an optional package: nothing here is reached without a Dask array, or im
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import pairwise
-from typing import IO, Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +29,13 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
 from appca.models.posterior import Description
-from appca.models.rows import Block, added, block_count, is_far
+from appca.models.rows import Block, Parts, added
 from appca.models.sparse_rows import (
     ShiftedSparse,
     dense,
     is_sparse,
     sparse_rows,
     stacked,
-    stored_width,
 )
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
@@ -50,38 +48,17 @@ LARGE_MAP_BYTES = 2**26
 MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
 
 
-class Stream(NamedTuple):
-    """N observations that `read` yields in blocks, the same ones each time."""
+@dataclass(frozen=True)
+class Stream(Parts):
+    """Observations that `read` yields in blocks, the same ones each time."""
 
-    read: Callable[[], Iterator[Array]]
-    n: int
-    d: int
-    dtype: np.dtype[Any]
-    origin: Array | None
-    total: float  # sum over rows of |y_n - origin|^2
-    careful: bool = False  # whether to subtract the origin before products, not after
-
-    @property
-    def mass(self) -> float:
-        """Number N of rows: each counts once."""
-        return float(self.n)
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features: streams are not in other coordinates."""
-        return self.d
+    read: Callable[[], Iterator[Array]] = lambda: iter(())
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
+        """Yield work(block) for the blocks as read, each cut for all cores."""
         first = 0
         for values in self.read():
-            begin = first
-
-            def look(ends: tuple[int, int], values: Array = values, begin: int = begin) -> R:
-                block = Block(slice(begin + ends[0], begin + ends[1]), values[slice(*ends)], None)
-                return work(seen_from(block, self.origin, careful=self.careful))
-
-            yield from in_order(look, cut(values, self.dtype.itemsize))
+            yield from in_order(lambda block: work(block()), self.pieces(values, first))
             first += len(values)
         if first != self.n:
             msg = (
@@ -89,10 +66,6 @@ class Stream(NamedTuple):
                 "pass a list, or a function that returns a new iterator each time."
             )
             raise ValueError(msg)
-
-    def summed(self, work: Callable[[Block], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, in order."""
-        return reduce(added, self.over(work), start)
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; one pass."""
@@ -102,25 +75,6 @@ class Stream(NamedTuple):
             out[low:high] = dense(values[which[low:high] - first])
             first += len(values)
         return out
-
-
-def cut(values: Array, itemsize: int) -> list[tuple[int, int]]:
-    """Where blocks of some rows begin and end; they are worked on as numbers of `itemsize`."""
-    count = block_count(len(values), stored_width(values), itemsize)
-    return list(pairwise(len(values) * i // count for i in range(count + 1))) if count else []
-
-
-def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
-    """Take rows as they are about an origin, which is subtracted at once where care is needed."""
-    block = block._replace(origin=origin)
-    return block._replace(X=block.centred(), origin=None) if careful else block
-
-
-def square_sum(block: Block) -> float:
-    """Sum over rows that are about their origin already of |y|^2."""
-    if isinstance(block.X, ShiftedSparse):
-        return float(block.X.squares().sum())
-    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 
 class Mapped:
@@ -212,10 +166,7 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     if n == 0:
         raise ValueError(NO_ROWS)
     origin = None if zero_mean else (total / n).astype(dtype)
-    observations = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
-    square = observations.summed(square_sum, 0.0)
-    careful = origin is not None and is_far(origin, square / n)
-    return observations._replace(total=square, careful=careful)
+    return Stream(n, len(total), dtype, origin, read=read).looked_at()
 
 
 def _sums(block: Any) -> Array:
@@ -264,52 +215,11 @@ def refuse_other_names(fitted: Any, X: Any, what: str) -> None:
 
 
 @dataclass(frozen=True)
-class Pass(Generic[R]):
-    """What workers need to know to go through their chunks."""
+class DaskRows(Parts):
+    """Observations in the chunks of a Dask array."""
 
-    work: Callable[[Block], R]
-    dtype: np.dtype[Any]
-    origin: Array | None
-    careful: bool
-    firsts: NDArray[np.intp]  # number of the first row of each chunk
-
-    def over(self, chunk: Any, number: int) -> Iterator[R]:
-        """Yield work(block) for all blocks of a chunk."""
-        values: Any = plain(chunk)
-        first = self.firsts[number]
-        for begin, end in cut(values, self.dtype.itemsize):
-            X = values[begin:end].astype(self.dtype, copy=False)
-            block = Block(slice(first + begin, first + end), X, None)
-            with single_threaded_blas():
-                answer = self.work(seen_from(block, self.origin, careful=self.careful))
-            yield answer
-
-
-class DaskRows(NamedTuple):
-    """N observations in the chunks of a Dask array."""
-
-    X: Any  # in chunks of whole rows
-    sizes: NDArray[np.intp]  # number of rows of each chunk, of which some may have none
-    d: int
-    dtype: np.dtype[Any]
-    origin: Array | None
-    total: float  # sum over rows of |y_n - origin|^2
-    careful: bool = False  # whether to subtract the origin before products, not after
-
-    @property
-    def n(self) -> int:
-        """Number N of rows."""
-        return int(self.sizes.sum())
-
-    @property
-    def mass(self) -> float:
-        """Number N of rows: each counts once."""
-        return float(self.n)
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features: the rows are not in other coordinates."""
-        return self.d
+    X: Any = None  # in chunks of whole rows; None where a worker has its chunk
+    sizes: Any = None  # (chunks,) numbers of rows, of which some may be 0
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
@@ -331,21 +241,28 @@ class DaskRows(NamedTuple):
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; chunks without any of them are not computed."""
-        edges = np.searchsorted(which, [*self._firsts(), self.n])
-        wanted = np.diff(edges) > 0
-        shared = sent_once((which, edges, self._firsts()))
-        parts = np.array(by_chunks(_taken, self.X, shared))[wanted].tolist()
+        edges = np.searchsorted(which, [*self._firsts, self.n])
+        shared = sent_once((which, edges, self._firsts))
+        parts = np.array(by_chunks(_taken, self.X, shared))[np.diff(edges) > 0].tolist()
         rows: Array = stacked(computed(parts)).astype(self.dtype, copy=False)
         return rows
 
+    @property
     def _firsts(self) -> NDArray[np.intp]:
-        return np.cumsum(self.sizes) - self.sizes
+        """Number of the first row of each chunk."""
+        return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
     def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
-        """Tasks answer(chunk, pass) for the chunks that have rows."""
-        what = Pass(work, self.dtype, self.origin, self.careful, self._firsts())
-        parts = by_chunks(answer, self.X, sent_once(what))
+        """Tasks answer(chunk, (these rows, work)) for the chunks that have rows."""
+        parts = by_chunks(answer, self.X, sent_once((replace(self, X=None), work)))
         return [part for part, size in zip(parts, self.sizes, strict=True) if size]
+
+    def within(self, chunk: Any, number: int, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for all blocks of a chunk."""
+        for block in self.pieces(plain(chunk), int(self._firsts[number])):
+            with single_threaded_blas():
+                answer = work(block())
+            yield answer
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
@@ -365,10 +282,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
         raise ValueError(msg)
     total = reduce(np.add, parts)
     origin = None if zero_mean else (total / n).astype(dtype)
-    observations = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
-    square = observations.summed(square_sum, 0.0)
-    careful = origin is not None and is_far(origin, square / n)
-    return observations._replace(total=square, careful=careful)
+    return DaskRows(n, X.shape[1], dtype, origin, X=X, sizes=sizes).looked_at()
 
 
 def matrix(X: Any) -> Any:
@@ -405,22 +319,22 @@ def sent_once(what: Any) -> Any:
 def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
     """Tasks answer(chunk, shared=...), fused with those that make the chunk where they can be."""
     told = {} if shared is None else {"shared": shared}
-    name = f"{answer.__name__}-{uuid.uuid4().hex}"
-    meta = np.empty((0, 0), dtype=object)
-    answers = X.map_blocks(answer, name=name, dtype=object, meta=meta, **told)
+    how = {"name": f"{answer.__name__}-{uuid.uuid4().hex}", "meta": np.empty((0, 0), object)}
+    answers = X.map_blocks(answer, dtype=object, **how, **told)
     chunks: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
     return chunks
 
 
-def _over(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> list[R]:
-    return list(shared.over(chunk, block_id[0]))
+def _over(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> list[Any]:
+    rows, work = shared
+    return list(rows.within(chunk, block_id[0], work))
 
 
-def _summed(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> R:
-    return reduce(added, shared.over(chunk, block_id[0]))
+def _summed(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Any:
+    return reduce(added, _over(chunk, shared=shared, block_id=block_id))
 
 
-def _added_up(parts: list[R]) -> R:
+def _added_up(parts: list[Any]) -> Any:
     return reduce(added, parts)
 
 
@@ -441,12 +355,7 @@ def _size_and_sum(chunk: Any) -> tuple[int, Array]:
     return len(rows), _sums(rows)
 
 
-def _taken(
-    chunk: Any,
-    *,
-    shared: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
-    block_id: tuple[int, ...],
-) -> Array:
+def _taken(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Array:
     (which, edges, firsts), i = shared, block_id[0]
     rows: Array = plain(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
     return rows
@@ -462,12 +371,20 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     kinds = {"transform": floating, "allocate": np.dtype(bool)}
     dtype = kinds.get(question, np.dtype(np.float64))
-    asked = partial(_answered, question=question, n_components=K, dtype=dtype, how=how)
-    if question in ONE_A_ROW:
-        meta = np.empty(0, dtype)
-        return X.map_blocks(asked, model=shared, dtype=dtype, drop_axis=1, meta=meta)
-    chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
-    return X.map_blocks(asked, model=shared, dtype=dtype, chunks=chunks, meta=meta)
+    one = question in ONE_A_ROW
+    nothing = np.empty(0 if one else (0, K), dtype)
+
+    def asked(chunk: Any, model: Any) -> Array:
+        rows = plain(chunk)
+        if len(rows) == 0:
+            return nothing
+        with single_threaded_blas():
+            answer: Array = getattr(model, question)(rows, **how)
+        return answer
+
+    shape = {"drop_axis": 1} if one else {"chunks": (X.chunks[0], (K,))}
+    meta = np.empty((0,) * nothing.ndim, dtype)
+    return X.map_blocks(asked, model=shared, dtype=dtype, meta=meta, **shape)
 
 
 def each_described(model: Any, X: Any) -> Iterator[Description]:
@@ -506,21 +423,3 @@ def _described(chunk: Any, *, shared: Any) -> Description | None:
     rows = plain(chunk)
     with single_threaded_blas():
         return shared.describe(rows) if len(rows) else None
-
-
-def _answered(
-    chunk: Any,
-    *,
-    model: Any,
-    question: str,
-    n_components: int,
-    dtype: np.dtype[Any],
-    how: dict[str, str],
-) -> Array:
-    """Ask a model about the rows of a chunk, of which there may be none."""
-    rows = plain(chunk)
-    if len(rows) == 0:
-        return np.empty(0 if question in ONE_A_ROW else (0, n_components), dtype)
-    with single_threaded_blas():
-        answer: Array = getattr(model, question)(rows, **how)
-    return answer

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from appca.models.em import (
     PAPER,
@@ -98,12 +97,17 @@ Runs = list[EMResult[SubspaceState]]
 class EMControl(NamedTuple):
     """What all stages of a fit share."""
 
-    settings: EMSettings
+    settings: Any  # `EMSettings`, or of adaptive factor analysis `FactorSettings`
     callback: Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats per row over ten iterations, where all rows are looked at
     accelerate: bool  # whether the fit proper is accelerated; screening always is
     mass: float  # of all rows; log-likelihoods of fewer are reported as if of so many
+    # of adaptive factor analysis alone
+    exact: bool = True  # sum over all supports, or one support a row
+    annealing: int = 0  # iterations with drawn supports
+    least_change: float = 0.0  # share of slots
+    screened_rows: int = 0  # of the sample that starts are screened on; 0: each goes to its end
 
     def run(
         self,
@@ -114,11 +118,12 @@ class EMControl(NamedTuple):
         tol: float,
         *,
         window: int = WINDOW,
+        halt: Callable[[S], str | None] = lambda _state: None,
     ) -> EMResult[S]:
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.mass
         watch = watcher(self.callback, stage, limit, self.mass / n)
-        return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch)
+        return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch, halt=halt)
 
 
 def screen(
@@ -233,17 +238,16 @@ def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, mos
         return Rows(X, None, squares, rows.n_features, weights=weights)
     X = np.empty((most, basis.shape[1]), rows.dtype, order="F")
     numbers = np.sort(rng.choice(rows.n, most, replace=False))
-    for part, values in rows.over(partial(_chosen, numbers=numbers, W=basis)):
+
+    def chosen(block: Block) -> tuple[slice, Array]:
+        low, high = np.searchsorted(numbers, [block.part.start, block.part.stop])
+        some = block._replace(X=block.X[numbers[low:high] - block.part.start])
+        return slice(int(low), int(high)), some.times(basis)
+
+    for part, values in rows.over(chosen):
         X[part] = values
     weights = None if weights is None else weights[numbers]
     return Rows(X, None, squares[numbers], rows.n_features, weights=weights)
-
-
-def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, Array]:
-    """Project the rows of a block that are among `numbers`, and say which of those they are."""
-    low, high = np.searchsorted(numbers, [block.part.start, block.part.stop])
-    some = block._replace(X=block.X[numbers[low:high] - block.part.start])
-    return slice(int(low), int(high)), some.times(W)
 
 
 def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings) -> Rows:
@@ -328,7 +332,7 @@ class SubspaceFit(NamedTuple):
     """A fitted state in the features of the data, and how it was reached."""
 
     state: SubspaceState
-    second: Array  # (K,) sums over rows of E[(x z)^2]
+    second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
     sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
@@ -398,12 +402,13 @@ def last_climb(
     if stopped:
         control = control._replace(max_iter=1, callback=None)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
-    run = iterate(
+    run = control.run(
+        "fit",
         ascent(start.state, em_map, accelerate=control.accelerate, age=age),
-        tol=(1.0 if share is None else share * WINDOW) * control.tol * em_map.rows.mass,
-        max_iter=control.max_iter,
+        em_map.rows,
+        control.max_iter,
+        (1.0 if share is None else share * WINDOW) * control.tol,
         window=WINDOW if share is None else 1,
-        watch=watcher(control.callback, "fit", control.max_iter),
         halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
     )
     if share not in (None, 1.0) and run.stop_reason.startswith(CONVERGED):
@@ -440,7 +445,10 @@ def fit_variant(
         state = start._replace(scale=_scale_from(start.scale, settings))
         run, sampled = EMResult(state, np.nan, list[float](), ""), False
     else:
-        sample, at = _variant_sample(rng, rows, control)
+        sample, at, size = rows, control, sample_size(rows, settings.n_components)
+        if size < rows.n or not isinstance(rows, Rows):
+            sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
+            at = _control_on(sample, control)
         run = _highest_start(rng, sample, start, at, several=sample is rows)
         if sampled := sample.n < rows.n:
             run = _go_on([run], sample, at, SAMPLE_TOL)[0]
@@ -454,18 +462,7 @@ def fit_variant(
     share = LAST_SHARE_OF_VARIANTS if sampled else None
     run = last_climb(run, EMMap(rows, settings), control, share)
     whole = isinstance(start, SubspaceState)
-    none = np.empty(0)
-    return SubspaceFit(run.state, none, run.log_likelihoods, run.stop_reason, None, whole)
-
-
-def _variant_sample(
-    rng: np.random.Generator, rows: Observations, control: EMControl
-) -> tuple[Rows, EMControl]:
-    size = sample_size(rows, control.settings.n_components)
-    if size == rows.n and isinstance(rows, Rows):
-        return rows, control
-    sample = some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
-    return sample, _control_on(sample, control)
+    return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
 
 
 def _control_on(sample: Rows, control: EMControl) -> EMControl:

@@ -176,7 +176,13 @@ def refuse_constant(rows: Observations) -> None:
     total, n = rows.total, rows.n
     far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
     rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
-    if total <= rounding and not _vary(rows):
+
+    def common_row(block: Block) -> Array | None:
+        head: Array = dense(block.X[:1])[0].copy()
+        return None if any((head != B).any() for _, B in tiles(block.X, None)) else head
+
+    heads = list(rows.over(common_row)) if total <= rounding else [None]
+    if all(head is not None and (head == heads[0]).all() for head in heads):
         msg = (
             f"X must vary, but all its {n} rows are equal: "
             "there is no direction to find; check how the data were read."
@@ -189,19 +195,6 @@ def refuse_constant(rows: Observations) -> None:
             "multiply it by a constant, or pass float64."
         )
         raise ValueError(msg)
-
-
-def _vary(rows: Observations) -> bool:
-    """Whether any row differs from the others, bit by bit; one pass."""
-    heads = list(rows.over(_common_row))
-    first = heads[0]
-    return first is None or any(head is None or (head != first).any() for head in heads)
-
-
-def _common_row(block: Block) -> Array | None:
-    """Return what all rows of a block are, if they are all the same."""
-    head: Array = dense(block.X[:1])[0].copy()
-    return None if any((head != B).any() for _, B in tiles(block.X, None)) else head
 
 
 def warn_of_end(reason: str, max_iter: int) -> None:

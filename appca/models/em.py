@@ -120,15 +120,16 @@ class SubspaceState(NamedTuple):
         """Mean less the origin of the rows, (d,)."""
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
-    def row_model(self, settings: EMSettings, n_features: int) -> RowModel:
+    def row_model(self, n_active: int, n_features: int) -> RowModel:
         """Return what decides about a row of so many features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
             n_features, log_scale = int(counted.sum()), float(np.log(self.scale[counted]).sum())
-        sizes = settings.n_active if self.sizes is None else self.sizes
+        sizes = n_active if self.sizes is None else self.sizes
+        grid = GRID if len(self.weights) > 1 else np.ones(1)
         model = self.noise, self.latent, n_features, log_scale, sizes
-        return RowModel(*model, settings.grid, self.weights)
+        return RowModel(*model, grid, self.weights)
 
 
 class Size(Protocol):
@@ -259,7 +260,7 @@ def expect(
     compiled = settings.compiled and soft and fixed and not many_swaps(settings)
     work: Callable[[Block], SubspaceStatistics]
     if variant.by_feature or variant.row_scales:
-        model = state.row_model(settings, rows.n_features)
+        model = state.row_model(settings.n_active, rows.n_features)
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
@@ -537,26 +538,6 @@ TILE_ROWS = 1024
 MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, with six times it
 
 
-def expect_compiled(
-    block: Block, state: SubspaceState, n_active: int, beta: float
-) -> SubspaceStatistics:
-    """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
-    from appca.models.product_kernels import suits
-
-    sparse = isinstance(block.X, ShiftedSparse)
-    by = _tiled if suits(block.X.dtype, *state.W.shape) and not sparse else _by_blas
-    X = np.ascontiguousarray(block.X) if by is _tiled else block.X
-    if not sparse:
-        X = X.view()
-        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    small = X.itemsize < state.latent.itemsize
-    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
-    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, least)
-    if block.origin is not None:
-        A -= np.outer(block.origin, totals[0])
-    return SubspaceStatistics(value, A, *totals)
-
-
 def constants(block: Block, state: Any, beta: float) -> Array:
     """Return the numbers (5, K) of `em_kernels.weigh_components`."""
     q = np.empty((5, len(state.latent)))
@@ -638,47 +619,50 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
     return lanes
 
 
-def _tiled(X: Array, W: Array, q: Array, n_active: int, least: float) -> tuple[float, Array, Array]:
-    """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
+def expect_compiled(
+    block: Block, state: SubspaceState, n_active: int, beta: float
+) -> SubspaceStatistics:
+    """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
     from appca.models.numeric_kernels import LANES
-    from appca.models.product_kernels import QUAD, add_outer, project
+    from appca.models.product_kernels import QUAD, add_outer, project, suits
 
-    (n, d), K = X.shape, W.shape[1]
-    most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-    directions, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
-    directions[:K] = numerics.narrowed(W.T, X.dtype)
-    lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
-    lanes.begin(q, n, least)
-    for start in range(0, n, lanes.width):
-        rows = X[start : start + lanes.width]
-        project(rows, directions, lanes.P)
-        lanes.turn(start)
-        part[:] = 0
-        add_outer(rows, lanes.P.astype(X.dtype, copy=False), part)
-        A += part
-    value, totals = lanes.summed()
-    return value, A[:K].T, totals
-
-
-def _by_blas(
-    X: Array, W: Array, q: Array, n_active: int, least: float
-) -> tuple[float, Array, Array]:
-    from appca.models.numeric_kernels import LANES
-
-    (n, d), K = X.shape, W.shape[1]
+    (n, d), K, X = block.X.shape, state.W.shape[1], block.X
+    sparse = isinstance(X, ShiftedSparse)
+    tiled = suits(X.dtype, d, K) and not sparse
+    if not sparse:
+        X = (np.ascontiguousarray(X) if tiled else X).view()
+        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
-    lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
-    lanes.begin(q, n, least)
-    P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
+    directions = np.ascontiguousarray(numerics.narrowed(state.W.T, X.dtype))
+    if tiled:
+        most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
+        padded, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
+        padded[:K], directions = directions, padded
+    small = X.itemsize < state.latent.itemsize
+    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
+    lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros((len(directions), d))
+    lanes.begin(constants(block, state, beta), n, least)
+    P = lanes.P
     # where what kernels read comes out of the product as it is
-    by_columns = not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
+    by_columns = not sparse and X.flags.f_contiguous
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
-        P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ Wt.T).T
+        if tiled:
+            project(rows, directions, P)
+        else:
+            P[:, : len(rows)] = directions @ rows.T if by_columns else (rows @ directions.T).T
         lanes.turn(start)
-        A += P[:, : len(rows)].astype(X.dtype) @ rows
+        if tiled:
+            part[:] = 0
+            add_outer(rows, P.astype(X.dtype, copy=False), part)
+            A += part
+        else:
+            A += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals = lanes.summed()
-    return value, A.T, totals
+    A = A[:K].T
+    if block.origin is not None:
+        A -= np.outer(block.origin, totals[0])
+    return SubspaceStatistics(value, A, *totals)
 
 
 class ThinProducts:

@@ -27,15 +27,17 @@ from appca.models.climb import (
     REFINEMENT_ITERATIONS,
     SAMPLE_ROWS_PER_COMPONENT,
     THIN_LIMIT,
+    EMControl,
+    some_rows,
     while_promising,
 )
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
 from appca.models.fixed_size_supports import ANNEALED, MANY
 from appca.models.independent_components import Start
-from appca.models.loop import STOPPED, WINDOW, Callback, EMResult, iterate, nesterov, plain, watcher
+from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, plain, watcher
 from appca.models.numerics import Array
-from appca.models.rows import Rows, about, centre_of, project, transposed_product
+from appca.models.rows import Rows, project, transposed_product
 from appca.models.spectrum import Thin, lower, thin
 from appca.models.supports import CollapsedModel, Members, RowSupports
 
@@ -212,20 +214,6 @@ SAMPLE_TOL = 1e-2
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 
 
-class FactorEMControl(NamedTuple):
-    """How the fit goes."""
-
-    settings: FactorSettings
-    exact: bool  # sum over all supports, or one support a row
-    annealing: int  # iterations with drawn supports
-    max_iter: int
-    tol: float  # nats per row
-    least_change: float  # share of slots
-    callback: Callback | None
-    # of the sample that starts are screened on; 0: each is fitted to its end
-    screened_rows: int = 0
-
-
 class FactorFit(NamedTuple):
     """Where EM ended."""
 
@@ -284,7 +272,7 @@ def fit(
     rng: np.random.Generator,
     rows: Rows,
     begins: list[tuple[str, InitialLoadings]],
-    control: FactorEMControl,
+    control: EMControl,
 ) -> FactorFit:
     """Fit from every start and keep the likeliest.
 
@@ -321,12 +309,14 @@ def _screened(
     begins: list[tuple[str, InitialLoadings]],
     rows: Rows,
     space: Thin | None,
-    control: FactorEMControl,
+    control: EMControl,
 ) -> tuple[Start, bool]:
     """Climb from all starts, on a sample of many rows; the best end, and if it was stopped."""
     few = rows.n <= control.screened_rows
-    sample = rows if few else _drawn(rng, rows, control.screened_rows, control)
-    scale, runs = rows.mass / sample.mass, list[EMResult[FactorState]]()
+    sample, learn_mean = rows, control.settings.learn_mean
+    if not few:
+        sample = some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
+    runs: list[EMResult[FactorState]] = []
     short = control._replace(
         tol=max(SAMPLE_TOL, control.tol), max_iter=min(REFINEMENT_ITERATIONS, control.max_iter)
     )
@@ -335,19 +325,12 @@ def _screened(
         noise = max(start.noise, control.settings.floor)
         state = FactorState(start.W, np.zeros(start.W.shape[1]), noise)
         stage = f"screening {i} of {len(begins)}: {name}"
-        runs.append(_exact_ascent(state, sample, short, stage, scale, runs))
+        runs.append(_exact_ascent(state, sample, short, stage, runs))
         if runs[-1].stop_reason == STOPPED:
             break
     best = max(runs, key=lambda run: run.log_likelihood).state
     shift = best.shift if few else None
     return Start(best.W, best.noise, shift=shift), runs[-1].stop_reason == STOPPED
-
-
-def _drawn(rng: np.random.Generator, rows: Rows, size: int, control: FactorEMControl) -> Rows:
-    """Draw rows about their own mean: a learned one has the form origin - W shift only there."""
-    some = np.sort(rng.choice(rows.n, size, replace=False))
-    drawn, w = rows.X[some], None if rows.weights is None else rows.weights[some]
-    return about(drawn, centre_of(drawn, w) if control.settings.learn_mean else rows.origin, w)
 
 
 def sample_size(n_components: int) -> int:
@@ -356,54 +339,36 @@ def sample_size(n_components: int) -> int:
 
 
 def fit_from(
-    rng: np.random.Generator, start: Start, rows: Rows, control: FactorEMControl, stage: str
+    rng: np.random.Generator, start: Start, rows: Rows, control: EMControl, stage: str
 ) -> FactorFit:
-    """Fit from one start."""
-    same_order, stopped = start.shift is not None, False
-    shift = np.zeros(start.W.shape[1]) if start.shift is None else start.shift
-    annealing = 0 if same_order else max(control.annealing, start.annealing)
-    control = control._replace(annealing=annealing)
+    """Fit from one start; on samples first, where rows are many more."""
+    same_order, K, stopped = start.shift is not None, start.W.shape[1], False
+    shift = np.zeros(K) if start.shift is None else start.shift
     state = FactorState(start.W, shift, max(start.noise, control.settings.floor))
     if not control.exact:
-        fitted = _classification_em(rng, state, rows, control, stage)
-        return fitted._replace(same_order=same_order)
-    if not same_order:
-        state, stopped = _refined_on_samples(rng, state, rows, control)
-    if stopped:  # a single step, so that the fit is complete
-        short = control._replace(max_iter=1, callback=None)
-        return _exact_em(state, rows, short, stage)._replace(stop_reason=STOPPED)
-    return _exact_em(state, rows, control, stage)._replace(same_order=same_order)
-
-
-def _refined_on_samples(
-    rng: np.random.Generator, state: FactorState, rows: Rows, control: FactorEMControl
-) -> tuple[FactorState, bool]:
-    """Run EM on samples first, where rows are many more; and whether it was stopped."""
-    n = rows.n
-    size, tol = sample_size(state.W.shape[1]), SAMPLE_TOL
-    while MUCH_LESS * size <= n:
-        sample = _drawn(rng, rows, size, control)
-        part, scale = control._replace(tol=max(tol, control.tol)), rows.mass / sample.mass
-        ended = _exact_ascent(state, sample, part, f"refinement on {size:,} rows", scale)
-        state = ended.state
-        if ended.stop_reason == STOPPED:
-            return state, True
+        annealing = 0 if same_order else max(control.annealing, start.annealing)
+        given = control._replace(annealing=annealing)
+        return _classification_em(rng, state, rows, given, stage)._replace(same_order=same_order)
+    size, tol = sample_size(K), SAMPLE_TOL
+    while MUCH_LESS * size <= rows.n and not same_order and not stopped:
+        sample = some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
+        part, words = control._replace(tol=max(tol, control.tol)), f"refinement on {size:,} rows"
+        ended = _exact_ascent(state, sample, part, words)
+        state, stopped = ended.state, ended.stop_reason == STOPPED
         size, tol = SAMPLE_GROWTH * size, tol / SAMPLE_GROWTH
-    return state, False
-
-
-def _exact_em(start: FactorState, rows: Rows, control: FactorEMControl, stage: str) -> FactorFit:
-    ended = _exact_ascent(start, rows, control, stage)
+    if stopped:  # a single step, so that the fit is complete
+        control = control._replace(max_iter=1, callback=None)
+    ended = _exact_ascent(state, rows, control, stage)
     sums = expect_all(ended.state, rows, control.settings)
-    return FactorFit(ended.state, sums, None, ended.log_likelihoods, ended.stop_reason)
+    reason = STOPPED if stopped else ended.stop_reason
+    return FactorFit(ended.state, sums, None, ended.log_likelihoods, reason, same_order)
 
 
 def _exact_ascent(
     start: FactorState,
     rows: Rows,
-    control: FactorEMControl,
+    control: EMControl,
     stage: str,
-    scale: float = 1.0,
     others: Sequence[EMResult[FactorState]] = (),
 ) -> EMResult[FactorState]:
     """Maximise the likelihood of the rows, while it may exceed those of others."""
@@ -416,17 +381,13 @@ def _exact_ascent(
         return sums.log_likelihood, maximise(sums, state, rows, settings)
 
     path = nesterov(advance, start, partial(extend, settings=settings))
-    return iterate(
-        while_promising(path, list(others)) if others else path,
-        tol=control.tol * rows.mass,
-        max_iter=control.max_iter,
-        watch=watcher(control.callback, stage, control.max_iter, scale),
-        halt=partial(at_floor, floor=settings.floor),
-    )
+    path = while_promising(path, list(others)) if others else path
+    stop = partial(at_floor, floor=settings.floor)
+    return control.run(stage, path, rows, control.max_iter, control.tol, halt=stop)
 
 
 def _classification_em(
-    rng: np.random.Generator, start: FactorState, rows: Rows, control: FactorEMControl, stage: str
+    rng: np.random.Generator, start: FactorState, rows: Rows, control: EMControl, stage: str
 ) -> FactorFit:
     settings = control.settings
     seen: list[tuple[FactorStatistics, Members]] = []
@@ -462,13 +423,10 @@ def _classification_em(
         stopped = watch(i, value)
         if stopped:
             break
-    ended: EMResult[ClassificationState] = iterate(
-        plain(advance, before._replace(iterations=0)),
-        tol=control.tol * rows.mass,
-        max_iter=1 if stopped else control.max_iter,
-        watch=watcher(None if stopped else control.callback, stage, control.max_iter),
-        halt=halt,
-    )
+    if stopped:
+        control = control._replace(max_iter=1, callback=None)
+    path = plain(advance, before._replace(iterations=0))
+    ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
     # The last E step is the one at the state EM ended in.
     sums, members = seen[0]
     reason = STOPPED if stopped else ended.stop_reason

@@ -1,44 +1,24 @@
 """Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
-    y_n = W (x_n * z_n) + mu + e_n as in `em`, of which the entries O_n are observed, M_n missing
+Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019), so
+the likelihood is that of the observed ones, O of a row, and the E step expects the others together
+with x and z. All sums are taken about the present mean; the M step is `em.maximise`.
 
-Write h = x * z for the scores. The complete data of EM are y, x and z; entries are missing at
-random (Little & Rubin 2019), so the likelihood is that of the observed ones, and the E step expects
-the missing ones together with x and z. Given the observed entries of row n, with h_n = E[h | y_O]
-and S_n = E[h h' | y_O] over all supports,
+W_O are the rows of W in O. With x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2
+and c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
-    E[y_d | y_O]      = y_d              for d in O_n,    mu_d + w_d' h_n        for d in M_n,
-    E[y_d h' | y_O]   = y_d h_n'         for d in O_n,    mu_d h_n' + w_d' S_n   for d in M_n,
-    E[y_d^2 | y_O]    = y_d^2            for d in O_n,
-                        mu_d^2 + 2 mu_d w_d' h_n + w_d' S_n w_d + sigma2         for d in M_n.
+    log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step is that of
-complete data (`em.maximise`).
+which are summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S
+and all T that exchange one of its members: a lower bound, and whatever is built on that says so.
+The exchange of i in S for j, with P = inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj -
+Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and Q_ij = P_ii + D_ij^2 / s_j, has
 
-W_O are the rows of W at the observed entries of a row, whose missing ones differ from row to row.
-With x = sqrt(tau2) u and
-
-    A = sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2,    c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
-
-the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with prior precision 1,
-
-    log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_S| + 1/2 c_S' inv(Lam_S) c_S,
-    Lam_S = I + A_SS,    v_S = E[u | S, y_O] = inv(Lam_S) c_S,
-    E[u u' | S, y_O] = inv(Lam_S) + v_S v_S'.
-
-Up to `MOST_SETS` supports all are summed (`set_tree`). Beyond, a row has its best support and
-all its exchanges (`gaps`), a lower bound, and whatever is built on that says so.
-
-Let S be the best support that exchanges find, Lam = I + A of `gaps`, P = inv(Lam_SS),
-D_j = P Lam_Sj for j outside, s_j = Lam_jj - Lam_jS D_j and x_j = (c_j - Lam_jS v_S) / s_j. The
-inverses of a bordered and of a reduced matrix give, for a support T that gains j and then loses i,
-
-    Q_ij = P_ii + D_ij^2 / s_j,    b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,
-    f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,
+    b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,    d_j = (-D_j, 1),
+    f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,    q = P_i - d_j D_ij / s_j,
     v_T = v + d_j y_ij - P_i b_ij,    inv(Lam_TT) = P + d_j d_j' / s_j - q q' / Q_ij,
 
-with d_j = (-D_j, 1), q = P_i - d_j D_ij / s_j and zeros elsewhere. So sums over all L (K - L)
-exchanges are products with the matrix B = [P, d] of all P_i and d_j.
+so sums over all L (K - L) exchanges are products with the matrix B = [P, d] of all P_i and d_j.
 """
 
 import math
@@ -50,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
-from appca.models.climb import FIRST_TOL, EMControl, fit_by_em, halt
-from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of
+from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
+from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
 from appca.models.numerics import Array, narrowed
 from appca.models.posterior import Description, Posterior
@@ -145,35 +125,32 @@ def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> 
     The best one is searched for from `members` (n, L), and the sum is then never less than about
     these, or from the components that explain most alone.
     """
-    n, size = len(c), max(1, MOST_NUMBERS // c.shape[1] ** 2)
-    pairs = np.broadcast_to(pairs, (n, pairs.shape[1]))
-    parts = [slice(start, start + size) for start in range(0, n, size)]
-    sums = [
-        _summed(pairs[part], c[part], n_active, None if members is None else members[part])
-        for part in parts
-    ]
+    (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
+    pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
+    for part in (slice(first, first + size) for first in range(0, n, size)):
+        Lam, b, start = (
+            unfolded(pairs[part], K),
+            c[part],
+            None if members is None else members[part],
+        )
+        if start is None:
+            alone = np.diagonal(Lam, axis1=1, axis2=2)
+            gain = np.square(b) / alone - np.log(alone)
+            start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        best = climbed(Lam, b, start)
+        moved = np.flatnonzero((best != start).any(axis=1))
+        if members is not None and len(moved):
+            now, before = (exchanges(Lam[moved], b[moved], m[moved]).log_sum for m in (best, start))
+            best[moved[now < before]] = start[moved[now < before]]
+        near = exchanges(Lam, b, best)
+        total = near.log_sum
+        p = np.exp(near.f[:, None, None] + near.gain - total[:, None, None])
+        inclusion, H, second = _moments(near, p)
+        places = np.argsort(near.order, axis=1)
+        second = second[np.arange(len(b))[:, None], places[:, i], places[:, j]]
+        inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
+        sums.append(IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total)))
     return IncompletePosterior(*map(np.concatenate, zip(*sums, strict=True)))
-
-
-def _summed(pairs: Floats, c: Floats, L: int, members: Members | None) -> IncompletePosterior:
-    Lam, start = unfolded(pairs, c.shape[1]), members
-    if start is None:
-        alone = np.diagonal(Lam, axis1=1, axis2=2)
-        start = np.argsort(np.log(alone) - np.square(c) / alone, axis=1, kind="stable")[:, :L]
-    best = climbed(Lam, c, start)
-    moved = np.flatnonzero((best != start).any(axis=1))
-    if members is not None and len(moved):
-        now, before = (exchanges(Lam[moved], c[moved], m[moved]).log_sum for m in (best, start))
-        best[moved[now < before]] = start[moved[now < before]]
-    near = exchanges(Lam, c, best)
-    total = near.log_sum
-    p = np.exp(near.f[:, None, None] + near.gain - total[:, None, None])
-    inclusion, H, second = _moments(near, p)
-    places = np.argsort(near.order, axis=1)
-    i, j = np.triu_indices(c.shape[1])
-    second = second[np.arange(len(c))[:, None], places[:, i], places[:, j]]
-    inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
-    return IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total))
 
 
 def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
@@ -431,17 +408,6 @@ NEAR_BEST = (
 )
 
 
-class IncompleteFit(NamedTuple):
-    """A fit to incomplete data, and how it was reached."""
-
-    data: IncompleteData
-    state: SubspaceState
-    second: Array  # (K,) sums over rows of E[(x z)^2]
-    log_likelihoods: list[float]
-    stop_reason: str
-    same_order: bool = False  # whether it went on from a fit, in its order and signs
-
-
 @dataclass(frozen=True, eq=False)
 class PosteriorWithGaps(Posterior):
     """Answers of a model with orthonormal components about rows with NaN.
@@ -469,7 +435,7 @@ class PosteriorWithGaps(Posterior):
     def parameters(self) -> EStepParameters:
         """What the E step needs to know, for rows about the mean."""
         W, latent = self.whole.components.T, np.asarray(self.whole.latent)
-        state = _about_mean(W, np.zeros(len(W)), latent, self.whole.noise)
+        state = SubspaceState(W, np.zeros(len(latent)), latent, self.whole.noise, np.zeros(len(W)))
         return e_step_parameters(state, self.whole.n_active)
 
     def _split(self, X: Array) -> IncompleteData:
@@ -508,20 +474,14 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) -> None:
+def publish_incomplete(
+    model: Any, X: Array, origin: Array | None, fit: SubspaceFit, n_active: int
+) -> None:
     """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
-    origin, state = fit.data.origin, fit.state
-    mean = (origin + state.offset).astype(X.dtype)
-    full = np.where(np.isnan(X), mean, X)
-    about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
-    publish_subspace(
-        model,
-        about,
-        state._replace(offset=np.zeros(())),
-        n_active,
-        fit.second,
-        same_order=fit.same_order,
-    )
+    mean = fit.state.offset + (0.0 if origin is None else origin)
+    full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)
+    state, same = fit.state._replace(offset=np.zeros(())), fit.same_order
+    publish_subspace(model, full, state, n_active, fit.second, same_order=same)
     rows = PosteriorWithGaps(posterior_of(model)).description(X)
     power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
     scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
@@ -549,7 +509,7 @@ def fit_incomplete(
     start: Array | SubspaceState | list[Candidate],
     control: EMControl,
     mean: Array | None = None,
-) -> IncompleteFit:
+) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
     PPCA with as many components is fitted to the observed entries and imputes the others; screening
@@ -557,66 +517,35 @@ def fit_incomplete(
     from there. At L = K, where no start is to be found, it does so from the principal directions,
     and from a whole state `start`, to which `mean` belongs, at once.
     """
-    origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
-    data, settings = split_incomplete(X, origin), control.settings
-    stopped = False
+    settings, K, D, stopped = control.settings, control.settings.n_components, X.shape[1], False
+    origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin
+    data, whole = split_incomplete(X, origin), isinstance(start, SubspaceState)
     if isinstance(start, SubspaceState):
-        offset = np.zeros(X.shape[1])
+        state = start._replace(shift=np.zeros(K), offset=np.zeros(D))
         if settings.learn_mean and mean is not None:
-            offset = mean.astype(np.float64) - origin
-        state = _about_mean(start.W, offset, start.latent, start.noise)
+            state = state._replace(offset=mean.astype(np.float64) - origin)
     else:
-        state = _principal_state(rng, rows, control)
-    if not isinstance(start, SubspaceState) and settings.n_active < settings.n_components:
-        K = settings.n_components  # PPCA is the case L = K with a factor variance each
-        short = control._replace(
-            max_iter=min(FIRST_ITERATIONS, control.max_iter), tol=max(FIRST_TOL, control.tol)
-        )
-        alike = settings._replace(n_active=K, latent="component", update=polar)
-        first = short._replace(settings=alike, accelerate=True)
-        ppca = fit(IncompleteState(state), data, first, IMPUTATION)
-        stopped = ppca.stop_reason == STOPPED
-        if stopped:
-            short = short._replace(max_iter=1, callback=None)
-        state, again = _fit_imputed(rng, (X, data), ppca.state.parameters, start, short)
-        stopped = stopped or again
+        state = closed_form(rows, principal(rng, rows, K), settings.floor)
+        state = state._replace(offset=np.zeros(D), noise=max(state.noise, floor_of(rows)))
+        if settings.n_active == K:
+            state = resumed(state, settings)._replace(offset=state.offset)
+        else:  # PPCA is the case L = K with a factor variance each
+            tol, most = max(FIRST_TOL, control.tol), min(FIRST_ITERATIONS, control.max_iter)
+            short = control._replace(max_iter=most, tol=tol)
+            alike = settings._replace(n_active=K, latent="component", update=polar)
+            first = short._replace(settings=alike, accelerate=True)
+            ppca = fit(IncompleteState(state), data, first, IMPUTATION)
+            if stopped := ppca.stop_reason == STOPPED:
+                short = short._replace(max_iter=1, callback=None)
+            full = impute(X, data, e_step_parameters(ppca.state.parameters, K))
+            middle = centre_of(full) if settings.learn_mean else origin
+            again = fit_by_em(rng, about(full, middle), start, short)
+            stopped, end = stopped or again.stop_reason == STOPPED, again.state
+            offset = middle - origin - end.W @ end.shift
+            state = end._replace(shift=np.zeros(K), offset=offset)
     if stopped:  # a single step, so that the fit is complete
         control = control._replace(max_iter=1, callback=None)
     run = fit(IncompleteState(state), data, control)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
-    whole = isinstance(start, SubspaceState)
-    return IncompleteFit(data, run.state.parameters, second, run.log_likelihoods, reason, whole)
-
-
-def _about_mean(W: Array, offset: Array, latent: Array, noise: float) -> SubspaceState:
-    return SubspaceState(W, np.zeros(len(latent)), latent, noise, offset)
-
-
-def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> SubspaceState:
-    """PPCA of the initial imputation, with factor variances as the settings want them."""
-    settings = control.settings
-    first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
-    latent = first.latent
-    if settings.n_active == settings.n_components and settings.latent != "component":
-        common = latent.mean() if isinstance(settings.latent, str) else settings.latent
-        latent = np.full_like(latent, common)
-    noise = max(first.noise, floor_of(rows))
-    return _about_mean(first.W, np.zeros(rows.X.shape[1]), latent, noise)
-
-
-def _fit_imputed(
-    rng: np.random.Generator,
-    incomplete: tuple[Array, IncompleteData],
-    ppca: SubspaceState,
-    start: Array | list[Candidate],
-    control: EMControl,
-) -> tuple[SubspaceState, bool]:
-    """Fit to the rows as PPCA imputes them; and whether the callback has stopped that."""
-    X, data = incomplete
-    full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
-    origin = centre_of(full) if control.settings.learn_mean else data.origin
-    fit = fit_by_em(rng, about(full, origin), start, control)
-    W, shift, latent, noise = fit.state[:4]
-    offset = origin - data.origin - W @ shift
-    return _about_mean(W, offset, latent, noise), fit.stop_reason == STOPPED
+    return SubspaceFit(run.state.parameters, second, run.log_likelihoods, reason, None, whole)

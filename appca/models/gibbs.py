@@ -311,13 +311,6 @@ def average(seen: Any) -> Draws:
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": scores}
 
 
-def draw_supports(rng: np.random.Generator, logits: Array, sizes: int | Array) -> Array:
-    """Draw the support of each row as a whole, of L components or of any number."""
-    if isinstance(sizes, int):
-        return np.asarray(polynomials.draw(rng, logits, sizes))
-    return np.asarray(polynomials.draw_sized(rng, logits, sizes))
-
-
 def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Array) -> Indicators:
     """Visit the L members of each row in a fresh random order and redraw each: the paper's move.
 
@@ -439,7 +432,7 @@ def draw_beta_bernoulli(
 
 PRIORS = {
     # every row's L-subset as a whole, independent of where it was
-    "block": IndicatorPrior(lambda rng, at, a: draw_supports(rng, a, at.sizes)),
+    "block": IndicatorPrior(lambda rng, at, a: polynomials.draw(rng, a, at.sizes)),
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
         draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)

@@ -21,19 +21,6 @@ so that the log-density increment of a column, all x integrated out, costs O(1):
 Taking a column in or out is one more sweep, O(K^2). The algebra is that of `slot_kernels`, whose
 cov, mean, schur and resid are -T_SS, T_S,beta, T_kk and T_k,beta here. The tableau has no more to
 keep track of, which suits supports of any size; at L of K columns a change there costs O(L K).
-
-Examples
---------
-Two columns, A = [4 2; 2 4], beta = (4, 6). Sweeping column 0 in,
-
-    [4 2 | 4; 2 4 | 6]  ->  [-1/4 1/2 | 1; 1/2 3 | 4],
-
-leaves the posterior variance 1/4 and mean 1 of x_0, and of column 1 s = 4 - 2 * 2/4 = 3 and
-r = 6 - 2 * 1 = 4. Sweeping column 1 in, too,
-
-    ->  [-1/3 1/6 | 1/3; 1/6 -1/3 | 4/3],
-
-leaves the negative inverse of A and inv(A) beta.
 """
 
 from math import lgamma
@@ -47,19 +34,15 @@ from appca.models.numeric_kernels import kernel, reassociated
 @kernel
 def pivot(T: Any, k: int, inside: bool) -> None:
     """Sweep the tableau T (K, K + 1) on column k: in, or out again if it is `inside`."""
-    d = T[k, k]
-    sign = -1.0 if inside else 1.0
-    K = len(T)
+    d, sign, K = T[k, k], -1.0 if inside else 1.0, len(T)
     for i in range(K):
         if i != k and T[i, k] != 0.0:
             factor = T[i, k] / d
             for j in range(K + 1):
-                if j != k:
-                    T[i, j] -= factor * T[k, j]
+                T[i, j] -= factor * T[k, j]
             T[i, k] = sign * factor
     for j in range(K + 1):
-        if j != k:
-            T[k, j] *= sign / d
+        T[k, j] *= sign / d
     T[k, k] = -1.0 / d
 
 
@@ -240,13 +223,6 @@ def scan_beta_bernoulli(Z: Any, logits: Any, pseudo: float, U: Any) -> None:
 
 
 @kernel
-def log_add(a: float, b: float) -> float:
-    """Give log(e^a + e^b), minus infinity allowed."""
-    high, low = max(a, b), min(a, b)
-    return high if low == -np.inf else float(high + np.log1p(np.exp(low - high)))
-
-
-@kernel
 def log_elementary_table(a: Any, u: int, table: Any) -> None:
     """Fill table[i, t] = log e_t(exp a_1 .. exp a_i) for i, t <= u."""
     table[: u + 1, : u + 1] = -np.inf
@@ -254,7 +230,7 @@ def log_elementary_table(a: Any, u: int, table: Any) -> None:
     for i in range(1, u + 1):
         table[i, 0] = 0.0
         for t in range(1, i + 1):
-            table[i, t] = log_add(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
+            table[i, t] = np.logaddexp(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
 
 
 @kernel
@@ -428,10 +404,14 @@ def scan_existing(
 
 
 @kernel
-def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
-    """Give the couplings c = V Wt' / sigma2 to the support and the Schur complement of V."""
-    kappa, K = len(V), len(T)
-    c, s = np.zeros((kappa, K)), np.empty((kappa, kappa))
+def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
+    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
+
+    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S, from
+    the couplings c = V Wt' / sigma2 to the support.
+    """
+    kappa, K, total = len(V), len(T), 0.0
+    c, s, r = np.zeros((kappa, K)), np.empty((kappa, kappa)), np.empty(kappa)
     for i in range(kappa):
         for k in range(K):
             if z[k]:
@@ -441,20 +421,7 @@ def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
             for k in range(K):
                 for h in range(K):
                     s[i, j] += c[i, k] * T[k, h] * c[j, h]
-    return c, s
-
-
-@kernel
-def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
-    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
-
-    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
-    """
-    kappa, K = len(V), len(T)
-    c, s = schur(T, z, Wt, V, v)
     cholesky(s, kappa)
-    r = np.empty(kappa)
-    total = 0.0
     for i in range(kappa):
         r[i] = V[i] @ y / v.sigma2
         for k in range(K):
@@ -463,18 +430,6 @@ def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) 
             r[i] -= s[i, j] * r[j]
         r[i] /= s[i, i]
         total += 0.5 * r[i] * r[i] - 0.5 * np.log(v.tau2) - np.log(s[i, i])
-    return total
-
-
-@kernel
-def remove_singletons(T: Any, z: Any, others: Any, tau2: float) -> float:
-    """Take the row's singletons out of z and of the tableau; give their log-density increment."""
-    total = 0.0
-    for k in range(len(z)):
-        if z[k] and others[k] == 0:
-            total += increment(T, k, True, tau2)
-            pivot(T, k, True)
-            z[k] = False
     return total
 
 
@@ -498,25 +453,18 @@ def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
 
 
 @kernel
-def place_new(Wt: Any, G: Any, rows: Centred, z: Any, others: Any, V: Any) -> None:
-    """Give the columns V to the first unused slots and switch them on in z."""
-    placed = 0
-    for k in range(len(z)):
-        if placed < len(V) and others[k] == 0:
-            place(Wt, G, rows, k, V[placed])
-            z[k] = True
-            placed += 1
-
-
-@kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, Wt: Any) -> Any:
     """Give the log acceptance ratio of the proposed singletons V, and the present ones (K,).
 
     These leave z and the tableau, so that what comes next starts from the columns that other rows
     use, too; a proposal for which there is no room has log ratio minus infinity.
     """
-    singletons = (others == 0) & z
-    before = remove_singletons(T, z, others, v.tau2)
+    singletons, before = (others == 0) & z, 0.0
+    for k in range(len(z)):
+        if singletons[k]:
+            before += increment(T, k, True, v.tau2)
+            pivot(T, k, True)
+            z[k] = False
     if (others > 0).sum() + len(V) > len(z):
         return -np.inf, singletons
     return singletons_increment(T, z, Wt, V, y, v) - before, singletons
@@ -533,12 +481,12 @@ def scan_infinite(
     """
     N, K = Z.shape
     G, P = Wt @ Wt.T, rows.P
-    T, M = np.empty((K, K + 1)), np.empty((K, K))
+    A, T, M = precision(G, v), np.empty((K, K + 1)), np.empty((K, K))
     counts = Z.sum(axis=0)
     first = accepted = 0
     for n in range(N):
         others = counts - Z[n]
-        fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+        fill(T, A, P[n] / v.sigma2, Z[n])
         scan_existing(T, Z[n], others, N, random.order[n], random.uniforms[n], v.tau2)
         V = proposal.columns[first : first + proposal.kappa[n]]
         first += proposal.kappa[n]
@@ -546,11 +494,15 @@ def scan_infinite(
             y = rows.Y[n] - rows.mean
             log_ratio, singletons = replace_singletons(T, Z[n], others, V, y, v, Wt)
             if np.log(random.uniforms[n, K]) < log_ratio:
-                place_new(Wt, G, rows, Z[n], others, V)
+                places = np.flatnonzero(others == 0)[: len(V)]
+                for i in range(len(V)):
+                    place(Wt, G, rows, places[i], V[i])
+                    Z[n, places[i]] = True
+                A = precision(G, v)
                 accepted += 1
             else:
                 Z[n] |= singletons
-            fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+            fill(T, A, P[n] / v.sigma2, Z[n])
         counts = others + Z[n]
         draw_scores(T, Z[n], random.normals[n], X[n], M)
     return accepted

@@ -54,14 +54,6 @@ class Averages(NamedTuple):
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 
 
-class FitSums(NamedTuple):
-    """What a fit tells the batches after it, in the order and signs of its components."""
-
-    origin: Array  # (D,) mean of the rows, or zero
-    averages: Averages  # with H (K, K) for A = W H: at a fixed point of EM, H is symmetric
-    mass: float
-
-
 class Whole(NamedTuple):
     """What the M step needs to know of rows that count as one."""
 
@@ -185,23 +177,34 @@ class _WithBatches:
     def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
         if model is None:
             return self._method
+        msg = ""
         if model.inference == "gibbs":
             msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
-            raise AttributeError(msg)
-        if any(getattr(model, "_variant", ())):
+        elif any(getattr(model, "_variant", ())):
             msg = (
                 "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
                 f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass "
                 "all rows to fit or fit_blocks."
             )
+        if msg:
             raise AttributeError(msg)
         return MethodType(self._method, model)
 
 
 @dataclass(eq=False, repr=False)
 class InBatches(Estimator):
-    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
+    """A model fitted by EM that can go on from its last fit, and learn batch by batch.
 
+    Subclasses have `fit`; `_steps(rows)`, the EM steps on rows like these; `_state()`, what was
+    fitted as a state of EM with shift zero, about the mean; and `_publish_state(rows, state,
+    second, same_order)`, which sets what needs no rows but their origin, given means (K,) of
+    E[(x z)^2].
+    """
+
+    fit: ClassVar[Any]
+    _steps: ClassVar[Any]
+    _state: ClassVar[Any]
+    _publish_state: ClassVar[Any]
     _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
 
     n_components: int = 4
@@ -226,26 +229,11 @@ class InBatches(Estimator):
     verbose: bool | int = False
     warm_start: bool = False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to all rows."""
-        raise NotImplementedError
-
-    def _steps(self, rows: Rows) -> EMSteps:
-        """Return the EM steps on rows like these."""
-        raise NotImplementedError
-
-    def _state(self) -> Any:
-        """Return what was fitted as a state of EM, its shift zero: about the mean."""
-        raise NotImplementedError
-
-    def _publish_state(
-        self, rows: Observations, state: Any, second: Array, *, same_order: bool = False
-    ) -> Array:
-        """Set what needs no rows but their origin, given means (K,) of E[(x z)^2], as `publish`."""
-        raise NotImplementedError
-
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep what `partial_fit` starts from: sums of a fit with H of `FitSums` for A."""
+        """Keep what `partial_fit` starts from, in the published order: origin, averages and mass.
+
+        A of the sums is H (K, K) with A = W H: at a fixed point of EM, H is symmetric.
+        """
         signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
         turn = np.eye(len(order))[:, order] * signs
         _, H, s, second, used = sums[:5]
@@ -254,11 +242,11 @@ class InBatches(Estimator):
         parts = (part / rows.mass for part in (rows.total, H, turn.T @ s, second, used))
         origin = np.zeros(len(state.W)) if rows.origin is None else rows.origin
         averages = Averages(np.zeros(len(state.W)), *parts)
-        self._sums = FitSums(origin.astype(np.float64), averages, rows.mass)
+        self._sums = origin.astype(np.float64), averages, rows.mass
         warn_of_unused(averages.used)
 
-    def _predicted_sums(self, mass: float) -> FitSums:
-        """Return the sums that the fitted model predicts for `mass` rows, at which it stays."""
+    def _predicted_sums(self, mass: float) -> tuple[Array, Averages, float]:
+        """Return what `_keep_sums` keeps as the model predicts it for `mass` rows."""
         W = self.components_.astype(np.float64)
         second = self.explained_variance_ / np.square(W).sum(axis=1)
         power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
@@ -266,13 +254,12 @@ class InBatches(Estimator):
         averages = Averages(
             np.zeros(W.shape[1]), power, H, none, H if self._pairs else second, used
         )
-        return FitSums(self.mean_.astype(np.float64), averages, mass)
+        return self.mean_.astype(np.float64), averages, mass
 
     def _first_step(self) -> Stepwise:
         """Start from the fit, all of its rows forgotten but for their sums."""
         unknown = float(KEPT_ROWS_PER_COMPONENT * len(self.components_))  # of a restored model
-        fit: FitSums = self.__dict__.get("_sums") or self._predicted_sums(unknown)
-        origin, averages, mass = fit
+        origin, averages, mass = self.__dict__.get("_sums") or self._predicted_sums(unknown)
         averages = averages._replace(A=self.components_.T @ averages.A)
         state = self._state_about(origin)
         kept = KeptRows(np.empty((0, len(origin)), self.mean_.dtype), np.empty(0), np.empty(0))

@@ -4,34 +4,17 @@ Subsets of exactly L components under weights exp(a), or of any size l with prob
 
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
-For few components, a small L, or subsets of any size, the polynomials are the last
-entries of a table over components that are taken one after the other. The logits of one row span
-thousands of nats on real images, so no fixed scale suits exp(a): all is taken relative to the L-th
-largest logit c (0 for subsets of any size). A component above c counts 1 where it is in and
-exp(c - a) where it is not, any other exp(a - c) where it is in and 1 where it is not. The subset of
-all that are above counts 1 and none counts more, so nothing overflows or cancels, and small
-probabilities keep their digits. A size of probability zero would let the sum underflow: callers
-keep probabilities above a small number.
+For few components, a small L, or any size, from a table over components that are taken one after
+the other, relative to the L-th largest logit c (0 for any size): a component above c counts 1 where
+it is in and exp(c - a) where it is not, any other exp(a - c) and 1 (docs/mathematics.md, 1.1e).
+Nothing overflows or cancels, and small probabilities keep their digits. A size of probability zero
+would let the sum underflow: callers keep probabilities above a small number.
 
-Else: O(K) a row whatever L is. The size of a random subset is Poisson-binomial. With logits a and
-any exponential tilt t let p_k = 1 / (1 + exp(-a_k - t)) and B_k ~ Bernoulli(p_k) be independent.
-Then
+Else from a discrete Fourier transform of M points, O(K) a row whatever L is (1.1f, 1.1g): with
+B_k ~ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
 
-    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),                  (1)
-
-and the Poisson-binomial probability is the discrete Fourier transform of its characteristic
-function (Hong 2013) at M points,
-
-    P(sum = L) = 1/M sum_m prod_k (1 - p_k + p_k exp(i theta_m)) exp(-i L theta_m),           (2)
-    theta_m = 2 pi m / M,
-
-but for the probabilities of L + M, L - M and so on, which M points count as well (aliasing). At the
-tilt that makes the mean about L (the saddle point) the sum over m neither overflows nor cancels,
-the probabilities M away from the mean fall below rounding for M of some standard deviations, and so
-does the product for theta beyond some inverse standard deviations. What is left are 10 to 30 points
-a row. Inclusion is the same sum without the factor k,
-
-    r_k = p_k / P 1/M sum_m prod_{j != k} (...) exp(-i (L - 1) theta_m).                      (3)
+    e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),
+    r_k = p_k / P 1/M sum_m prod_{j != k} (1 - p_j + p_j exp(i theta_m)) exp(-i (L - 1) theta_m).
 
 Errors are some roundings of 1, of r as of log e_L: a probability of 1e-20 has no right digits,
 which no sum over rows notices. A subset is drawn as B given that the sum is L, by rejection.
@@ -65,12 +48,12 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
     a = _checked(logits, n_active)
     if n_active in (0, a.shape[1]):
         return _sum_of_all(a, n_active)
+    log_e = np.empty(len(a))
     if not _has_table(a, n_active):
-        room, log_e = Room(a), np.empty(len(a))
+        room = Room(a)
         for part in room.parts():
             log_e[part] = room.log_elementary(a[part], n_active)
         return log_e
-    log_e = np.empty(len(a))
     for part in _parts(len(a), a.shape[1], n_active):
         table = SubsetTable(a[part], n_active, kept=False)
         log_e[part] = table.base + np.log(table.sums[-1, -1])
@@ -94,20 +77,29 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     return log_e, r
 
 
-def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
-    """Draw each row's whole L-subset (N, K) from ``p(S)`` proportional to ``exp(sum of a over S)``.
+def draw(rng: np.random.Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
+    """Draw each row's whole subset (N, K) from ``p(S)`` proportional to ``exp(sum of a over S)``.
 
-    Exact: from the last member on by walking back through the table, or by rejection.
+    Of L components, or of a size with `sizes` (K + 1,) as prior probabilities. Exact: the size
+    first, then from the last member on by walking back through the table, or by rejection.
     """
-    a = _checked(logits, n_active)
-    if n_active in (0, a.shape[1]):
-        return np.full(a.shape, n_active > 0)
-    if a.shape[1] > LARGEST_FOR_COLUMNS:
-        return _rejected(rng, a, n_active)
-    uniforms, active = rng.random(a.shape), np.empty(a.shape, dtype=bool)
-    for part in _parts(len(a), a.shape[1], n_active):
-        size = np.full(len(a[part]), n_active)
-        active[part] = SubsetTable(a[part], n_active).walk(size, uniforms[part])
+    L = None if np.ndim(sizes) else int(np.asarray(sizes))
+    a = _checked(logits, L or 0)
+    n, K = a.shape
+    if L in (0, K):
+        return np.full(a.shape, L != 0)
+    if L is not None and K > LARGEST_FOR_COLUMNS:
+        return _rejected(rng, a, L)
+    uniforms, active = rng.random((n, K if L else K + 1)), np.empty(a.shape, dtype=bool)
+    weights = None if L else np.exp(np.log(sizes) - log_counts(K))
+    for part in _parts(n, K, L or K):
+        table, u = SubsetTable(a[part], L), uniforms[part]
+        if weights is None:
+            size = np.full(len(u), L)
+        else:
+            reached = np.cumsum(table.sums[K] * weights[:, None], axis=0)
+            size = (reached > u[:, K] * reached[-1]).argmax(axis=0)
+        active[part] = table.walk(size, u)
     return active
 
 
@@ -236,37 +228,28 @@ def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floa
     return log_sum, r, sizes
 
 
-def draw_sized(rng: np.random.Generator, logits: Floats, probabilities: Floats) -> Mask:
-    """Draw a subset (N, K) bool of each row: its size first, then its members from the last on."""
+def best(logits: Floats, sizes: int | Floats) -> tuple[Mask, Floats]:
+    """Most probable subset (N, K) bool of each row, and its log weight (N,), as `log_weight`."""
     n, K = logits.shape
-    uniforms, chosen = rng.random((n, K + 1)), np.zeros((n, K), dtype=bool)
-    weights = np.exp(np.log(probabilities) - log_counts(K))
-    for part in _parts(n, K, K):
-        table, u = SubsetTable(logits[part]), uniforms[part]
-        sizes = np.cumsum(table.sums[K] * weights[:, None], axis=0)
-        size = (sizes > u[:, K] * sizes[-1]).argmax(axis=0)
-        chosen[part] = table.walk(size, u)
-    return chosen
-
-
-def best(logits: Floats, probabilities: Floats) -> tuple[Mask, Floats]:
-    """Most probable subset (N, K) bool of each row over all sizes, and its log weight (N,)."""
-    n, K = logits.shape
+    if isinstance(sizes, int):
+        chosen = top(logits, sizes)
+        return chosen, log_weight(logits, chosen, sizes)
     order = np.argsort(-logits, axis=1, kind="stable")
     gains = np.zeros((n, K + 1))
     np.cumsum(np.take_along_axis(logits, order, axis=1), axis=1, out=gains[:, 1:])
-    gains += np.log(probabilities) - log_counts(K)
+    gains += np.log(sizes) - log_counts(K)
     size = gains.argmax(axis=1)
     chosen = np.zeros((n, K), dtype=bool)
     np.put_along_axis(chosen, order, np.arange(K) < size[:, None], axis=1)
     return chosen, gains[np.arange(n), size]
 
 
-def log_weight(logits: Floats, chosen: Mask, probabilities: Floats) -> Floats:
-    """Log weight (N,) of a subset (N, K) bool of each row."""
-    gain = (np.log(probabilities) - log_counts(logits.shape[1]))[chosen.sum(axis=1)]
-    weight: Floats = logits.sum(axis=1, where=chosen) + gain
-    return weight
+def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
+    """Log weight (N,) of a subset (N, K) bool of each row, its prior probability included."""
+    K, weight = logits.shape[1], np.where(chosen, logits, 0.0).sum(axis=1)
+    if isinstance(sizes, int):
+        return np.asarray(weight - numerics.log_binomial(K, sizes))
+    return np.asarray(weight + (np.log(sizes) - log_counts(K))[chosen.sum(axis=1)])
 
 
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain

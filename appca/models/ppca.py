@@ -127,5 +127,5 @@ class PPCA(Criteria, Queries):
         control = EMControl(settings, callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
             fitted = fit_incomplete(generator(self.random_state), X, rows, [], control)
-            publish_incomplete(self, X, fitted, K)
+            publish_incomplete(self, X, rows.origin, fitted, K)
         return self

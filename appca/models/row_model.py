@@ -77,7 +77,10 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
         chosen = support_density(P, squares, active, model)
         return row, active, share_of(chosen - row.log_density)
     a = _logits(P, model)
-    (log_sum, r, sizes), (active, value) = _over_supports(a, model.sizes), _best(a, model.sizes)
+    (log_sum, r, sizes), (active, value) = (
+        _over_supports(a, model.sizes),
+        polynomials.best(a, model.sizes),
+    )
     density = log_sum + background(squares, model)[:, 0]
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
@@ -94,7 +97,7 @@ def share(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return judged(P, squares, model)[2]
     a = _logits(P, model)
-    return share_of(_best(a, model.sizes)[1] - _log_sum(a, model.sizes))
+    return share_of(polynomials.best(a, model.sizes)[1] - _log_sum(a, model.sizes))
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -104,7 +107,7 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
     around = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
-        active, value = _best(_logits(P, model, u), model.sizes)
+        active, value = polynomials.best(_logits(P, model, u), model.sizes)
         value += around[:, j]
         better = value > best
         chosen[better] = active[better]
@@ -116,26 +119,11 @@ def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
     return numerics.logits(P, u * model.noise, u * model.latent)
 
 
-def _best(a: Array, sizes: int | Array) -> tuple[Array, Array]:
-    """Support (N, K) bool of largest weight given logits, and the log of that weight (N,)."""
-    if not isinstance(sizes, int):
-        return polynomials.best(a, sizes)
-    active = polynomials.top(a, sizes)
-    return active, _log_weight(a, active, sizes)
-
-
-def _log_weight(a: Array, chosen: Array, sizes: int | Array) -> Array:
-    if not isinstance(sizes, int):
-        return polynomials.log_weight(a, chosen, sizes)
-    weight: Array = np.where(chosen, a, 0.0).sum(axis=1)
-    return weight - numerics.log_binomial(a.shape[1], sizes)
-
-
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
     """Log density (N,) of rows together with supports (N, K) bool."""
     joint = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
-        joint[:, j] += _log_weight(_logits(P, model, u), chosen, model.sizes)
+        joint[:, j] += polynomials.log_weight(_logits(P, model, u), chosen, model.sizes)
     return np.asarray(np.logaddexp.reduce(joint, axis=1))
 
 

@@ -6,9 +6,10 @@ with their sparse mask. Complete rows stand together.
 """
 
 from collections.abc import Callable, Iterator
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -34,52 +35,6 @@ MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one
 # be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
 # the rounding of X has lost already.
 NEAR = 10.0
-
-
-class Observations(Protocol):
-    """What EM needs of the data: sums over blocks of rows, wherever the rows are.
-
-    `Rows` hold them in memory, `blocks.Stream` reads them again in each pass, `blocks.DaskRows`
-    leaves them with the workers of a cluster; nothing but `work`, with its d x K numbers, and the
-    sums it returns needs to travel.
-    """
-
-    @property
-    def n(self) -> int:
-        """Number N of rows."""
-
-    @property
-    def mass(self) -> float:
-        """Sum of the weights of rows, N where all count once."""
-
-    @property
-    def d(self) -> int:
-        """Number of coordinates a row is stored in."""
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features, at least d."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """What products are computed in."""
-
-    @property
-    def origin(self) -> Array | None:
-        """(d,) subtracted on the fly; None where the rows are already about their origin."""
-
-    @property
-    def total(self) -> float:
-        """Weighted sum over rows of |y_n - origin|^2, over all D features."""
-
-    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield work(block) for blocks that hold all rows once, in order."""
-
-    def summed(self, work: Callable[["Block"], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, see `added`."""
-
-    def take(self, which: NDArray[np.intp]) -> Array:
-        """Rows (len(which), d) by their numbers, which rise."""
 
 
 class Rows(NamedTuple):
@@ -294,6 +249,74 @@ def _squares(block: Block) -> Array:
         for part, B in tiles(block.X, block.origin):
             out[part] = np.vecdot(B, B)
     return out
+
+
+@dataclass(frozen=True)
+class Parts:
+    """N observations that are never in memory all at once; each counts once.
+
+    `blocks.Stream` reads them again in each pass, `blocks.DaskRows` leaves them with the workers of
+    a cluster; nothing but `work`, with its d x K numbers, and the sums it returns needs to travel.
+    """
+
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    origin: Array | None
+    total: float = 0.0  # sum over rows of |y_n - origin|^2
+    careful: bool = True  # whether to subtract the origin before products, not after
+
+    @property
+    def mass(self) -> float:
+        """Number N of rows."""
+        return float(self.n)
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features: the rows are not in other coordinates."""
+        return self.d
+
+    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for blocks that hold all rows once, in order."""
+        raise NotImplementedError
+
+    def summed(self, work: Callable[[Block], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows (len(which), d) by their numbers, which rise."""
+        raise NotImplementedError
+
+    def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
+        """Cut values, the rows from number `first` on, into blocks for all cores."""
+        n = len(values)
+        count = block_count(n, stored_width(values), self.dtype.itemsize)
+
+        def block(begin: int, end: int) -> Block:
+            X = values[begin:end].astype(self.dtype, copy=False)
+            block = Block(slice(first + begin, first + end), X, self.origin)
+            return block._replace(X=block.centred(), origin=None) if self.careful else block
+
+        edges = [n * i // count for i in range(count + 1)] if count else []
+        return [partial(block, *ends) for ends in pairwise(edges)]
+
+    def looked_at(self) -> Self:
+        """Sum up the squares; a pass."""
+        square = self.summed(square_sum, 0.0)
+        careful = self.origin is not None and is_far(self.origin, square / self.n)
+        return replace(self, total=square, careful=careful)
+
+
+def square_sum(block: Block) -> float:
+    """Sum over rows that are about their origin already of |y|^2."""
+    if isinstance(block.X, ShiftedSparse):
+        return float(block.X.squares().sum())
+    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
+
+
+# What EM needs of the data: sums over blocks of rows, wherever the rows are.
+Observations = Rows | Parts
 
 
 def project(rows: Observations, W: Array) -> Array:

@@ -278,7 +278,7 @@ def characteristic(p: Any, less: Any, sine: Any, re: Any, im: Any) -> None:
 
 @bare_kernel
 def inclusion(p: Any, less: Any, sine: Any, re: Any, im: Any, x: Any, r: Any) -> None:
-    """Write the inclusion probabilities (3) into r (K, w), from the summands over P, and 1 / P.
+    """Write the inclusion of `polynomials` into r (K, w), from the summands over P, and 1 / P.
 
     Divisions are what takes the time: two of an even number of points share one. x (2, w) has the
     summand of theta = 0, and is room.

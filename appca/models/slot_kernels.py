@@ -1,6 +1,6 @@
 """Supports of L factors in adaptive factor analysis, compiled: moves, search, annealed paths.
 
-The support of one row in adaptive factor analysis: O(K) to score a slot, O(L K) to change one.
+To score a slot takes O(K), to change one O(L K).
 
 The support S of a row is the set of the L factors it uses, one in each of L slots. Its density
 with the scores x_S integrated out (docs/mathematics.md 3.1) is
@@ -48,24 +48,6 @@ With y = (r, -v), an insertion takes (v/s) y' from the rows there are and adds t
 
 where the factor that leaves takes the candidate's column, filled beforehand so that (8) gives what
 it is to be as a candidate: coef 0 but 1 in row l, schur and resid 0.
-
-Examples
---------
-Two factors, A = [3 2; 2 3], c = (4, 6), prior = 1. With S = {0}, Lam = (4):
-
-    cov = (1/4),  mean = (1);  for factor 1  coef = 1/2,  schur = 1 + 3 - 2/2 = 3,  resid = 6 - 2.
-
-Inserting factor 1 by (5), v = 1/2, s = 3, t = 4:
-
-    cov = [1/4 + 1/12, -1/6; -1/6, 1/3] = [1/3 -1/6; -1/6 1/3],    mean = (1 - 2/3, 4/3),
-
-the inverse of Lam = [4 2; 2 4] and its product with c; f rises by 8/3 - 1/2 log 3. Removing slot 0
-by (7), u = (1/3, -1/6), m = q = 1/3:
-
-    cov_11 = 1/3 - 1/12 = 1/4,  mean_1 = 4/3 + 1/6 = 3/2;  factor 0:  coef = 1/2,  schur = 3,
-    resid = 1,
-
-which is the row with S = {1}. `slot_kernels` searches and samples with these moves.
 
 Annealed paths over the supports of a row: sequential Monte Carlo from coins to the posterior.
 

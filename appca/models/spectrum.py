@@ -1,6 +1,5 @@
 """Principal directions from whichever of D x D and N x N is smaller."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -137,17 +136,16 @@ def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 
     values = np.zeros(q)
     for _ in range(MAX_SUBSPACE_ITERATIONS):
         before = values
-        YV = rows.summed(partial(_there_and_back, V=V), np.zeros(V.shape))
+
+        def there_and_back(block: Block, V: Array = V) -> Array:  # no row needs to leave its place
+            return block.transposed_times(block.times(V))
+
+        YV = rows.summed(there_and_back, np.zeros(V.shape))
         U, singular, _ = np.linalg.svd(YV, full_matrices=False)
         values, V = singular[:q] / n, U
         if np.all(np.abs(values - before) <= tol * values[0]):
             break
     return Principal(values, V[:, :q])
-
-
-def _there_and_back(block: Block, V: Array) -> Array:
-    """Sum over rows of y y'V, (d, q): one pass, and no row needs to leave where it is."""
-    return block.transposed_times(block.times(V))
 
 
 def thin(rows: Rows) -> Thin:

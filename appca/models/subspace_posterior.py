@@ -13,7 +13,7 @@ from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
-from appca.models.gibbs import draw_scores, draw_supports
+from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
 from appca.models.posterior import (
     Description,
@@ -196,7 +196,7 @@ class SubspacePosterior(PosteriorOfDraw):
             scales = row_model.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
-        Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
+        Z = polynomials.draw(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
         return root * draw_scores(rng, P, Z, model.noise, model.latent)
 
     def likely(self, inclusion: Array) -> Array:
@@ -267,53 +267,70 @@ def posterior_of(model: Any) -> SubspacePosterior:
 def publish_subspace(
     model: Any,
     rows: Observations,
-    state: Any,
+    state: SubspaceState,
     n_active: int,
-    second: Array,
+    second: Array | None = None,
     *,
     same_order: bool = False,
 ) -> Array:
-    """Set the fitted attributes of an estimator, as `publish`; return the order of components.
+    """Set the fitted attributes of an estimator; return the order of components.
 
-    `rows` are in features, not in thin coordinates; second (K,) are sums over rows of E[(x z)^2].
+    It is by the mean of E[(x z)^2], in noise units, unless the state has order and signs of a fit
+    before. `rows` are in features, not in thin coordinates; second (K,) are sums over rows of
+    E[(x z)^2], if they are known.
     """
-    model.n_active_ = n_active
-    order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)
-    K, W = len(model.components_), model.components_.T
-    origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
-    shift = (origin - model.mean_) @ W.astype(np.float64)
-    noise, latent = model.noise_variance_, model.latent_variance_
+    K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1
+    model.n_active_ = n_active if state.sizes is None else K
+    model.mean_ = (m + (0.0 if rows.origin is None else rows.origin)).astype(rows.dtype)
+    psi = np.square(state.inverse_scale)
+    model.noise_variance_ = psi if psi.ndim else float(state.noise)
+    at, directions = state.row_model(n_active, rows.n_features), state.directions
+    if by_row:
+        model.row_scale_values_, model.row_scale_probabilities_ = at.grid, state.weights
+    if state.sizes is not None:
+        model.size_probabilities_ = state.sizes
+    shrink, v = numerics.posterior(state.noise, state.latent)
+    weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
 
-    def active_power(block: Block) -> tuple[Array, Array, Array, Array]:
-        """Sum (K,) the squared projections of the rows that use a component, and count those."""
-        P = block.times(W) + shift
-        active = polynomials.top(numerics.logits(P, noise, latent), n_active)
-        squares = block.weighted(np.square(np.where(active, P, 0.0), dtype=np.float64))
-        P = P.astype(np.float64, copy=False)
-        weighted, active = block.weighted(P), block.weighted(active)
-        return squares.sum(axis=0), active.sum(axis=0), weighted.sum(axis=0), weighted.T @ P
+    def seen(block: Block) -> tuple[Array, ...]:
+        """Sum squared scores, uses, P, E[(x z)^2] unless known, all (K,), and P'P over rows."""
+        P, squares, some = block.times(directions).astype(np.float64), np.zeros(len(block.X)), 0.0
+        P -= m @ directions
+        if by_row:
+            about = m if block.origin is None else block.origin + m
+            for part, B in tiles(block.X, about.astype(block.X.dtype)):
+                squares[part] = np.square(B) @ weights
+        power = np.square(P * shrink)
+        if second is None:
+            row = row_model.weigh(P, squares, at, moment=1.0)
+            some = block.weighted(row.inclusion * power + row.by_scale * v).sum(axis=0)
+        active, weighted = row_model.likeliest(P, squares, at), block.weighted(P)
+        used = block.weighted(active)
+        sums = (column.sum(axis=0) for column in (used * power, used, weighted))
+        return *sums, np.asarray(some), weighted.T @ P
 
-    zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
-    power, used, total, products = rows.summed(active_power, zeros)
+    nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
+    power, used, total, seconds, products = rows.summed(seen, nothing)
     warn_of_rank(total, products, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
-    scale = numerics.posterior(noise, latent)[0] * np.sqrt(power / np.where(used > 0, used, 1.0))
+    seconds = seconds if second is None else second
+    order = np.arange(K) if same_order else np.argsort(-seconds, kind="stable")
+    V = state.W if same_order else upright(state.W[:, order])
+    W = np.atleast_1d(state.inverse_scale)[:, None] * V
+    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
+    model.latent_variance_ = state.latent[order]
+    model.explained_variance_ = seconds[order] / rows.mass * np.square(W).sum(axis=0)
+    scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
     model.scale_ = np.where(scale > 0.0, scale, 1.0)
     return order
 
 
-def state_of(
-    fitted: SubspacePosterior, rows: Observations, settings: EMSettings
-) -> SubspaceState | None:
-    """Return a fit as a state of EM on these rows, if it is one of the same variant and K."""
-    K, D = fitted.components.shape
-    has = fitted.variant
-    if has != settings.variant or (settings.n_components, rows.d) != (K, D):
-        return None
-    model, s = fitted.row_model, fitted.feature_scale
+def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings) -> SubspaceState:
+    """Return a fit of the same variant and K as a state of EM on these rows."""
+    (K, D), model, s = fitted.components.shape, fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)
     if settings.learn_mean and rows.origin is not None:
         offset = fitted.mean.astype(np.float64) - rows.origin
-    sizes = np.asarray(model.sizes) if has.learn_sizes else None
+    sizes = fitted.sizes
     W = polar(np.atleast_1d(s)[:, None] * fitted.components.T)
     weights = onto_grid(model.grid, model.weights, settings.grid)
     return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
@@ -323,52 +340,3 @@ def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
     """Probabilities (J,) of the scales nearest to those of a fit, which may have had others."""
     nearest = np.abs(np.log(grid[:, None] / values)).argmin(axis=0)
     return probabilities(np.bincount(nearest, weights, len(grid)))
-
-
-def publish_variant(
-    model: Any, rows: Observations, state: SubspaceState, settings: EMSettings, *, same_order: bool
-) -> None:
-    """Set the fitted attributes; components by mean E[(x z)^2], in noise units.
-
-    They keep order and signs where the state has those of a fit before.
-    """
-    origin = 0.0 if rows.origin is None else rows.origin
-    model.n_active_ = len(state.latent) if settings.variant.learn_sizes else settings.n_active
-    model.mean_ = (origin + state.displacement).astype(rows.dtype)
-    psi = np.square(state.inverse_scale)
-    model.noise_variance_ = psi if settings.variant.by_feature else float(state.noise)
-    if settings.variant.row_scales:
-        model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
-    if settings.variant.learn_sizes:
-        model.size_probabilities_ = state.sizes
-    K, by_row = len(state.latent), state.row_model(settings, rows.n_features)
-    m, directions = state.displacement, state.directions
-    weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
-
-    def seen(block: Block) -> tuple[Array, ...]:
-        """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
-        P, squares = block.times(directions).astype(np.float64), np.empty(len(block.X))
-        P -= m @ directions
-        about = m if block.origin is None else block.origin + m
-        for part, B in tiles(block.X, about.astype(block.X.dtype)):
-            squares[part] = np.square(B) @ weights
-        row = row_model.weigh(P, squares, by_row, moment=1.0)
-        active = block.weighted(row_model.likeliest(P, squares, by_row))
-        shrink, v = numerics.posterior(state.noise, state.latent)
-        weighted, mean_squares = block.weighted(P), np.square(P * shrink)
-        second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
-        power, used = active * mean_squares, active.astype(np.float64)
-        sums = (column.sum(axis=0) for column in (second, power, used, weighted))
-        return *sums, weighted.T @ P
-
-    nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
-    second, power, used, total, products = rows.summed(seen, nothing)
-    warn_of_rank(total, products, rows.mass, rows.d, float(np.finfo(rows.dtype).eps))
-    order = np.arange(K) if same_order else np.argsort(-second, kind="stable")
-    V = state.W if same_order else upright(state.W[:, order])
-    W = np.atleast_1d(state.inverse_scale)[:, None] * V
-    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
-    model.latent_variance_ = state.latent[order]
-    model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
-    scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
-    model.scale_ = np.where(scale > 0.0, scale, 1.0)

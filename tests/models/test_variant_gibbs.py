@@ -436,12 +436,12 @@ def test_subsets_of_any_size_are_drawn_as_often_as_enumeration_says(seed):
     weights = a @ every.T + np.log(rho / [1, 4, 6, 4, 1])[every.sum(axis=1)]
     p = np.exp(weights - logsumexp(weights, axis=1, keepdims=True))
     many = 20_000
-    drawn = polynomials.draw_sized(rng, np.repeat(a, many, axis=0), rho)
+    drawn = polynomials.draw(rng, np.repeat(a, many, axis=0), rho)
     number = (drawn @ [8, 4, 2, 1]).reshape(4, many)
     for row, wanted in zip(number, p, strict=True):
         counts = np.bincount(row, minlength=16)
         expected = np.maximum(many * wanted, 1.0)
         assert chi2.sf(np.sum((counts - many * wanted) ** 2 / expected), 15) > 1e-5
     for extreme in (1e4, -1e4):
-        sure = polynomials.draw_sized(rng, np.full((3, 4), extreme), np.full(5, 0.2))
+        sure = polynomials.draw(rng, np.full((3, 4), extreme), np.full(5, 0.2))
         assert (sure == (extreme > 0)).all()
