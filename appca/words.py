@@ -167,11 +167,7 @@ class UnknownNameError(InputError):
 
 
 def unknown(
-    kind: str,
-    wanted: object,
-    choices: Iterable[object],
-    place: str = "",
-    choice: str | None = None,
+    kind: str, wanted: object, choices: Iterable[object], place: str = "", choice: str | None = None
 ) -> UnknownNameError:
     """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
 

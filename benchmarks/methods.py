@@ -194,10 +194,6 @@ METHODS: dict[str, Method] = {
     ),
     "sparse_pca": Method("MiniBatchSparsePCA (scikit-learn)", sparse_pca, back, None),
     "spams": Method(
-        "SPAMS dictionary + OMP",
-        spams_dictionary,
-        dictionary_back,
-        None,
-        dictionary_code,
+        "SPAMS dictionary + OMP", spams_dictionary, dictionary_back, None, dictionary_code
     ),
 }

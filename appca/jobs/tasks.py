@@ -26,14 +26,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.runs.fit import (
-    DESCRIBING,
-    MOST_BYTES,
-    estimate_seconds,
-    file_of,
-    fit_run,
-    stored,
-)
+from appca.runs.fit import DESCRIBING, MOST_BYTES, estimate_seconds, file_of, fit_run, stored
 from appca.runs.fit import project as described
 from appca.runs.home import hold_threads
 from appca.runs.run import MODELS, RunConfig, estimator_class

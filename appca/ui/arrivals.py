@@ -65,10 +65,7 @@ DOUBTS: dict[tuple[str, Any], str] = {  # what a reading in doubt means, by opti
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
-CLASSES = {
-    AUTO: "Classes detected",
-    "none": "No classes",
-}
+CLASSES = {AUTO: "Classes detected", "none": "No classes"}
 SIZES: dict[Any, str] = {AUTO: "Sizes as they are"} | {
     (n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)
 }

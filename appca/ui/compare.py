@@ -1,20 +1,18 @@
-"""The tab Compare: losses and gains, map quality, and two fits side by side."""
+"""Beside PCA and other fits: two fits side by side, and what each method keeps."""
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.compare import Cap, ComponentPair, matched, moves
+from appca.analysis.compare import ComponentPair, matched, moves
 from appca.analysis.components import in_data_space
 from appca.analysis.fitted import FittedRun
-from appca.analysis.map_quality import quality as near_rows
 from appca.canvas.scene import picture_list
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
-from appca.jobs.tasks import QualityConfig, held_out, methods, rows_of, split_of
+from appca.jobs.tasks import QualityConfig
 from appca.plots.check import neighbours_kept, unmeasured
 from appca.plots.components import data_uri
 from appca.runs.fit import fit_run
@@ -25,11 +23,11 @@ from appca.ui import canvas, controls, fits, kit, services, state
 from appca.ui.canvas import scene_of
 from appca.ui.choose import Look, start_button
 from appca.ui.controls import select_button
-from appca.ui.fits import Shown, is_live, of_run
-from appca.ui.kit import tag, words
-from appca.ui.rows import drawn, is_dark
+from appca.ui.fits import Shown, of_run
+from appca.ui.kit import tag
+from appca.ui.rows import is_dark
 from appca.ui.services import by_key
-from appca.words import UNKNOWN, InputError, about, counted, fixed, number, percent
+from appca.words import InputError, about, counted, fixed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,13 +103,13 @@ def sizes(shown: Shown) -> tuple[int, int]:
 
 MANY = 10_000  # rows above which a sample is compared
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
+RIVALS = ("ppca_k", "ppca_l", "mixture")  # whose detail is compared with the fit's
 WHY = (
     "Of each row's nearest rows in the data, the share that is also among its nearest in the "
     "picture. A row of the panels is placed by all its scores, zero where it does not use a "
-    "component. Every method is fitted to four fifths of the rows; the rest are held out."
+    "component. Every method is fitted to four fifths of the rows; the rest are held out, and "
+    "rebuilt from the posterior mean of their scores."
 )
-
-
 QUALITY = {  # measure: name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),
     "mse": ("Squared error", "Of a feature, held out.", "%.4f"),
@@ -125,8 +123,9 @@ QUALITY = {  # measure: name in the table, help, format
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
-    """Draw the answer, or how long it takes; all methods and measures are folded."""
-    config = config_of(dataset, shown)
+    """Draw which picture keeps most near rows, and what other methods keep that the fit loses."""
+    rows = MANY if dataset.n_rows > MANY else None
+    config = QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
 
     def so_far() -> None:
         if shares := kept(config.lines(home())):
@@ -145,15 +144,16 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
         kit.answer(title, f"{text}." if text else "", level)
         kit.chart(neighbours_kept(shares), "quality_kept")
-        st.html(kit.numbers([(percent(share), name) for name, share in shares.items()]))
     if lines:
+        for sentence in losses(lines):
+            st.markdown(kit.markdown(sentence))
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
             look: Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
             st.dataframe(table_of(lines), **look)
     else:
-        text = "The panels beside PCA, UMAP and other methods."
+        text = "Near rows, detail and likelihood of the panels beside PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
@@ -163,16 +163,27 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     kit.gaps_note(dataset, "All methods here, this model among them,")
 
 
-def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
-    """Return what is compared of a fit, on a sample of very many rows."""
-    rows = MANY if dataset.n_rows > MANY else None
-    return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
-
-
 def kept(lines: list[Line]) -> dict[str, float]:
     """Return the share of near rows that each picture keeps, as far as it has been measured."""
     shares = {line["key"]: line["kept"] for line in lines}
     return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
+
+
+def losses(lines: list[Line]) -> list[str]:
+    """Say of each rival what it keeps that the fit loses: detail, and likelihood held out."""
+    measured = {line["key"]: line for line in lines if line["mse"] is not None}
+    if "own" not in measured:
+        return []
+    ours, said = measured["own"], []
+    for other in (measured[key] for key in RIVALS if key in measured):
+        change = other["mse"] / ours["mse"] - 1
+        text = f"{other['title']} with {counted(other['used'], 'number')} per row: "
+        text += f"{percent(abs(change))} {'more' if change > 0 else 'less'} error than this fit"
+        theirs, density = other["log_likelihood"], ours["log_likelihood"]
+        if theirs is not None and density is not None:
+            text += f", {fixed(theirs, 1)} nats a row held out, not {fixed(density, 1)}"
+        said.append(f"{text}.")
+    return said
 
 
 def table_of(lines: list[Line]) -> "pd.DataFrame":
@@ -204,195 +215,12 @@ def looks(k: int) -> dict[str, Any]:
     return shown
 
 
-MOST_VALUES = 1_500_000  # of the rows that are compared at once: two seconds
-MOST_OF_A_MIXTURE = 150_000
-SECONDS = 8.0  # of a method, on a busy machine
-ANCHORS, NEAREST = 300, 10  # rows whose nearest rows are looked at, and how many
-EXAMPLES = 6
-RIVALS = ("ppca_k", "ppca_l", "mixture")
-LOSS_COLUMNS = {  # of the table: heading, and whether less is better
-    "mse": ("Squared error", True),
-    "log_likelihood": ("Nats per new row", False),
-    "kept": ("Neighbours kept", False),
-}
-
-
-class Measured(NamedTuple):
-    """What was measured at once."""
-
-    lines: dict[str, Line]
-    rows: np.ndarray  # (m,) held out
-    errors: dict[str, np.ndarray]  # (m, D) squared, preprocessed
-    rebuilt: dict[str, np.ndarray]  # (m, D) in units of the data
-
-
-NOTHING = Measured({}, np.empty(0, int), {}, {})
-
-
-def draw(dataset: Dataset, shown: Shown) -> None:
-    """Draw question and answer, a table with examples, and what measures methods that take long."""
-    config = config_of(dataset, shown)
-    made = NOTHING
-    try:
-        if is_live(shown.config):
-            made = _at_once(config.id, dataset, config)
-    except InputError as error:
-        st.caption(kit.markdown(str(error)))
-        return
-    stored = [line for line in config.lines(home()) if _is_whole(line)]
-    lines = made.lines | {line["key"]: line for line in stored}
-    rivals = {key: method_name(lines[key], shown) for key in RIVALS if key in lines}
-    if "own" in lines and rivals:
-        with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
-            st.markdown("What does", width="content")
-            more: Look = {"label_visibility": "collapsed", "width": "content"}
-            rival = kit.one_of("Compared with", rivals, f"rival-{shown.config.id}", **more)
-            st.markdown("keep that this fit loses?", width="content")
-        kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
-        with st.container(key="compare_numbers"):
-            numbers, examples = st.columns([1.6, 1], gap="medium")
-        in_line = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # also on phones
-        names = {"own": ", ".join(["This fit", *in_line])} | rivals
-        numbers.html(_table(lines, names, rival))
-        with examples:
-            _examples(dataset, made, rival, rivals[rival])
-    else:
-        kit.answer("How much does this fit lose against PCA?")
-    st.caption(
-        "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
-        "its scores. PCA is probabilistic PCA."
-    )
-
-
-def said(lines: dict[str, Line], rival: str, most: str = "") -> tuple[str, str]:
-    """Say what another method keeps that a fit loses, as a title and a text."""
-    ours, other = lines["own"], lines[rival]
-    change = 1 - other["mse"] / ours["mse"]
-    title = f"Detail: {percent(change)} less error{most}"
-    if change <= 0:
-        title = f"No detail: this fit makes {percent(1 - ours['mse'] / other['mse'])} less error"
-    parts = []
-    if ours.get("kept") and other.get("kept"):
-        both = [percent(line["kept"][0]) for line in (other, ours)]
-        parts.append(f"It keeps {both[0]} of near rows, not {both[1]}")
-    if other["used"] != ours["used"]:
-        parts.append(f"with {counted(other['used'], 'number')} per row, not {ours['used']}")
-    text = ", ".join(parts) + "." * bool(parts)
-    theirs, density = other["log_likelihood"], ours["log_likelihood"]
-    if theirs is not None and density is not None:
-        text += f" Held-out log-likelihood: {fixed(theirs, 1)} nats a row, not {fixed(density, 1)}."
-    return title, text.strip()
-
-
-def most_of(dataset: Dataset, made: Measured, rival: str) -> str:
-    """Say in which classes, or which columns of a table, most is lost."""
-    if not {"own", rival} <= set(made.errors):
-        return ""
-    lost, classes = made.errors["own"] - made.errors[rival], dataset.class_column
-    if classes is not None:
-        names, codes = list(classes[0]), classes[1][made.rows]
-        of_class = [lost[codes == code] for code in range(len(names))]
-        means = np.array([rows.mean() if len(rows) else -1.0 for rows in of_class])
-    elif dataset.feature_names is not None:
-        names, means = list(dataset.feature_names), lost.mean(axis=0)
-    else:
-        return ""
-    first = [str(names[at]) for at in np.argsort(means)[::-1][:2] if means[at] > 0]
-    first = [f"{name}s" if name.isdigit() else name for name in first]
-    return f", most on {' and '.join(first)}" if first else ""
-
-
-def method_name(line: Line, shown: Shown) -> str:
-    """Return the name of a method."""
-    if line["key"] == "mixture":
-        return f"Mixture, {sizes(shown)[0]} of {line['used']}"
-    return f"PCA, {line['size']} {'axis' if line['size'] == 1 else 'axes'}"
-
-
-def _is_whole(line: Line) -> bool:
-    return line["key"] in ("own", *RIVALS) and line.get("mse") is not None
-
-
-@by_key(4)
-def _at_once(dataset: Dataset, config: QualityConfig) -> Measured:
-    """Measure the methods that are quick, on a sample of many rows."""
-    few = MOST_VALUES // dataset.n_features
-    config = replace(config, rows=few) if few < dataset.n_rows else config
-    split, (_, rows) = split_of(dataset, config), rows_of(dataset, config)
-    back = Preprocessing.from_dict(split.preprocessing).fit(split.dataset.X).inverse_transform
-    made_here = Measured({}, rows, {}, {})
-    for method in methods(config):
-        heavy = method.key == "mixture" and split.train.size > MOST_OF_A_MIXTURE
-        if method.key in ("own", *RIVALS) and not heavy:
-            cap = Cap(SECONDS)
-            made = method.fit(split, cap)
-            if cap.over():  # a fit that the clock ends has other numbers the next time
-                continue
-            facts: Line = {"key": method.key, "size": method.size, "used": method.used}
-            facts |= {"log_likelihood": None, "mse": None} | held_out(made, split.test)
-            if not _is_whole(facts) or made.reconstruction is None:
-                continue
-            k = min(NEAREST, (len(split.train) - 1) // 2)
-            near = near_rows(split.train, made.scores, n_neighbors=k, n_anchors=ANCHORS)
-            made_here.lines[method.key] = facts | {"kept": list(near.kept)}
-            made_here.errors[method.key] = np.square(made.reconstruction - split.test)
-            made_here.rebuilt[method.key] = np.asarray(back(made.reconstruction), np.float32)
-    return made_here
-
-
-def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
-    """Return a line a method with a bar a measure, the best in bold."""
-    body = dict.fromkeys(names, "")
-    for column, (_, low) in LOSS_COLUMNS.items():
-        cells = {key: lines[key].get(column) for key in names}
-        values = {key: cell[0] if isinstance(cell, list) else cell for key, cell in cells.items()}
-        there = [value for value in values.values() if value is not None] or [0.0]
-        nats = column == "log_likelihood"
-        least = min(there) - 0.2 * (max(there) - min(there)) if nats else 0.0
-        for key, value in values.items():
-            text, bar = UNKNOWN, ""
-            if value is not None:
-                share = (value - least) / max(max(there) - least, 1e-12)
-                bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
-                text = percent(value) if column == "kept" else number(value)
-                if nats:  # the error with as many decimals, unless small
-                    error = lines[key]["log_likelihood_error"]
-                    spread = fixed(error, 1) if error >= 0.1 else number(error)
-                    text = f"{fixed(value, 1)} ± {spread}"
-            best = value == (min(there) if low else max(there))
-            body[key] += tag("td", bar + (tag("b", words(text)) if best else words(text)))
-    heads = [
-        f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
-    ]
-    rows = [
-        tag("tr", tag("th", words(name), scope="row") + body[key], "ca-chosen" * (key == rival))
-        for key, name in names.items()
-    ]
-    return kit.table(["", *map(words, heads)], rows)
-
-
-def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
-    """Draw the images of which most is lost, and what both methods make of them."""
-    if dataset.image_shape is None or not {"own", rival} <= set(made.errors):
-        return
-    lost = (made.errors["own"] - made.errors[rival]).mean(axis=1)
-    few = np.argsort(-lost)[:EXAMPLES]
-    rebuilt = [dataset.as_images(made.rebuilt[key][few]) for key in (rival, "own")]
-    tiles = np.concatenate([dataset.images(made.rows[few]), *rebuilt])
-    st.markdown("**Where most is lost**")
-    picture = drawn(dataset, tiles, len(few))
-    st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
-    text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
-    st.caption(kit.markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
-
-
 HEIGHT = 460  # pixels of a picture
 MOST_MATCHES = 12  # components whose pictures are shown side by side
 
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw what is lost or gained, then another fit beside this one."""
-    draw(dataset, shown)
+    """Draw another fit beside this one."""
     other = choose(shown)
     if other is None:
         st.caption("What would you like to compare with?")

@@ -76,11 +76,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {  # of the table: heading, format, h
         "%.0f",
         f"{_INDEPENDENT} the 5% and the 95% quantile as well, on which intervals rest.",
     ),
-    "burn_in": (
-        "Burn-in needed",
-        "%.0f",
-        f"{_RAFTERY}draws to throw away, in the slowest chain.",
-    ),
+    "burn_in": ("Burn-in needed", "%.0f", f"{_RAFTERY}draws to throw away, in the slowest chain."),
     "total": ("Draws needed", "%.0f", f"{_RAFTERY}draws to keep of each chain."),
     "dependence": (
         "Dependence",

@@ -38,12 +38,7 @@ FORMATS = ("CSV", "Parquet", "NPZ")  # of tables; endings of files are the same 
 
 
 def save_button(
-    label: str,
-    make: Callable[[], bytes | str],
-    file_name: str,
-    *,
-    key: str,
-    primary: bool = False,
+    label: str, make: Callable[[], bytes | str], file_name: str, *, key: str, primary: bool = False
 ) -> None:
     """Draw a button; `make` is called, away from the page, when it is pressed."""
     st.download_button(

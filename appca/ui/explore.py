@@ -18,32 +18,12 @@ from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.run import MOST_COMPONENTS, RunConfig
-from appca.ui import (
-    STATIC,
-    canvas,
-    components,
-    controls,
-    fits,
-    frame,
-    kit,
-    rows,
-    settings,
-    state,
-)
+from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
 from appca.ui.canvas import PageScene, scene_of
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
-from appca.ui.kit import (
-    markdown,
-    one_of,
-    onward,
-    preview_note,
-    scripted,
-    tabs,
-    tag,
-    words,
-)
+from appca.ui.kit import markdown, one_of, onward, preview_note, scripted, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
 from appca.ui.state import KEYS, guarded

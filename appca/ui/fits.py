@@ -302,10 +302,7 @@ def seconds(wanted: RunConfig | None = None) -> float:
     now = wanted or config()
     dataset = services.dataset(now.dataset)
     return estimate_seconds(
-        dataset.n_rows,
-        dataset.n_features,
-        now,
-        incomplete=len(dataset.incomplete_rows),
+        dataset.n_rows, dataset.n_features, now, incomplete=len(dataset.incomplete_rows)
     )
 
 

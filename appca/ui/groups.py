@@ -9,14 +9,7 @@ from appca.analysis.components import fullest, opens_in_pair_view, patterns, ran
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
 from appca.analysis.new_rows import NewRowsVerdict, verdict
-from appca.analysis.rows import (
-    Mixture,
-    SimilarRows,
-    distances,
-    joined_pairs,
-    mixtures,
-    similar,
-)
+from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
@@ -24,11 +17,7 @@ from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
 from appca.ui import canvas, kit, rows, state
 from appca.ui.canvas import scene_of
-from appca.ui.controls import (
-    leave_out_button,
-    select_button,
-    tools,
-)
+from appca.ui.controls import leave_out_button, select_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, table, table_line, tag, words

@@ -189,12 +189,7 @@ def tabs(names: Mapping[str, str]) -> str:
     if kept != now:
         st.session_state[key] = now
     one_of(
-        "Part of this page",
-        names,
-        key,
-        label_visibility="collapsed",
-        on_change=_turned,
-        args=[key],
+        "Part of this page", names, key, label_visibility="collapsed", on_change=_turned, args=[key]
     )
     st.session_state[KEYS.tab] = now
     return now

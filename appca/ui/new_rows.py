@@ -39,11 +39,7 @@ from appca.words import InputError, counted, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = {
-    "model": "Fill from the model",
-    "mean": "Mean of the new rows",
-    "drop": "Drop the rows",
-}
+MISSING = {"model": "Fill from the model", "mean": "Mean of the new rows", "drop": "Drop the rows"}
 MOST_NAMES = 6
 # Streamlit sends each file by a request of its own and leaves out those that failed: of 1,440
 # images, 29 did not arrive.
@@ -210,11 +206,7 @@ def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
 
 
 def together(
-    dataset: Dataset,
-    fitted: FittedRun,
-    new: Dataset,
-    projected: DescribedRows,
-    drawn: np.ndarray,
+    dataset: Dataset, fitted: FittedRun, new: Dataset, projected: DescribedRows, drawn: np.ndarray
 ) -> OldAndNewRows:
     """Put a sample of the data (`dataset`, `fitted`) and new rows one after the other.
 

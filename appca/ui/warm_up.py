@@ -21,12 +21,7 @@ from pkgutil import walk_packages
 
 from appca import ui
 
-FIRST = (
-    "appca.ui.frame",
-    "appca.ui.explore",
-    "appca.models.adaptive_ppca",
-    "sklearn.datasets",
-)
+FIRST = ("appca.ui.frame", "appca.ui.explore", "appca.models.adaptive_ppca", "sklearn.datasets")
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
 COMPILED = (  # what pictures of many rows need, then what fits need
     "appca.canvas.image_placement",

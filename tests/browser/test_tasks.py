@@ -286,7 +286,7 @@ def test_the_keyboard_finds_a_row_its_nearest_and_saves_a_figure(keyboard):
     assert Path(started.value.path()).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_keyboard_steers_a_row_and_asks_another_question_of_compare(keyboard):
+def test_the_keyboard_steers_a_row(keyboard):
     page = keyboard
     press_by_key(page, link(page, "Explore"))
     sound(page, "Explore")
@@ -300,14 +300,6 @@ def test_the_keyboard_steers_a_row_and_asks_another_question_of_compare(keyboard
     assert page.evaluate(score) > start
     press_by_key(page, page.locator(".ca-steer-reset"))
     assert page.evaluate(score) == start
-    press_by_key(page, link(page, "Check"))
-    sound(page, "Check")
-    turn_to(page, "Can I trust it?")
-    page.locator(".st-key-compare_question [role=radio]").nth(1).wait_for()
-    answers = "() => [...document.querySelectorAll('.ca-answer')].map(one => one.innerText).join()"
-    before = page.evaluate(answers)
-    turn_to(page, "PCA, 2 axes", ".st-key-compare_question")
-    page.wait_for_function(f"before => ({answers})() !== before", arg=before)
 
 
 OPENERS = "[data-testid=stPopover] button, [data-testid=stExpander] summary"

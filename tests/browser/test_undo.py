@@ -1,4 +1,4 @@
-"""Undo in a real browser: by key, by button and by Back; and the last work at the bare address."""
+"""Undo in a real browser: by key, by button and by Back."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -85,6 +85,3 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     shows(2)
     page.locator(".st-key-bar_redo button").first.click()
     shows(3)
-
-    page.goto(page.url.partition("?")[0])  # the bare address opens the last work
-    until(page, k=steps[3]["k"], l=steps[3]["l"], run=steps[3]["run"])

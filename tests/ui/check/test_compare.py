@@ -1,17 +1,13 @@
 """Compare and Map quality: another fit beside this one; near rows kept, before and after."""
 
-import re
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.tasks import QualityConfig, split_of
+from appca.jobs.tasks import QualityConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
@@ -85,50 +81,6 @@ def test_a_first_visit_compares_with_pca_and_one_press_with_others(start, wine):
     assert "components shared" in html(app)
 
 
-def of_held_out(dataset: Dataset, k: int) -> tuple[float, float]:
-    """Return squared error and log-likelihood of PCA on the rows held out, by another library.
-
-    Rows are rebuilt from the posterior means of their scores, which are shorter than projections.
-    """
-    options = {"n_components": k, "n_active": min(2, k)}
-    config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", options)
-    split = split_of(dataset, QualityConfig(config.to_dict(), k, min(2, k)))
-    model = PCA(k).fit(split.train)
-    shorter = 1 - model.noise_variance_ / model.explained_variance_
-    back = model.inverse_transform(shorter * model.transform(split.test))
-    return float(np.square(back - split.test).mean()), float(model.score(split.test))
-
-
-def test_it_answers_first_how_much_is_lost_and_gained_against_pca(start, wine):
-    run = stored(wine, n_components=4, n_active=2)
-    app = healthy(start(PAGE, run=run.id))
-    page = html(app)
-    cells = cells_of(page)
-    own_name = "This fit, K\u00a0=\u00a04, L\u00a0=\u00a02"
-    assert list(cells)[:3] == [own_name, "PCA, 4 axes", "PCA, 2 axes"]
-    own = float(cells[own_name][0])
-    for k in (4, 2):
-        error, likelihood, kept = cells[f"PCA, {k} axes"]
-        expected, score = of_held_out(wine, k)
-        assert float(error) == pytest.approx(expected, rel=0.02)
-        assert float(likelihood.split(" ± ")[0].replace("−", "-")) == pytest.approx(score, abs=0.15)
-        assert 0 < int(kept.rstrip("%")) < 100
-    title = next(t for t in re.findall('ca-answer-title">([^<]+)<', page) if "error" in t)
-    change = 1 - float(cells["PCA, 4 axes"][0]) / own
-    assert int(re.search(r"(\d+)% less error", title)[1]) == pytest.approx(100 * change, abs=1.5)
-    assert title.startswith("Detail" if change > 0 else "No detail")
-    assert page.index("ca-answer-title") < page.index("components are the same")
-    app.segmented_control(key=f"rival-{run.id}").set_value("ppca_l").run()
-    assert re.search('ca-answer-title">([^<]+)<', html(healthy(app)))[1] != title
-
-
-def cells_of(page: str) -> dict[str, list[str]]:
-    """Return the numbers of a method by its name, from the table of a page."""
-    lines = re.findall(r'<tr[^>]*><th scope="row">([^<]+)</th>(.*?)</tr>', page)
-    plain = lambda cell: re.sub("<[^>]+>", "", cell)  # noqa: E731
-    return {name: [plain(td) for td in re.findall(r"<td>(.*?)</td>", rest)] for name, rest in lines}
-
-
 def test_rows_that_differ_are_selected_everywhere_and_the_pair_comes_back(start, wine):
     first = stored(wine, n_components=4, n_active=2)
     second = stored(wine, n_components=5, n_active=2)
@@ -195,6 +147,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
+    assert any("33% more error" in one.value.replace("\\", "") for one in app.markdown)
     (table,) = app.dataframe
     assert len(table.value) == 5
 
@@ -211,24 +164,14 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
     assert set(compare.looks(15)) >= set(table) - {"Numbers per row", "Note"}
 
 
-def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):
-    monkeypatch.setattr(compare, "SECONDS", 1e-9)
-    run = stored(wine, n_components=5, n_active=2)
-    app = healthy(start(PAGE, run=run.id))
-    assert "How much does this fit lose against PCA?" in html(app)
-    assert "Squared error" not in html(app)
-    assert app.button(key="quality_start").label.startswith("Measure,")
-
-
-def test_words_are_of_the_method_and_of_where_most_is_lost(wine):
-    line = {"mse": 1.0, "size": 2, "used": 2}
-    lines = {"own": line | {"log_likelihood": None}, "ppca_k": line | {"log_likelihood": 3.0}}
-    assert compare.said(lines, "ppca_k")[1] == ""
-    lines["own"] |= {"log_likelihood": 0.0}
-    assert compare.said(lines, "ppca_k")[1] == "Held-out log-likelihood: 3.0 nats a row, not 0.0."
-    lost = np.zeros((3, wine.n_features))
-    lost[:, wine.feature_names.index("flavanoids")] = 2.0
-    made = compare.Measured({}, np.arange(3), {"own": lost, "ppca_k": np.zeros_like(lost)}, {})
-    assert compare.most_of(replace(wine, labels={}), made, "ppca_k") == ", most on flavanoids"
-    names, codes = wine.class_column
-    assert compare.most_of(wine, made, "ppca_k") == f", most on {names[codes[0]]}"
+def test_each_rival_says_what_it_keeps_that_the_fit_loses():
+    lines = comparison()
+    assert compare.losses(lines) == [
+        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats a row held out, "
+        "not −14.0."
+    ]
+    lines.append(line("ppca_k", 4, 4, mse=0.15))
+    assert (
+        compare.losses(lines)[0] == "<ppca_k> with 4 numbers per row: 50% less error than this fit."
+    )
+    assert compare.losses(lines[1:]) == []
