@@ -2,7 +2,7 @@
 
 Starts the app with an empty home and does what the guides say, with data that ship with the
 project or are made here. Writes ``docs/subspaces.png``, ``docs/pictures/*.png``, each with a dark
-twin, and ``docs/moving.webp``; with the name ``gallery`` the thumbnails of the gallery, from the
+twin, and ``docs/pictures/readme.png``; with the name ``gallery`` the thumbnails of the gallery, from the
 built site. Needs the extra ``test`` and a Chromium.
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 from PIL import Image, ImageOps
 from playwright.sync_api import sync_playwright
 
-from appca.cli import main as appca
 from benchmarks.browser import FLAGS, served
 
 DOCS = Path(__file__).resolve().parent
@@ -27,7 +26,7 @@ PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CANVAS = ".appca-explorer"
 THUMBNAIL = (480, 300)
-FRAMES_A_STEP, MS_A_FRAME = 16, 100  # of the film
+README = {"width": 960, "height": 720}
 
 
 def main(names: list[str]) -> None:
@@ -43,8 +42,8 @@ def main(names: list[str]) -> None:
             if names and name not in names:
                 continue
             taken(browser, address, name)
-        if not names or "moving" in names:
-            moving(browser, Path(home))
+        if not names or "readme" in names:
+            readme(browser, address)
         if "gallery" in names:
             gallery(browser)
         browser.close()
@@ -89,30 +88,16 @@ def gallery(browser: Any) -> None:
             )
 
 
-def moving(browser: Any, folder: Path) -> None:
-    """Film the sliders of K and L in the page of `appca demo`, for the README."""
-    file = folder / "digits.html"
-    appca(["demo", "digits", "-K", "3-8", "--no-browser", "-q", "--out", str(file)])
-    page = browser.new_page(viewport={"width": 1000, "height": 640}, color_scheme="light")
-    page.clock.install(time=0)
-    page.goto(file.as_uri())
-    page.locator("html[data-ready=yes]").wait_for()
-    k, active = (
-        page.get_by_role("slider", name=name)
-        for name in ("Components, K", "Components a row uses, L")
-    )
-    k.press("Home")
-    settled(page, "[data-panels='3']")
-    page.clock.pause_at(3_600)  # then time goes on by frames, however long a screenshot takes
-    shots: list[Image.Image] = []
-    for slider, key in (*[(k, "ArrowRight")] * 5, (active, "End"), (active, "Home")):
-        slider.press(key)
-        page.wait_for_timeout(300)  # the fit is unpacked
-        for _ in range(FRAMES_A_STEP):
-            page.clock.run_for(MS_A_FRAME)
-            shots.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
-    film = {"save_all": True, "append_images": shots[1:], "loop": 0, "duration": MS_A_FRAME}
-    shots[0].save(DOCS / "moving.webp", quality=55, method=4, **film)
+def readme(browser: Any, address: str) -> None:
+    """Take the opened panel of the README, large enough that digits can be read there."""
+    page = browser.new_page(viewport=README, device_scale_factor=2, color_scheme="light")
+    page.set_default_timeout(PATIENCE)
+    panel(page, address)
+    page.wait_for_timeout(1500)
+    box = page.locator(CANVAS).first.bounding_box()
+    strip = page.get_by_text("Turn 3 into").bounding_box()  # the neighbours, left out
+    box["height"] = strip["y"] - box["y"] - 12
+    store(page.screenshot(clip=box), "readme")
     page.close()
 
 
