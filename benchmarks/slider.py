@@ -1,17 +1,15 @@
-"""How long from a key on the slider of K or L to the complete picture, on MNIST.
+"""How long from a number typed beside the slider of K or L to the complete picture, on MNIST.
 
 `APPCA_DATA=... python -m benchmarks.slider [ROWS ...]` (default 10000): starts the app on a new
 home with so many digits at K = 10, L = 3 and moves K and L on Explore. Points arrive when those of
 another fit set out, and the picture is complete when every point of the final fit is drawn and
 stands still: the travel takes 0.42 s, and none where a person has asked for less motion, which is
-measured, too. Some moves go, by typing, to settings that nothing prepared; others go one step away
-after a rest, in which the app fits the neighbours ahead. Writes results/slider.json.
+measured, too. Writes results/slider.json.
 """
 
 import os
 import statistics
 import tempfile
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,9 @@ from benchmarks.scenes import mnist
 MOTIONS = ("no-preference", "reduce")
 MINUTE = 60_000  # milliseconds
 STILL = 2_500  # without another picture: the last one was final
-REST = 8_000  # in which the neighbours are fitted ahead
-MOVES = [  # slider, key or number typed, whether the app could prepare it
-    *[("k", number, False) for number in (13, 7, 11, 6, 10)],
-    *[("l", number, False) for number in (5, 2, 4, 3)],
-    *[("k", key, True) for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft")],
-    *[("l", key, True) for key in ("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight")],
-]
+REST = 8_000  # until the server has warmed up
+MOVES = [("k", number) for number in (13, 7, 11, 6, 10)]  # slider, and the number typed
+MOVES += [("l", number) for number in (5, 2, 4, 3)]
 WATCH = """() => {
   const move = { pressed: 0, first: 0, last: 0, shown: '' };
   window.sliderMove = move;
@@ -74,14 +68,12 @@ def main() -> None:
                         rows += moves(browser, address, n, motion)
         browser.close()
     for n in given.sizes:
-        for motion, ahead in product(MOTIONS, (False, True)):
-            asked = (n, motion, ahead)
-            some = [one for one in rows if (one["digits"], one["motion"], one["ahead"]) == asked]
+        for motion in MOTIONS:
+            some = [one for one in rows if (one["digits"], one["motion"]) == (n, motion)]
             arrived = statistics.median(one["server_s"] for one in some)
             complete = statistics.median(one["server_s"] + one["browser_s"] for one in some)
-            how = "fitted ahead" if ahead else "not prepared"
             print(
-                f"{n:,} digits, {how}, motion {motion}: the points arrive after {arrived:.2f} s, "
+                f"{n:,} digits, motion {motion}: the points arrive after {arrived:.2f} s, "
                 f"the picture is complete after {complete:.2f} s; load {os.getloadavg()[0]:.1f}"
             )
     results.write(given.out, "slider", rows)
@@ -96,12 +88,9 @@ def moves(browser: Any, address: str, n: int, motion: str) -> list[results.Row]:
     page.wait_for_timeout(REST)
     page.evaluate(WATCH)
     rows: list[results.Row] = []
-    for slider, given, ahead in MOVES:
-        if ahead:
-            page.wait_for_timeout(REST)
+    for slider, given in MOVES:
         found = moved(page, slider, given)
         row = {"digits": n, "motion": motion, "moved": slider.upper(), "to": str(given)}
-        row["ahead"] = ahead
         rows.append(row | {"order": "first" if len(rows) == 0 else "later", **found})
         print(
             f"{n:,} digits, {slider.upper()} {given}: {found['server_s']:.2f} s until the points "
@@ -112,15 +101,11 @@ def moves(browser: Any, address: str, n: int, motion: str) -> list[results.Row]:
     return rows
 
 
-def moved(page: Any, slider: str, given: "str | int") -> dict[str, float]:
-    """Move a slider by a key, or type its number; return the server's and the browser's seconds."""
-    if isinstance(given, str):
-        page.locator(f"[class*=st-key-{slider}-] input").first.focus()
-        page.keyboard.press(given)
-    else:
-        box = page.locator(f"[class*=st-key-{slider}_typed-] input").first
-        box.fill(str(given))
-        box.press("Enter")
+def moved(page: Any, slider: str, given: int) -> dict[str, float]:
+    """Type a size beside its slider; return the server's and the browser's seconds."""
+    box = page.locator(f"[class*=st-key-{slider}_typed-] input").first
+    box.fill(str(given))
+    box.press("Enter")
     page.wait_for_function(FINAL, arg=STILL)
     found = page.evaluate("() => window.sliderMove")
     arrived, drawn = found["first"] - found["pressed"], found["last"] - found["first"]

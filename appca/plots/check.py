@@ -1,6 +1,6 @@
 """Figures of the page Check: choice of K and L, diagnostics, map quality."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,8 +208,20 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
     return _bars(means, across, marker_color=CURVE, **look)
 
 
+def nats_of(
+    nats: Mapping[str, tuple[float, float]], texts: Sequence[str], ours: Sequence[bool]
+) -> go.Figure:
+    """Draw the nats a row and the standard error of each model, with a text; rivals are grey."""
+    error = {"array": [error for _, error in nats.values()], "thickness": 1.2, "width": 3}
+    look = {"text": texts, "marker_color": [CURVE if own else MISSING for own in ours]}
+    across = {"title": "nats a row over the paper's model", "zeroline": True}
+    means = {name: mean for name, (mean, _) in nats.items()}
+    return _bars(means, across, error_x=error, textposition="auto", **look)
+
+
 def _bars(values: Mapping[str, float], across: dict[str, Any], **look: Any) -> go.Figure:
     bars = go.Bar(x=[*values.values()], y=[*values], orientation="h")
     bars.update({"hovertemplate": "%{y}: %{text}<extra></extra>"} | look)
     down = {"autorange": "reversed", "automargin": True}
-    return chart([bars], 60 + 46 * len(values), across, down, dragmode=False)
+    line = 46 if len(values) < 9 else 30
+    return chart([bars], 60 + line * len(values), across, down, dragmode=False)

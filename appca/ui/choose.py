@@ -19,7 +19,6 @@ from appca.analysis.compare import (
     PAPER,
     REPEATS,
     SHARE,
-    SWITCHES,
     VARIANTS,
     MaskedConfig,
     ModelAdvice,
@@ -44,7 +43,6 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.ui.kit import tag, words
 from appca.ui.state import guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
@@ -363,7 +361,7 @@ def which_model_tab(dataset: Dataset) -> None:
     def so_far() -> None:
         lines = ranked_models(config.measured(home()))
         if lines:
-            st.html(models_chart(config, lines, None))
+            models_chart(config, lines, None)
 
     if kit.follow(config.id, "models_cancel", kept, so_far):
         return
@@ -436,59 +434,20 @@ def name_of(key: str, config: ModelsConfig) -> str:
     return ", ".join(names).capitalize() or "The paper's model"
 
 
-def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None) -> str:
-    """Return all models as HTML: nats a row with standard errors, and numbers of parameters."""
-    low = min(0.0, *(line.nats - line.error for line in lines))
-    high = max(0.0, *(line.nats + line.error for line in lines)) or 1.0
-    most, rows = max(line.fit.n_parameters for line in lines), []
-    for heading, ours in (("Variants of adaptive PPCA", True), ("Rivals", False)):
-        part = [line for line in lines if (line.key in VARIANTS) == ours]
-        if part:
-            sizes = f", K = {config.n_components}, L = {config.n_active}" if ours else ""
-            heads = tag("span", words(heading + sizes))
-            if ours:
-                heads += tag("span", "") + tag("span", "nats a row") + tag("span", "parameters")
-            rows.append(tag("div", heads, "ca-head"))
-            rows += [_model(config, line, advice, (low, high - low), most) for line in part]
-    return tag("div", "".join(rows), "ca-models")
-
-
-def _model(
-    config: ModelsConfig,
-    line: Ranked,
-    advice: ModelAdvice | None,
-    scale: tuple[float, float],
-    most: int,
-) -> str:
-    """Return the line of a method as HTML."""
-    ours = line.key in VARIANTS
-    is_chosen = advice is not None and line.key == advice.chosen.key
-    facts = f"{_signed(line.nats)} ± {fixed(line.error, 2)} nats, {duration(line.fit.seconds)}"
-    squares = "".join(tag("i", "", "ca-on" * (name in line.key)) for name in SWITCHES)
-    name = tag("span", squares, "ca-switches", **{"aria-hidden": "true"})
-    name += words(name_of(line.key, config))
-    if advice is not None and ours:
-        name = kit.button(name, "use", line.key, f"Use this model; {facts}")
-        if is_chosen:
-            name += tag("b", "Best" if advice.is_best else "As good as the best", "ca-best")
-        if _in_use(line.key, config.n_active):
-            name += tag("b", "In use", "ca-best ca-used")
-    else:
-        name = tag("span", name, title=facts)
-    if line.flaws:
-        name += tag("div", words("; ".join(line.flaws)), "ca-quiet")
-    ends = 0.0, line.nats - line.error, line.nats + line.error, line.nats
-    zero, left, right, dot = (f"{(nats - scale[0]) / scale[1]:.2%}" for nats in ends)
-    track = (
-        tag("i", "", "ca-zero", style=f"left:{zero}")
-        + tag("i", "", "ca-bar", style=f"left:{left};right:calc(100% - {right})")
-        + tag("i", "", "ca-dot", style=f"left:{dot}")
-    )
-    bar = tag("i", "", style=f"width:{line.fit.n_parameters / most:.0%}")
-    numbers = tag("div", bar, "ca-share") + f"{line.fit.n_parameters:,}"
-    cells = tag("div", name) + tag("div", track, "ca-axis")
-    cells += tag("div", _signed(line.nats)) + tag("div", numbers)
-    return tag("div", cells, " ".join(["ca-rival"] * (not ours) + ["ca-chosen"] * is_chosen))
+def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None) -> None:
+    """Draw all models: nats a row over the paper's, standard errors, numbers of parameters."""
+    names = {line.key: name_of(line.key, config) for line in lines}
+    if advice is not None:
+        names[advice.chosen.key] = f"<b>{names[advice.chosen.key]}</b>"
+    nats = {names[line.key]: (line.nats, line.error) for line in lines}
+    texts = [f"{_signed(line.nats)}, {line.fit.n_parameters:,} parameters" for line in lines]
+    ours = [line.key in VARIANTS for line in lines]
+    kit.chart(plots.nats_of(nats, texts, ours), "models_chart")
+    sizes = f"K = {config.n_components}, L = {config.n_active}"
+    told = f"Blue: variants of adaptive PPCA, {sizes}. Grey: rivals. Whisker: one standard error."
+    doubts = [f"{names[line.key]}, {'; '.join(line.flaws)}" for line in lines if line.flaws]
+    told += f" Doubtful: {'. '.join(doubts)}." if doubts else ""
+    st.caption(kit.markdown(told.replace("<b>", "").replace("</b>", "")))
 
 
 def _signed(nats: float, digits: int = 1) -> str:
@@ -506,14 +465,17 @@ def _answered(
     """Draw the answer, its button, all models, and the numbers behind the answer."""
     kit.answer(*said(config, advice))
     chosen, rival, L = advice.chosen, advice.rival, config.n_active
+    keys = [line.key for line in lines if line.key in VARIANTS]
+    names = {key: name_of(key, config) + ", in use" * _in_use(key, L) for key in keys}
     with st.container(horizontal=True, gap="small"):
-        use: Look = {"on_click": guarded(_use), "args": [chosen.key, L]}
-        off = _in_use(chosen.key, L)
-        st.button("Use this", type="primary", key="models_use", **use, disabled=off)
+        look: Look = {"key": f"models_variant-{config.id}", "label_visibility": "collapsed"}
+        look |= {"index": keys.index(chosen.key), "format_func": names.__getitem__, "width": 330}
+        key = st.selectbox("Variant", keys, **look)
+        use: Look = {"on_click": guarded(_use), "args": [key, L], "disabled": _in_use(key, L)}
+        st.button("Use this", type="primary", key="models_use", **use)
         with st.popover("Why?"):
             st.markdown(WHY)
-    used = {"use": lambda key, _text: _use(key, L) if key in VARIANTS else None}
-    kit.acting(models_chart(config, lines, advice), "models_chart", used)
+    models_chart(config, lines, advice)
     facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
     if rival is not None:
         ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)

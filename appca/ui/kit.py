@@ -421,16 +421,11 @@ def shown() -> Shown | None:
 def _or_wait(find: Callable[[], Shown | None]) -> Shown | None:
     with fitting_now():
         result = find()
-    if result is None and not waiting():
+    if result is None and not follow(state.config().id):
         takes = about(fits.seconds())
         st.markdown(f"This has not been fitted yet. The fit takes {takes}.")
         st.button("Start the fit", type="primary", key="start_fit", on_click=start)
     return result
-
-
-def waiting() -> bool:
-    """Draw the running fit of the present settings; False when there is none."""
-    return follow(state.config().id)
 
 
 def follow(

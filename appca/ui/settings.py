@@ -33,88 +33,58 @@ PLACES = 10  # of a per cent: there and back gives the same share
 
 def preprocessing(dataset: Dataset) -> None:
     """Draw the widgets; a change applies at once and is recorded with every run."""
-    now = Preprocessing.from_dict(state.config().preprocessing)
-    _show(divide=now.divide, centre=now.centre, scale=now.scale, reduce=_kind(now))
+    options = Preprocessing.from_dict(state.config().preprocessing)
+    most = min(dataset.n_rows - 1, dataset.n_features)
+    pca = options.pca
+    kind = "none" if pca is None else "dimensions" if isinstance(pca, int) else "share"
+    shown: dict[str, Any] = {name: getattr(options, name) for name in ("divide", "centre", "scale")}
+    shown["reduce"] = kind
+    if isinstance(pca, int):
+        shown["dimensions"] = min(pca, most)
+    elif pca is not None:
+        shown["share"] = round(100 * pca, PLACES)
+    st.session_state.update({f"pre-{name}": value for name, value in shown.items()})
+
+    def look(name: str, help_text: str = "", **more: Any) -> dict[str, Any]:
+        return {"key": f"pre-{name}", "on_change": _apply_preprocessing, "help": help_text} | more
+
     left, right = st.columns(2)
-    left.number_input(
-        "Divide all values by",
-        *around((1e-9, 1e12), now.divide),
-        key="pre-divide",
-        format="%g",
-        on_change=_apply_preprocessing,
-        help="255 brings grey values to 0 … 1; 1 leaves the values alone.",
+    divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
+    limits = around((1e-9, 1e12), options.divide)
+    left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
+    mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
+    left.toggle("Subtract each feature's mean", **look("centre", mean))
+    scale = (
+        "Features in different units should each be brought to variance 1; pixels should not, or "
+        "noise at the rim counts as much as the picture."
     )
-    left.toggle(
-        "Subtract each feature's mean",
-        key="pre-centre",
-        on_change=_apply_preprocessing,
-        help="The model has a mean of its own; centring matters for the mean setting “zero”.",
+    right.selectbox("Scale", SCALES, **look("scale", scale, format_func=SCALES.__getitem__))
+    reduce = (
+        "PCA keeps the directions of largest variance: faster for very wide data. The paper uses "
+        "350 dimensions, or 99.5% of the variance."
     )
-    right.selectbox(
-        "Scale",
-        SCALES,
-        format_func=SCALES.__getitem__,
-        key="pre-scale",
-        on_change=_apply_preprocessing,
-        help="Features in different units should each be brought to variance 1; pixels should "
-        "not, or noise at the rim counts as much as the picture.",
-    )
-    with right:
-        _reduction(dataset, now)
-    if now != suggest(dataset):
+    names = REDUCTIONS.__getitem__
+    right.selectbox("Reduce first", REDUCTIONS, **look("reduce", reduce, format_func=names))
+    if kind == "dimensions":
+        right.number_input("Dimensions", 1, most, **look("dimensions"))
+    elif kind == "share":
+        limits = around((1.0, 99.99), shown["share"])
+        right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
+    if options != suggest(dataset):
         act, args = guarded(state.set_preprocessing), [suggest(dataset)]
         st.button("Use what is suggested", key="pre-suggest", on_click=act, args=args)
 
 
-def _reduction(dataset: Dataset, now: Preprocessing) -> None:
-    st.selectbox(
-        "Reduce first",
-        REDUCTIONS,
-        format_func=REDUCTIONS.__getitem__,
-        key="pre-reduce",
-        on_change=_apply_preprocessing,
-        help="PCA keeps the directions of largest variance: faster for very wide data. The paper "
-        "uses 350 dimensions, or 99.5% of the variance.",
-    )
-    most = min(dataset.n_rows - 1, dataset.n_features)
-    if isinstance(now.pca, int):
-        _show(dimensions=min(now.pca, most))
-        st.number_input("Dimensions", 1, most, key="pre-dimensions", on_change=_apply_preprocessing)
-    elif now.pca is not None:
-        share = round(100 * now.pca, PLACES)
-        _show(share=share)
-        label, (low, high) = "Share of variance, %", around((1.0, 99.99), share)
-        st.number_input(
-            label, low, high, key="pre-share", format="%g", on_change=_apply_preprocessing
-        )
-
-
-def _kind(now: Preprocessing) -> str:
-    return "none" if now.pca is None else "dimensions" if isinstance(now.pca, int) else "share"
-
-
-def _show(**values: object) -> None:
-    """Bring values to the widgets of their names."""
-    st.session_state.update({f"pre-{name}": value for name, value in values.items()})
-
-
 @guarded
 def _apply_preprocessing() -> None:
-    seen = st.session_state
-    dataset = state.current_dataset()
+    seen, dataset = st.session_state, state.current_dataset()
     reductions = {
         "none": None,
         "dimensions": min(seen.get("pre-dimensions", 50), dataset.n_features, dataset.n_rows - 1),
         "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
     }
-    state.set_preprocessing(
-        Preprocessing(
-            divide=seen["pre-divide"],
-            centre=seen["pre-centre"],
-            scale=seen["pre-scale"],
-            pca=reductions[seen["pre-reduce"]],
-        )
-    )
+    same = {name: seen[f"pre-{name}"] for name in ("divide", "centre", "scale")}
+    state.set_preprocessing(Preprocessing(**same, pca=reductions[seen["pre-reduce"]]))
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}

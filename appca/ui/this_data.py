@@ -1,12 +1,9 @@
 """The tab This data: how the files were read, and the roles of columns."""
 
-import gzip
-import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import count, groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -21,7 +18,6 @@ from appca.ui import arrivals, fits, services, state
 from appca.ui.arrivals import (
     DOUBTS,
     HEAD_ROWS,
-    HEADER_LINES,
     KINDS,
     Chip,
     Opened,
@@ -121,10 +117,9 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
 
 
 AT_ONCE = 24  # features in the table; the others are one press away
-MOST_STRIPS = 200  # columns of the overview; of more, a name is looked for
+MOST_SEEN = 200  # columns; of more, a name is looked for
 MOST_PINNED = 6
 ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of a file in doubt
-LONGEST_LINE, SHOWN = 1 << 22, 100  # characters of a line that are read, and drawn
 LISTED = ("feature", "label", "id", "ignored")  # as in the menu
 
 
@@ -210,32 +205,6 @@ def _question(opened: Opened, reading: Reading) -> None:
             st.button("This one", key=f"doubt-{value}", on_click=act)
 
 
-def _lines(opened: Opened, reading: Reading) -> None:
-    """Draw the first lines of a text table, of which another can be pressed to be the header."""
-    (_, file), *others = opened.arrival.files
-    if opened.kind != "csv" or others:
-        return
-    how: Any = {"encoding": reading.report.get("encoding", "utf-8"), "errors": "replace"}
-    lines: list[str] = []
-    with suppress(OSError, EOFError, zlib.error):
-        with file.open("rb") as start:
-            is_packed = start.read(2) == b"\x1f\x8b"
-        with gzip.open(file, "rt", **how) if is_packed else file.open(**how) as text:
-            lines = [text.readline(LONGEST_LINE) for _ in range(HEADER_LINES)]
-    now = reading.report.get("header_line")
-    rows = [
-        tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
-        + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
-        for n, line in enumerate(lines, 1)
-        if line.strip()
-    ]
-    body = tag("div", tag("table", "".join(tag("tr", row) for row in rows)), "ca-rows")
-    acts = {"line": lambda n, _: _change(opened, "header", int(n)) if n.isdecimal() else None}
-    with st.expander("Lines of the file", expanded=reading.dataset is None, key="header_lines"):
-        st.caption("Press the number of the line that names the columns.")
-        acting(body, "header_line", acts)
-
-
 def set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
     """Read the files with another role of some columns; a second id is none."""
     roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
@@ -259,7 +228,7 @@ def table(reading: Reading, opened: Opened | None, key: str) -> None:
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
     in_view = pinned[:MOST_PINNED] + features[start : start + AT_ONCE]
     body = _table([(column, contents(reading, column)) for column in in_view], can_change)
-    body += _overview(columns, features, start, reading.report.get("rows", 0))
+    body += _steps(features, start)
 
     def change(column: str, chosen: str) -> None:
         if opened is not None and column.isdecimal() and chosen in ("0", "1", "2", "3"):
@@ -273,7 +242,7 @@ def table(reading: Reading, opened: Opened | None, key: str) -> None:
 
 def _found(columns: list[SeenColumn], key: str, opened: Opened | None) -> list[SeenColumn]:
     """Draw a search over many columns, and the role of all that it finds."""
-    if len(columns) <= MOST_STRIPS:
+    if len(columns) <= MOST_SEEN:
         return columns
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     wanted = left.text_input(
@@ -344,36 +313,18 @@ def _cell(cells: Sequence[str | None], row: int, role: str) -> str:
     return tag("td", body, f"ca-is-{role}", title=text)
 
 
-def _overview(
-    columns: list[SeenColumn], features: list[SeenColumn], start: int, n_rows: int
-) -> str:
-    """Return all columns as one strip, of which each leads to its place; steps of very many."""
+def _steps(features: list[SeenColumn], start: int) -> str:
+    """Return what leads to the columns before and after those in the table."""
     end = min(start + AT_ONCE, len(features))
-    said = f"{start + 1:,} to {end:,} of {counted(len(features), 'column')}" if features else ""
     steps = []
     if start:
         steps.append(button("Previous", "first", max(0, start - AT_ONCE), css="ca-act ca-offer"))
     if end < len(features):
         steps.append(button("Next", "first", end, css="ca-act ca-offer"))
-    line = tag("div", tag("span", said, "ca-quiet") + "".join(steps), "ca-steps") if steps else ""
-    if len(columns) > MOST_STRIPS or not steps:
-        return line
-    places = {column.name: j for j, column in enumerate(features)}
-    strips = "".join(
-        tag(
-            "button",
-            "",
-            f"ca-strip ca-{column.role}"
-            + " ca-in-view" * (start <= places.get(column.name, -1) < end),
-            type="button",
-            tabindex="-1",
-            title=f"{column.name}: {column.role}, {column.n_missing:,} missing",
-            style=f"--gap:{column.n_missing / max(1, n_rows):.0%}",
-            **{"data-act": "first", "data-value": str(places.get(column.name, 0))},
-        )
-        for column in columns
+    said = tag(
+        "span", f"{start + 1:,} to {end:,} of {counted(len(features), 'column')}", "ca-quiet"
     )
-    return tag("div", strips, "ca-strips", **{"aria-hidden": "true"}) + line
+    return tag("div", said + "".join(steps), "ca-steps") if steps else ""
 
 
 CARDS, JUDGED = 4, 9  # shapes that are drawn, and first rows of which one is drawn in them
@@ -506,7 +457,6 @@ def _is_as_opened(opened: Opened) -> bool:
     shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
-    _lines(opened, reading)
     if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
         table(reading, opened, opened.key)
     if reading.dataset is None:
