@@ -46,9 +46,8 @@ _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
-_RULE = re.compile(
-    r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}"
-)  # a cell of a line that is drawn
+# a cell of a line that is drawn
+_RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}")
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
@@ -57,7 +56,6 @@ _TOTAL = re.compile(
 _NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # a cell that is alone in a row at the end
 _MOST_TOTALS = 6  # rows at the end
 _SECOND = "second-table"  # lines of a table below or beside another
-_SHOWN = 300  # columns of the first cells
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
@@ -158,12 +156,12 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     start = some[first].start
     intake.check_columns(name, width, limits)
     uploads.check_matrix(name, text.count(b"\n", start), width, 8, limits)
-    end = _second_table(text, separator, width, start, some[:first])
+    end = _second_table(text, separator, width, some[: first + 1])
     lines[_SECOND], text = text.count(b"\n", end), text[:end]
     some = [row for row in some[first:] if row.start < end and len(row.cells) == width]
     rows = [[cell.strip() for cell in row.cells] for row in some]
     if limits.head_rows:  # while it is refused
-        names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_SHOWN])]
+        names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_MOST_CELLS])]
         columns = zip(*rows[: limits.head_rows], strict=True)
         report["head"] = dict(zip(names, map(list, columns), strict=False))
     text = _even(name, text, report, width, start, lines)
@@ -278,9 +276,9 @@ def _guess_separator(text: bytes, start: int) -> str:
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
         numbers = np.count_nonzero(~np.isnan([intake.real(cell) for cell in cells]))
         score = (even, numbers / max(1, len(cells)), width)
-        beaten = score[:2] > merit[:2] if separator == BLANK and merit[0] else score > merit
-        if merit[0] and best == "\t" and separator == BLANK:  # blanks between tabs are in cells
-            beaten = False
+        beaten = score > merit
+        if separator == BLANK and merit[0]:  # blanks between tabs are in cells
+            beaten = best != "\t" and score[:2] > merit[:2]
         if width > 1 and beaten:
             best, merit = separator, score
     return best
@@ -417,29 +415,25 @@ def _header(grid: Grid) -> tuple[bool, bool]:
 
 def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
     """Whether rows, perhaps below a title, are a header of words, not that above, and data."""
-    rows = [row for row in rows if row.n_filled]
-    rows = rows[1:] if len(rows) > 2 and rows[0].n_filled == 1 else rows
-    if len(rows) < 2 or [*map(bare, rows[0].cells)] in [[*map(bare, row.cells)] for row in above]:
+    lines = [[*map(bare, row.cells)] for row in rows if row.n_filled]
+    titles, *data = lines[1:] if len(lines) > 2 and sum(map(bool, lines[0])) == 1 else lines or [[]]
+    if not data or titles in [[*map(bare, row.cells)] for row in above]:
         return False
-    pairs = [(bare(head), cell) for head, cell in zip(rows[0].cells, rows[1].cells, strict=False)]
-    are_words = all(np.isnan(intake.real(head)) and not _RULE.fullmatch(head) for head, _ in pairs)
-    values = [intake.real(cell) for head, cell in pairs if head]
-    return are_words and len(values) > 1 and not np.isnan(values).all()
+    under = [cell for title, cell in zip(titles, data[0], strict=False) if title]
+    are_words = all(np.isnan(intake.real(title)) and not _RULE.fullmatch(title) for title in titles)
+    return are_words and len(under) > 1 and not np.isnan([*map(intake.real, under)]).all()
 
 
-def _second_table(
-    text: bytes, separator: str, width: int, start: int, above: Sequence[Record]
-) -> int:
+def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record]) -> int:
     """Return the byte where another table begins, below an empty line; else the end."""
     for empty in (b"\n\n", b"\n" + separator.encode() * (width - 1) + b"\n"):
-        place = text.find(empty, start)
+        place = some[-1].start
         for _ in range(_TOP):
-            if place < 0:
+            if (place := text.find(empty, place + 1)) < 0:
                 break
-            is_head = _heads_table([*itertools.islice(records(text, separator, place), 4)], above)
-            if is_head and text.count(b'"', start, place) % 2 == 0:
+            is_head = _heads_table([*itertools.islice(records(text, separator, place), 4)], some)
+            if is_head and text.count(b'"', some[-1].start, place) % 2 == 0:
                 return place + 1
-            place = text.find(empty, place + 1)
     return len(text)
 
 
@@ -602,22 +596,17 @@ def _table(
 def _without_others(
     frame: "pd.DataFrame", header: list[str], lines: Counter[str]
 ) -> "tuple[pd.DataFrame, list[int]]":
-    """Return the rows of the largest table, and columns of others, behind empty ones, that end.
-
-    One that ends in the same row, or the row before, is part of the table.
-    """
+    """Return the rows of the largest table, and the columns of shorter ones, behind empty ones."""
     gaps = [j for j, title in enumerate(header) if not title and frame[j].isna().all()]
-    parts = [[j for j in part.tolist() if j not in gaps] for part in np.split(frame.columns, gaps)]
-    parts = [part for part in parts if part]
-    if len(parts) < 2:
-        return frame, []
+    spans = itertools.pairwise([-1, *gaps, len(header)]) if gaps else ()
+    parts = [[*range(a + 1, b)] for a, b in spans if b > a + 1]
     ends = [np.flatnonzero(frame[part].notna().any(axis=1)).max(initial=-1) + 1 for part in parts]
-    end, most = max(zip(ends, parts, strict=True), key=lambda one: one[0] * len(one[1]))
+    sizes = [end * len(part) for end, part in zip(ends, parts, strict=True)]
+    end = ends[int(np.argmax(sizes))] if parts else len(frame)
     others = [part for last, part in zip(ends, parts, strict=True) if abs(last - end) > 1]
     if others:
         lines[_SECOND] += len(frame) - end
-        frame = frame[:end]
-    return frame, [j for part in others if part is not most for j in part]
+    return frame[:end] if others else frame, [j for part in others for j in part]
 
 
 def _rows_without_data(
@@ -708,18 +697,16 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     head, _, body = re.sub(r"(?im)^\s*@data.*$", "\0", text, count=1).partition("\0")
     kinds = {key.strip("'\""): kind for key, kind in _ATTRIBUTE.findall(head)}
     quote = '"' if body.count('"') > body.count("'") else "'"
+    is_sparse = body.lstrip()[:1] == "{"
     lines = [line.strip() for line in body.splitlines() if line.strip() and line.lstrip()[0] != "%"]
     cells: list[list[str]] = []
     with suppress(csv.Error):
-        bare_lines = [line.strip("{}") for line in lines]
-        cells += csv.reader(bare_lines, quotechar=quote, escapechar="\\", skipinitialspace=True)
-    if lines and all(line[0] == "{" for line in lines):  # of each row, what is not the first value
-        usual = [
-            kind.strip("{ ").split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()
-        ]
+        inner = [line.strip("{}") if is_sparse else line for line in lines]
+        cells += csv.reader(inner, quotechar=quote, escapechar="\\", skipinitialspace=True)
+    if is_sparse:  # "0 1.5, 3 a": of each row, what is not 0, or not the first class
+        first = [kind[1:].split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()]
         pairs = [dict((*cell.split(None, 1), "")[:2] for cell in row) for row in cells]
-        cells = [[row.get(str(j), usual[j]) for j in range(len(usual))] for row in pairs]
-        cells = [[cell.strip("'\" ") for cell in row] for row in cells]
+        cells = [[row.get(str(j), s).strip("}'\" ") for j, s in enumerate(first)] for row in pairs]
     if not kinds or {len(row) for row in cells} != {len(kinds)}:
         msg = f"“{name}” is not an ARFF file or damaged; write it again, or as CSV."
         raise InputError(msg)
@@ -727,9 +714,8 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
     roles = nominal | (options.roles or {})
     options = options._replace(na_values=["?", *intake.as_list(options.na_values)], roles=roles)
-    return build(
-        name, _table(frame, [*kinds], options, Counter(), {"decimal": "."}), options, limits
-    )
+    table = _table(frame, [*kinds], options, Counter(), {"decimal": "."})
+    return build(name, table, options, limits)
 
 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
