@@ -301,3 +301,13 @@ def test_sparse_rows_and_rows_with_gaps_add_up_too():
 def test_overlapping_blocks_and_other_lengths_are_refused(model, given, words):
     with pytest.raises(InputError, match=words):
         variance_by(model, X, **given)
+
+
+def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
+    active = some_active(seed)
+    found = ranked(active)
+    for subspace in found:
+        for row in subspace.rows:
+            assert tuple(np.flatnonzero(active[row])) == subspace.components
+    assert sorted(np.concatenate([s.rows for s in found])) == list(range(len(active)))
+    assert len({s.components for s in found}) == len(found)

@@ -22,6 +22,7 @@ from appca.canvas.scene import Map, RowText, hover_buffers, scene_shown, texts_o
 from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
 from appca.data.sources import load
+from appca.plots.components import COURSE, course_image
 from appca.plots.style import MISSING, Colour, levels
 from tests.fitted_runs import fitted_run
 
@@ -474,3 +475,20 @@ def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     assert sheets.style_of(255 - digits) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
+
+
+def test_components_of_a_recording_are_courses_over_time():
+    times = np.linspace(0, 6, 48)
+    names = tuple(f"{2.5 * i:g} s" for i in range(48))
+    X = np.random.default_rng(6).random((N, 48))
+    facts = {"repetition": 2.5}
+    dataset = Dataset("t", X, np.arange(N).astype(str), {}, None, names, facts)
+    W = np.linalg.qr(np.stack([np.sin(times + k) + k * times for k in range(6)]).T)[0].T
+    scene = scene_of(run_of([2], components=W), dataset)
+    header = scene.meta["component_pictures"]
+    assert (header["tile"], header["per_sheet"]) == ([*COURSE, 3], 12)
+    assert not any(one["columns"] for one in scene.meta["components"])
+    drawn = course_image(W[0])
+    darkest = drawn.sum(axis=2).argmin(axis=0)  # the line's height in each column of pixels
+    course = np.interp(np.linspace(0, 47, COURSE[1]), range(48), W[0])
+    assert np.corrcoef(darkest, course)[0, 1] < -0.99

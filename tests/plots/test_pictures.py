@@ -14,6 +14,7 @@ from appca.plots.components import (
     component_image,
     component_sheet,
     diverging,
+    montage,
     painted,
     ranked_loadings,
 )
@@ -217,3 +218,34 @@ def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatc
     with styled():
         assert still.NAME not in rcParams["font.family"]
     assert list(nowhere.iterdir()) == []
+
+
+def test_many_classes_need_two_bytes_a_row():
+    names = tuple(map(str, range(300)))
+    levels = style.levels(style.Colour("category", "x", np.arange(300), names))
+    assert levels.codes.dtype == np.uint16
+    np.testing.assert_array_equal(levels.codes, np.arange(300))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (np.array(["a", "b"]), "category"),
+        (np.array([0, 1, 1]), "category"),
+        (np.array([True, False]), "category"),
+        (np.arange(50), "number"),
+        (np.array([0.0, 1.0]), "number"),
+    ],
+)
+def test_text_and_few_integers_are_classes_and_the_rest_are_numbers(column, kind):
+    assert style.colour_by("x", column).kind == kind
+
+
+def test_a_montage_reads_like_a_page():
+    images = np.arange(5, dtype=np.uint8)[:, None, None] * np.ones((1, 2, 3), np.uint8)
+    sheet = montage(images, columns=3)
+    assert sheet.shape == (5, 11)
+    assert sheet[0, [0, 4, 8]].tolist() == [0, 1, 2]
+    assert sheet[3, [0, 4]].tolist() == [3, 4]
+    assert (sheet[2] == 255).all()
+    assert (sheet[3:, 8:] == 255).all()

@@ -399,3 +399,11 @@ def test_rows_that_are_all_equal_are_refused_in_a_sentence():
     data = Dataset("flat", np.ones((20, 5)), np.arange(20).astype(str))
     with pytest.raises(ValueError, match="X must vary"):
         preview(data, config_of_preview(data, n_components=2, n_active=1))
+
+
+def test_a_preview_has_gaps_too(wine):
+    found = preview(wine, config_of_around(wine), rows=100)
+    assert np.isfinite(found.fitted.log_likelihood_rows).all()
+    whole = fit_run(wine, config_of_around(wine))
+    near = np.mean(found.fitted.log_likelihood_rows - whole.fitted.log_likelihood_rows)
+    assert abs(near) < 1.5
