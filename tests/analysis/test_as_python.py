@@ -22,7 +22,7 @@ from tests.data.file_makers import encoded, idx, noise
 from tests.fitted_runs import differing
 
 ROOT = Path(__file__).parents[2]
-DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
+SCALED = {"centre": True, "scale": "feature"}
 COMPARED = (
     *("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error"),
     "log_likelihoods",
@@ -71,7 +71,7 @@ PLAIN = Numbering((), (), ())
 TURNED = Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))
 SHORT = {"max_components": 4, "n_chains": 2, "burn_in": 5, "n_draws": 6}
 RUNS = {
-    "aPPCA": ("digits", DIVIDED, {"n_components": 4, "n_active": 2}, None, PLAIN),
+    "aPPCA": ("wine", {"divide": 16.0}, {"n_components": 4, "n_active": 2}, None, PLAIN),
     "aFA": ("wine", SCALED, {"n_components": 4, "n_active": 2}, None, TURNED),
     "isFA": ("wine", SCALED, SHORT, None, PLAIN),
     "aPPCA stopped": ("wine", SCALED, {"random_state": 3}, 7, PLAIN),
@@ -97,7 +97,9 @@ def test_the_script_makes_the_arrays_of_the_run(tmp_path):
         assert [float(one) for one in printed.split(" nats; the fit had ")] == [likelihood] * 2
 
 
-def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in_if_it_is_the_same(tmp_path):
+def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in_if_it_is_the_same(
+    tmp_path, monkeypatch
+):
     rng, lines = np.random.default_rng(4), ["who,kind,a,b,c"]
     for row in range(60):
         a, b, c = rng.normal(size=3)
@@ -108,11 +110,13 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in_if_it_is_the_
     text = script(dataset, recipe_of(config))
     assert "write here where the files are" in text
     (tmp_path / "own 'table'.csv").write_bytes(table)
-    ((made, _),) = executed([text], tmp_path)
+    made: dict = {}
+    monkeypatch.chdir(tmp_path)
+    exec(text, made)
     assert same_bits(made["scores"], fit_run(dataset, config).fitted.scores)
     (tmp_path / "own 'table'.csv").write_bytes(table.replace(b"item 3,", b"item three,"))
     with pytest.raises(AssertionError, match="these are not the data of the fit"):
-        executed([text], tmp_path)
+        exec(text, {})
 
 
 @pytest.mark.parametrize(

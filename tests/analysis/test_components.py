@@ -10,7 +10,6 @@ import scipy.sparse
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA, variance_by
 from appca.analysis import components
 from appca.analysis.components import (
-    common,
     explained_shares,
     extremes,
     fullest,
@@ -35,12 +34,6 @@ SCORES = np.where(ACTIVE, [[3, 1, 9], [-2, 9, 1], [0.5, 2, 9], [9, 3, 2], [-7, 9
 RUN = fitted_run(ACTIVE, scores=SCORES)
 
 
-def test_components_that_hardly_any_row_uses_are_named_by_their_numbers():
-    active = np.zeros((2001, 3), dtype=bool)
-    active[:, 0] = active[:2, 1] = active[:3, 2] = True
-    assert components.rarely_used(fitted_run(active)) == [2]
-
-
 @pytest.mark.parametrize(
     ("rows", "k", "n", "low", "high"),
     [
@@ -53,12 +46,6 @@ def test_components_that_hardly_any_row_uses_are_named_by_their_numbers():
 def test_the_ends_hold_users_only_the_most_extreme_first_and_nobody_twice(rows, k, n, low, high):
     found = extremes(fitted_run(ACTIVE[rows], scores=SCORES[rows]), k, n)
     assert [end.tolist() for end in found] == [low, high]
-
-
-def test_classes_come_by_their_share():
-    codes = np.array([2, 0, 2, 2, 1, 0])
-    assert common(["a", "b", "c"], codes, 2) == [("c", 0.5), ("a", 2 / 6)]
-    assert common(["a", "b", "c"], codes[:1]) == [("c", 1.0)]
 
 
 def test_a_name_keeps_the_number_that_subspaces_are_named_by():
@@ -151,15 +138,6 @@ def test_sharing_is_the_mean_over_all_distinct_pairs_of_rows(seed):
     assert np.isnan(by_class[4]).all()
 
 
-def test_a_class_of_one_row_has_no_pair_and_the_closest_pair_is_off_the_diagonal():
-    active = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=bool)
-    found = sharing(active, np.array([0, 0, 1, 2]), 3)
-    assert np.isnan(found.shared[1, 1])
-    pairs = components.closest_pairs(found.shared)
-    assert pairs[0] == (0, 1, 1.0)
-    assert len(pairs) == 3
-
-
 def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: int = 3):
     """Rows that use unevenly popular sets of exactly n_active components."""
     rng = np.random.default_rng(seed)
@@ -167,16 +145,6 @@ def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: i
     active = np.zeros((n_rows, n_components), dtype=bool)
     np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
     return active
-
-
-def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
-    active = some_active(seed)
-    found = ranked(active)
-    for subspace in found:
-        for row in subspace.rows:
-            assert tuple(np.flatnonzero(active[row])) == subspace.components
-    assert sorted(np.concatenate([s.rows for s in found])) == list(range(len(active)))
-    assert len({s.components for s in found}) == len(found)
 
 
 FAR = np.zeros((3, 20), dtype=int)
@@ -333,3 +301,13 @@ def test_sparse_rows_and_rows_with_gaps_add_up_too():
 def test_overlapping_blocks_and_other_lengths_are_refused(model, given, words):
     with pytest.raises(InputError, match=words):
         variance_by(model, X, **given)
+
+
+def test_every_row_lies_in_exactly_the_subspace_of_its_own_components(seed):
+    active = some_active(seed)
+    found = ranked(active)
+    for subspace in found:
+        for row in subspace.rows:
+            assert tuple(np.flatnonzero(active[row])) == subspace.components
+    assert sorted(np.concatenate([s.rows for s in found])) == list(range(len(active)))
+    assert len({s.components for s in found}) == len(found)

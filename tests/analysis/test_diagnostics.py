@@ -16,7 +16,6 @@ from appca.analysis.diagnostics import (
     of_chains,
     of_climb,
     of_draws,
-    of_rows,
     raftery_lewis,
     required,
     starts_apart,
@@ -159,14 +158,6 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     assert (found.level, found.label) == ("good", "K found")
     assert (every.level, every.label) == ("good", "All 2 chains count")
     assert len(of_draws(drawn | {"log_posterior": density[:1]}, 7)) == 1
-
-
-def test_unsure_choices_and_repeated_rows_are_told():
-    sure, whole = of_rows(np.full(10, 0.9), 0)
-    assert (sure.level, whole.level) == ("good", "good")
-    unsure, repeated = of_rows(np.array([0.4, 0.9]), 3)
-    assert unsure.why.startswith("50% of rows")
-    assert (unsure.level, repeated.label) == ("doubtful", "3 repeated")
 
 
 def test_chains_that_do_not_move_at_different_places_are_not_trusted():

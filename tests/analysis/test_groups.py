@@ -11,12 +11,10 @@ from appca import AdaptivePPCA, rule
 from appca.analysis import groups as group_difference
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import (
-    GroupComparison,
     RowValues,
     column_of,
     compare,
     differences,
-    feature_name,
     matching,
     names_of,
     sentence,
@@ -169,22 +167,6 @@ def test_a_group_without_enough_rows_on_both_sides_is_refused(selected):
     dataset, fitted, _ = made(0)
     with pytest.raises(InputError, match=f"got {selected:,} selected and {300 - selected:,} other"):
         compare(dataset, fitted, np.arange(300) < selected)
-
-
-def test_the_sentence_names_at_most_one_difference_of_each_kind():
-    dataset, fitted, mask = made(1)
-    dataset, fitted = planted(dataset, fitted, mask, "f5")
-    dataset, fitted = planted(dataset, fitted, mask, "kind = c")
-    X = np.array(dataset.X)
-    X[mask, 1] -= 2.5
-    dataset = Dataset("d", X, dataset.ids, dataset.labels, None, dataset.feature_names)
-    text = sentence(compare(dataset, fitted, mask))
-    assert text.startswith("These rows differ from the rest most in ")
-    assert "f5 (higher: " in text
-    assert "kind = c (100% of them, " in text
-    assert "f1" not in text
-    nothing = sentence(GroupComparison(5, 95, [], None, 30))
-    assert "do not differ: in 30 tests" in nothing
 
 
 @pytest.mark.parametrize("mixed", [False, True])
@@ -454,16 +436,3 @@ def test_labels_are_classes_where_they_are_text_or_few_and_missing_cells_stay_mi
     assert matching(columns["a:b"], "is", ["x"]).tolist() == [True, False, True]
     feature = column_of(dataset, run_of(3), "feature:0")
     assert matching(feature, "above", -1).tolist() == [True, False, True]
-
-
-@pytest.mark.parametrize(
-    ("shape", "j", "name"),
-    [
-        (None, 11, "feature 12"),
-        ((3, 4), 11, "pixel row 3, column 4"),
-        ((2, 2, 3), 11, "pixel row 2, column 2, blue"),
-    ],
-)
-def test_features_without_names_are_called_by_their_place(shape, j, name):
-    rows = np.arange(24.0).reshape(2, 12)
-    assert feature_name(Dataset("d", rows, list("ab"), image_shape=shape), j) == name

@@ -172,16 +172,6 @@ def test_crowding_takes_each_panel_its_own_components_and_rows(seed):
     assert crowding(scores, active, plane, classes, n_neighbors=40) == []
 
 
-def test_progress_is_told_and_may_end_the_work(monkeypatch):
-    X, E = two_spaces(0)
-    monkeypatch.setattr(module, "_BLOCK", 160 * 40)
-    told: list[float] = []
-    quality(X, E, report=told.append)
-    assert told == [0.0, 0.25, 0.5, 0.75]
-    with pytest.raises(KeyError):
-        quality(X, E, report={0.0: None}.__getitem__)
-
-
 def test_what_cannot_be_compared_is_refused_in_one_sentence():
     X, E = two_spaces(0, n=20)
     with pytest.raises(ValueError, match="must have the same rows; got 20 and 19"):

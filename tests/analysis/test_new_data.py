@@ -11,7 +11,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.jobs import tasks
-from appca.runs.fit import fit_run, is_quick, keep_rows, key_of, project, stored
+from appca.runs.fit import fit_run, keep_rows, key_of, project, stored
 from appca.runs.run import MODELS, RunConfig, defaults
 from appca.runs.store import RunStore
 from appca.words import InputError
@@ -136,10 +136,3 @@ def test_rows_that_cannot_be_put_down_are_one_sentence(tmp_path):
     (tmp_path / "projections").write_text("a file where the folder would be")
     with pytest.raises(InputError, match=r"^The new rows could not be stored in .*; free some"):
         keep_rows(tmp_path, "k", WINE.X)
-
-
-def test_only_short_work_without_a_compiler_is_done_by_the_page():
-    config = RunConfig(WINE.digest, {}, "aPPCA", {"n_components": 10, "n_active": 3})
-    assert is_quick(10_000, 784, config, 1.0)
-    assert not is_quick(200_000, 784, config, 1.0)
-    assert not is_quick(10, 13, RunConfig(WINE.digest, {}, "aFA", {}), 1.0)

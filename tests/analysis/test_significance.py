@@ -48,7 +48,7 @@ def test_association_finds_chance_as_often_as_stated(name):
     assert_levels(associated(scores, active, table, blocks=block, random_state=1))
 
 
-@pytest.mark.parametrize("name", ["30 rows", "ties", "half zeros", "skew"])
+@pytest.mark.parametrize("name", ["30 rows", "half zeros", "skew"])
 def test_drift_finds_chance_as_often_as_stated_in_level_and_spread(name):
     share, n, _, draw = NULLS[name]
     rng = np.random.default_rng(4)
@@ -59,17 +59,16 @@ def test_drift_finds_chance_as_often_as_stated_in_level_and_spread(name):
     assert_levels(tests)
 
 
-@pytest.mark.parametrize("sigma", [0.01, 1.5])
-def test_enrichment_finds_chance_at_most_as_often_as_stated_in_skewed_features(sigma):
-    """With sigma 1.5 a component is hardly more than its one heaviest feature."""
+def test_enrichment_finds_chance_at_most_as_often_as_stated_in_skewed_features():
+    """A component is hardly more than its one heaviest feature."""
     rng = np.random.default_rng(3)
-    X, names = rng.lognormal(0.0, sigma, size=(200, 300)), [f"g{i}" for i in range(300)]
+    X, names = rng.lognormal(0.0, 1.5, size=(200, 300)), [f"g{i}" for i in range(300)]
     sets = {f"s{i}": rng.choice(names, 15, replace=False).tolist() for i in range(250)}
     model = AdaptivePPCA(4, 1, random_state=0).fit(X)
     assert_levels(enrichment(model, X, sets, names).assign(part=""))
 
 
-@pytest.mark.parametrize("n_tests", [25, 200, 2000])
+@pytest.mark.parametrize("n_tests", [25, 2000])
 def test_one_strong_effect_is_found_among_many_tests(n_tests):
     rng = np.random.default_rng(n_tests)
     active = rng.random((N, 1)) < 0.5
@@ -82,17 +81,6 @@ def test_one_strong_effect_is_found_among_many_tests(n_tests):
     p = use.set_index("column").loc["x0", "p"]
     exact = stats.mannwhitneyu(table["x0"][active[:, 0]], table["x0"][~active[:, 0]]).pvalue
     assert abs(np.log10(p) - np.log10(max(exact, CLEAR))) < 2.5
-
-
-def test_an_effect_of_nine_deviations_is_found_among_300_tests():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(150, 140))
-    B = rng.normal(size=(150, 140))
-    B[:, 3] += 9.0
-    tests = drift(AdaptivePPCA(6, 1, random_state=0).fit(rng.normal(size=(150, 140))), A, B)
-    assert len(tests) >= 280
-    assert tests.loc[0, ["column", "part"]].tolist() == ["feature 4", "level"]
-    assert tests.loc[0, "q"] < 1e-3
 
 
 @pytest.mark.parametrize("distribution", [stats.norm(), stats.chi2(1), stats.chi2(9)])

@@ -3,15 +3,9 @@ import test from 'node:test';
 
 import { markUnder, maskOf } from '../../appca/canvas/js/input/actions.js';
 import { countsOf, DOUBTFUL, mostly, Rows } from '../../appca/canvas/js/scene/rows.js';
-import {
-  colouredBy,
-  planeOf,
-  rampOf,
-  Scene,
-  spreadOrder,
-} from '../../appca/canvas/js/scene/scene.js';
-import { setAxes, some, withPanels } from '../../appca/canvas/js/scene/layouts.js';
-import { panelTitle, signed, ticks } from '../../appca/canvas/js/scene/names.js';
+import { setAxes, withPanels } from '../../appca/canvas/js/scene/layouts.js';
+import { signed, ticks } from '../../appca/canvas/js/scene/names.js';
+import { colouredBy, planeOf, rampOf, Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
 import { find, setOf } from '../../appca/canvas/js/parts/palette.js';
 import { Occupancy } from '../../appca/canvas/js/text/labels.js';
 import { paletteBytes, rgb, THEMES } from '../../appca/canvas/js/theme.js';
@@ -122,18 +116,6 @@ test('other components of a panel stand on its axes when they are chosen', async
   assert.equal(layout.revision, 1);
 });
 
-test('a selection is replaced, added to, taken from, and packed into bits', () => {
-  const rows = new Rows(11);
-  rows.applyList([1, 9], 'replace');
-  rows.applyList([2, 9], 'add');
-  assert.deepEqual([...rows.packed], [0b110, 0b10]);
-  rows.applyList([1], 'subtract');
-  assert.equal(rows.selected, 2);
-  const other = new Rows(11);
-  other.unpack(rows.packed);
-  assert.deepEqual(other.flags, rows.flags);
-});
-
 test('any rows are selected as row by row, whatever is hidden, and the bits and the count say the same', () => {
   const rows = new Rows(1003);
   let state = 1;
@@ -233,26 +215,6 @@ function marked(path, panels = [placed()]) {
   markUnder(maskOf(path), panels, hits);
   return [...hits.keys()].filter((row) => hits[row]);
 }
-
-test('a lasso around a bay leaves what lies in the bay', () => {
-  const [l, t, r, b] = [12, 12, 108, 108]; // a U: rows 30 to 69 of columns 3 to 6 are in its opening
-  const path = [
-    [l, t],
-    [40, t],
-    [40, 80],
-    [80, 80],
-    [80, t],
-    [r, t],
-    [r, b],
-    [l, b],
-  ];
-  const want = Array.from({ length: 100 }, (_, row) => row).filter((row) => {
-    const [x, y] = [15 + (row % 10) * 10, 105 - Math.floor(row / 10) * 10];
-    return !(x > 40 && x < 80 && y < 80);
-  });
-  assert.deepEqual(marked(path), want);
-  assert.equal(marked([...path].reverse()).length, want.length);
-});
 
 test('a lasso leaves the points of a panel that is fading', () => {
   const all = [
@@ -497,24 +459,3 @@ test('a gathered subspace gets a panel when it is looked for', async () => {
   assert.deepEqual([made.xy[2 * start], made.xy[2 * start + 1]], [60, 50]);
 });
 
-test('some panels alone are a grid of those, in the order given', async () => {
-  const scene = await new Scene(input()).open();
-  const { kind, panels } = some(await scene.layout('pairs'), ['{2,5}', '{1,2}', '{7,8}']);
-  assert.equal(kind, 'grid');
-  assert.deepEqual(
-    panels.map(({ name, index }) => [name, index]),
-    [
-      ['{2,5}', 0],
-      ['{1,2}', 1],
-    ],
-  );
-});
-
-test('named components name their panels, and the numbers stay beside them', () => {
-  const meta = { components: ['Fullness', '', 'Shoe'].map((name, i) => ({ number: i + 1, name })) };
-  const title = (name, components) => panelTitle(meta, { name, components });
-  assert.equal(title('{1,3}', [0, 2]), 'Fullness × Shoe {1,3}');
-  assert.equal(title('{1,2}', [0, 1]), 'Fullness × 2 {1,2}');
-  assert.equal(title('{2}', [1]), '{2}');
-  assert.equal(title('PCA', []), 'PCA');
-});

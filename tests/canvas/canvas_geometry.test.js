@@ -2,17 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { arrange, keepCells, neighbours, openRects } from '../../appca/canvas/js/layout/view.js';
-import {
-  between,
-  carried,
-  fitting,
-  toPage,
-  toWorld,
-  zoomed,
-  density,
-} from '../../appca/canvas/js/layout/geometry.js';
+import { between, density, fitting, toWorld, zoomed } from '../../appca/canvas/js/layout/geometry.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
-import { frameAt, said, origins } from '../../appca/canvas/js/motion.js';
+import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };
 const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
@@ -40,18 +32,6 @@ test('zoom keeps what is under the hand, to one part in 1e9 at 4,000-fold', () =
   const after = toWorld(cam, view, 333.3, 444.4);
   near(after[0], before[0], 1e-9);
   near(after[1], before[1], 1e-9);
-});
-
-test('a picture carried to another camera lies where its world lies', () => {
-  const [a, b] = [
-    { x: 3, y: 4, k: 80 },
-    { x: 3.4, y: 3.1, k: 130 },
-  ];
-  const [wx, wy] = toWorld(a, view, view.x, view.y);
-  const to = carried(a, b, view);
-  const corner = toPage(b, view, { x: wx, y: wy, w: 0, h: 0 });
-  near(to.x, corner.x, 1e-9);
-  near(to.y, corner.y, 1e-9);
 });
 
 test('a flight begins and ends exactly at its cameras', () => {

@@ -12,7 +12,6 @@ import pytest
 import appca
 from appca.canvas.from_model import rows_of, run_of, scene_of_rows
 from appca.cli import main
-from appca.commands import fit
 from appca.data.sources import load
 from appca.runs.numbering import numbered_after
 from appca.words import InputError
@@ -96,22 +95,6 @@ def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
     assert second["buffers"].items() <= first["buffers"].items()  # the first also names the rows
     assert len(second["buffers"]) > 5
     assert first["meta"]["layouts"].keys() == second["meta"]["layouts"].keys()
-
-
-@pytest.mark.parametrize(
-    ("place", "code", "words"),
-    [
-        ("a.htm", 2, "must end in .html"),
-        ("/proc/a.html", 1, "could not be stored in /proc"),
-        ("no/a.html", 1, "there is no “no”"),
-    ],
-)
-def test_a_page_that_cannot_be_written_is_refused_before_the_fit(
-    place, code, words, monkeypatch, capsys
-):
-    monkeypatch.setattr(fit, "fit_run", lambda *_: pytest.fail("the fit began"))
-    assert main(["fit", "wine", "--html", place]) == code
-    assert words in capsys.readouterr().err
 
 
 def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_change(model, tmp_path):

@@ -185,13 +185,6 @@ def test_more_points_than_can_be_drawn_are_a_sample_of_the_rows(monkeypatch):
     assert "drawn" not in scene.meta["layouts"]["subspaces"]
 
 
-def test_pairs_open_first_only_where_subspaces_are_many(monkeypatch):
-    assert scene_of(run_of([3]), table()).meta["first"] == "subspaces"
-    monkeypatch.setattr(layouts, "PANELS_AT_FIRST", 10)
-    assert scene_of(run_of([3]), table()).meta["first"] == "pairs"
-    assert scene_of(run_of([2]), table()).meta["first"] == "subspaces"
-
-
 def test_map_positions_come_back():
     fitted = run_of([2])
     xy = np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
@@ -239,35 +232,12 @@ def test_a_tile_is_the_image_of_its_row(shape):
         assert found.ndim == (3 if channels == 3 else 2)
 
 
-def test_components_of_a_recording_are_courses_over_time():
-    times = np.linspace(0, 6, 48)
-    names = tuple(f"{2.5 * i:g} s" for i in range(48))
-    X = np.random.default_rng(6).random((N, 48))
-    facts = {"repetition": 2.5}
-    dataset = Dataset("t", X, np.arange(N).astype(str), {}, None, names, facts)
-    W = np.linalg.qr(np.stack([np.sin(times + k) + k * times for k in range(6)]).T)[0].T
-    scene = scene_of(run_of([2], components=W, **_features(48)), dataset)
-    header = scene.meta["component_pictures"]
-    assert (header["tile"], header["per_sheet"]) == ([*COURSE, 3], 12)
-    assert not any(one["columns"] for one in scene.meta["components"])
-    drawn = course_image(W[0])
-    darkest = drawn.sum(axis=2).argmin(axis=0)  # the line's height in each column of pixels
-    course = np.interp(np.linspace(0, 47, COURSE[1]), range(48), W[0])
-    assert np.corrcoef(darkest, course)[0, 1] < -0.99
-
-
-def _features(d):
-    from appca.data.preprocessing import Fitted
-
-    return {"mean": np.zeros(d), "preprocessing": Fitted(1.0, np.zeros(d), np.ones(d), None)}
-
-
 @pytest.mark.parametrize(("n", "K"), [(2, 0), (1, 1), (2, 1), (5, 300)])
 def test_very_few_rows_and_no_or_many_components_have_a_scene(n, K):
     active = np.zeros((n, K), bool)
     active[:, K // 2 : K // 2 + 2] = True
     dataset = Dataset("few", np.zeros((n, 3)), np.arange(n).astype(str), least_rows=1)
-    fitted = fitted_run(active, components=np.zeros((K, 3)), **_features(3))
+    fitted = fitted_run(active, components=np.zeros((K, 3)))
     same = Map("PCA", np.ones((n, 2)))
     scene = scene_of(fitted, dataset, maps={"pca": same})
     json.dumps(scene.meta, allow_nan=False)
@@ -377,11 +347,6 @@ def test_neighbours_share_components_and_places_are_the_same_each_time():
     assert shared_of_neighbours(components, places) > shared_of_neighbours(components, in_turn)
 
 
-def test_a_grid_may_hold_one_panel_or_a_row_without_components():
-    assert seriated_cells([()], np.array([3])) == [(0, 0)]
-    assert len(set(seriated_cells([(), (0,), (0, 1)], np.array([1, 5, 2])))) == 3
-
-
 LINES = [
     RowText("digit", np.array([1, 0, -1]), ("a", "b")),
     RowText("residual", np.array([0.5, np.nan, 2.0])),
@@ -411,11 +376,6 @@ def test_very_many_classes_are_texts_and_ids_that_count_are_left_out(monkeypatch
     header, buffers = hover_buffers(np.array(["0", "1", "2"]), LINES)
     assert header["ids"] is None
     assert json.loads(bytes(buffers["hover.0"])) == ["b", "a", ""]
-
-
-def test_very_many_rows_are_not_sent(monkeypatch):
-    monkeypatch.setattr(scene, "MOST_ROWS", 2)
-    assert hover_buffers(np.array(["p", "q", "r"]), LINES) == (None, {})
 
 
 def test_a_name_is_one_of_content_and_of_this_home():
@@ -462,7 +422,7 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     active = np.stack([rng.permutation([1, 1, 0, 0]) for _ in range(90)]).astype(bool)
     X = rng.integers(0, 255, (90, 64)).astype(np.uint8)
     dataset = Dataset("d", X, np.arange(90).astype(str), image_shape=(8, 8))
-    fitted = fitted_run(active, components=np.eye(4, 64), **_features_parcels())
+    fitted = fitted_run(active, components=np.eye(4, 64))
     scene = scene_shown(dataset, fitted)
     parcels = Parcels(b"")
     names = publish(scene, dataset.digest, parcels)
@@ -477,12 +437,6 @@ def test_a_scene_comes_back_from_its_shards(monkeypatch):
     assert publish(scene, dataset.digest, parcels) == names
     again = scene_shown(dataset, fitted)
     assert publish(again, dataset.digest, Parcels(b"")) == names
-
-
-def _features_parcels():
-    from appca.data.preprocessing import Fitted
-
-    return {"mean": np.zeros(64), "preprocessing": Fitted(1.0, np.zeros(64), np.ones(64), None)}
 
 
 def dataset(images: np.ndarray) -> SimpleNamespace:
@@ -521,3 +475,20 @@ def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     assert sheets.style_of(255 - digits) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
     assert sheets.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
+
+
+def test_components_of_a_recording_are_courses_over_time():
+    times = np.linspace(0, 6, 48)
+    names = tuple(f"{2.5 * i:g} s" for i in range(48))
+    X = np.random.default_rng(6).random((N, 48))
+    facts = {"repetition": 2.5}
+    dataset = Dataset("t", X, np.arange(N).astype(str), {}, None, names, facts)
+    W = np.linalg.qr(np.stack([np.sin(times + k) + k * times for k in range(6)]).T)[0].T
+    scene = scene_of(run_of([2], components=W), dataset)
+    header = scene.meta["component_pictures"]
+    assert (header["tile"], header["per_sheet"]) == ([*COURSE, 3], 12)
+    assert not any(one["columns"] for one in scene.meta["components"])
+    drawn = course_image(W[0])
+    darkest = drawn.sum(axis=2).argmin(axis=0)  # the line's height in each column of pixels
+    course = np.interp(np.linspace(0, 47, COURSE[1]), range(48), W[0])
+    assert np.corrcoef(darkest, course)[0, 1] < -0.99

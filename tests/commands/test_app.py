@@ -55,24 +55,6 @@ def test_a_table_with_gaps_and_a_session_are_opened(tmp_path, places):
     assert places[1] == places[0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["wine", "--address", "0.0.0.0", "--no-token"], 2, "add --behind-proxy"),
-        (["open", "--labels", "y.npy"], 2, "--labels needs DATA"),
-        (["cook"], 1, "not a file, a folder or a built-in data set"),
-        (["wine", "--labels", "y.npy"], 1, "No such file"),
-    ],
-)
-def test_what_is_refused_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, code, words):
-    monkeypatch.setattr(app, "_started", lambda *_: Nobody())
-    monkeypatch.chdir(tmp_path)
-    assert main(arguments) == code
-    told = capsys.readouterr().err
-    assert words in told
-    assert told.count("\n") == 1
-
-
 class Nobody:
     """A server that is not there."""
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import appca
 from appca.cli import main
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
@@ -81,35 +80,6 @@ def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys
     assert "Wine" in line
     assert main(["project", run.id, "wine", "--out", str(out)]) == 0
     assert len(pd.read_csv(out)) == 178
-
-
-@pytest.mark.thorough
-def test_extensions_have_flags_and_reach_the_file(tmp_path, capsys):
-    out = tmp_path / "wine.npz"
-    flags = ["--noise", "feature", "--row-scale", "learned", "-L", "learned"]
-    assert main(["fit", "wine", "-K", "3", *flags, "--out", str(out)]) == 0
-    assert "L learned, noise per feature, row scales" in capsys.readouterr().out
-    wine, model = load("wine"), appca.load_model(out)
-    extended = {"noise": "feature", "row_scale": "learned", "n_active": "learned"}
-    assert extended.items() <= model.config.parameters.items()
-    expected = fit_run(wine, model.config)
-    table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
-    np.testing.assert_allclose(
-        model.score_samples(table), expected.fitted.log_likelihood_rows, rtol=1e-9
-    )
-    assert model.estimator.size_probabilities_.shape == (4,)
-    assert model.estimator.noise_variance_.shape == (wine.n_features,)
-    sampled = ["--set", "inference=gibbs", "--set", "burn_in=5", "--set", "n_draws=10"]
-    assert main(["fit", "wine", "-K", "3", *flags[2:], *sampled, "--out", str(out)]) == 0
-    assert "L learned, row scales" in capsys.readouterr().out
-    model = appca.load_model(out)
-    assert model.estimator.query_draws_.size_probabilities.shape[1:] == (4,)
-    assert np.isfinite(model.score_samples(table)).all()
-    assert main(["fit", "wine", *flags, *sampled]) == 2
-    assert "inference must be 'em' with noise='feature'" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="2"):
-        main(["fit", "wine", "-L", "some"])
-    assert "must be a whole number or “learned”" in capsys.readouterr().err
 
 
 @pytest.fixture

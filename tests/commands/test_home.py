@@ -103,8 +103,3 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(home, c
     told = json.loads(capsys.readouterr().out)["files"]
     assert len(told) == 5
     assert set(told[0]) == {"what", "file", "problem", "remedy"}
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path, capsys):
-    assert main(["check", "--home", str(tmp_path / "none")]) == 1
-    assert "There is no folder" in capsys.readouterr().err

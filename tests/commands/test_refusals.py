@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 
 from appca.cli import main
-from appca.commands import fit
+from appca.commands import app, fit
 from appca.runs.home import home
 from appca.studies.catalogue import shipped
 from appca.studies.store import StudyStore
+from tests.commands.test_app import Nobody
 
 
 def idx(path: Path, values: np.ndarray) -> None:
@@ -21,28 +22,61 @@ def idx(path: Path, values: np.ndarray) -> None:
     path.write_bytes(head + values.astype(np.uint8).tobytes())
 
 
+def never(*_: object) -> None:
+    pytest.fail("the fit began")
+
+
+CALLS = [
+    ("fit measurements.csv -K 2", 1, "2 missing cells"),
+    ("fit wine --out /proc/model.npz", 1, "/proc"),
+    (f"fit wine --out {'x' * 300}.npz", 1, "xxx"),
+    ("fit wine --html a.htm", 2, "must end in .html"),
+    ("fit wine --html /proc/a.html", 1, "could not be stored in /proc"),
+    ("fit wine --html no/a.html", 1, "there is no “no”"),
+    ("data measurements.csv --label e --id kind --ignore d --ignore name", 1, "must be unique"),
+    ("check --home none", 1, "There is no folder"),
+    ("cook", 1, "not a file, a folder or a built-in data set"),
+    ("open --labels y.npy", 2, "--labels needs DATA"),
+    ("wine --labels y.npy", 1, "No such file"),
+    ("wine --address 0.0.0.0 --no-token", 2, "add --behind-proxy"),
+    ("paper", 2, "one of the arguments NAME --all --ship --document is required"),
+    ("paper table9", 1, "There is no experiment “table9”; the nearest is “table1”"),
+    ("paper table1 --all", 2, "not allowed with argument"),
+    ("paper table1 --quick --full", 2, "not allowed with argument"),
+    ("paper table1 --set depth=3", 1, "There is no option “depth” of table1; there are"),
+    ("paper table1 --set n_rows=0", 1, "n_rows must be a whole number above 0; got 0"),
+    ("paper --all --set seeds=1", 1, "There is no option “seeds” of planes"),
+    (f"paper z-priors --out {__file__}", 1, "must be a folder"),
+    ("paper z-priors --document x.md", 2, "not allowed with argument"),
+    ("paper --document x.md --quick", 2, "--document computes nothing"),
+    ("paper --document x.md --set seeds=1", 2, "--document computes nothing"),
+    (f"paper --document {__file__}/x.md", 1, "could not be written"),
+]
+
+
+@pytest.mark.parametrize(("call", "code", "words"), CALLS)
+def test_a_refusal_has_its_exit_code_one_sentence_and_no_effect(
+    call, code, words, folder, monkeypatch, capsys
+):
+    monkeypatch.setattr(fit, "fit_run", never)
+    monkeypatch.setattr(app, "_started", lambda *_: Nobody())
+    try:
+        found = main(call.split())
+    except SystemExit as leaving:
+        found = leaving.code
+    told = capsys.readouterr()
+    assert (found, told.out) == (code, "")
+    assert words in told.err
+    assert told.err.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == {"measurements.csv", "new.csv", "faces"}
+
+
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_data_that_cannot_be_fitted_are_none(folder, capsys):
     np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
     as_they_are = ["--no-centre", "--scale", "none"]
     assert main(["fit", "huge.npy", "-K", "2", "-L", "1", *as_they_are]) == 1
     assert "whose squares are beyond the range" in capsys.readouterr().err
-    assert main(["fit", "measurements.csv", "-K", "2"]) == 1
-    assert "2 missing cells" in capsys.readouterr().err
-
-
-def never(*_: object) -> None:
-    pytest.fail("the fit began")
-
-
-@pytest.mark.parametrize("place", ["/proc/model.npz", f"{'x' * 300}.npz"])
-def test_an_output_that_cannot_be_written_is_refused_before_the_fit(
-    place, folder, monkeypatch, capsys
-):
-    monkeypatch.setattr(fit, "fit_run", never)
-    assert main(["fit", "wine", "--out", place]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
-    assert {path.name for path in folder.iterdir()} == {"measurements.csv", "new.csv", "faces"}
 
 
 @pytest.mark.parametrize(("kind", "package"), [("csv", "pandas"), ("parquet", "pyarrow")])
@@ -116,33 +150,3 @@ def test_results_ship_and_become_a_page(tmp_path, capsys, monkeypatch):
     page = file.read_text("utf-8")
     assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
     assert "`planes` | not computed" in page
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "one of the arguments NAME --all --ship --document is required"),
-        (["table9"], "There is no experiment “table9”; the nearest is “table1”"),
-        (["table1", "--all"], "not allowed with argument"),
-        (["table1", "--quick", "--full"], "not allowed with argument"),
-        (["table1", "--set", "depth=3"], "There is no option “depth” of table1; there are"),
-        (["table1", "--set", "n_rows=0"], "n_rows must be a whole number above 0; got 0"),
-        (["--all", "--set", "seeds=1"], "There is no option “seeds” of planes"),
-        (["z-priors", "--out", __file__], "must be a folder"),
-        (["z-priors", "--document", "x.md"], "not allowed with argument"),
-        (["--document", "x.md", "--quick"], "--document computes nothing"),
-        (["--document", "x.md", "--set", "seeds=1"], "--document computes nothing"),
-        (["--document", __file__ + "/x.md"], "could not be written"),
-    ],
-)
-def test_a_wrong_wish_for_an_experiment_is_one_sentence_and_its_exit_code(capsys, arguments, words):
-    try:
-        code = main(["paper", *arguments])
-    except SystemExit as leaving:
-        code = leaving.code
-    told = capsys.readouterr()
-    usage = "not allowed" in words or "computes nothing" in words or "required" in told.err
-    assert code == (2 if usage else 1)
-    assert words in told.err
-    assert told.err.count("\n") == 1
-    assert told.out == ""

@@ -1,19 +1,9 @@
 """Pictures of components, groups and runs, the colours and the typeface of figures."""
 
-import base64
-import io
-from pathlib import Path
-
 import matplotlib
 import numpy as np
 import pytest
-import streamlit
-from fontTools.ttLib import TTFont
 from matplotlib import font_manager, rcParams
-from matplotlib.font_manager import FontProperties
-from matplotlib.ft2font import LoadFlags
-from matplotlib.textpath import TextPath
-from PIL import Image
 
 from appca.plots import still, style
 from appca.plots.components import (
@@ -23,7 +13,6 @@ from appca.plots.components import (
     component_figure,
     component_image,
     component_sheet,
-    data_uri,
     diverging,
     montage,
     painted,
@@ -65,23 +54,6 @@ def test_loadings_come_by_magnitude_with_their_names():
     assert [(item.name, item.value) for item in loadings] == [("b", -0.8), ("c", 0.4)]
     assert [item.share for item in loadings] == [1.0, pytest.approx(0.5, abs=1e-12)]
     assert ranked_loadings(np.array([0.0, 1.0]), None)[0].name == "feature 2"
-
-
-def test_a_montage_reads_like_a_page():
-    images = np.arange(5, dtype=np.uint8)[:, None, None] * np.ones((1, 2, 3), np.uint8)
-    sheet = montage(images, columns=3)
-    assert sheet.shape == (5, 11)
-    assert sheet[0, [0, 4, 8]].tolist() == [0, 1, 2]
-    assert sheet[3, [0, 4]].tolist() == [3, 4]
-    assert (sheet[2] == 255).all()
-    assert (sheet[3:, 8:] == 255).all()
-
-
-def test_a_data_uri_decodes_to_the_same_pixels():
-    image = np.random.default_rng(0).integers(0, 255, (4, 5, 3)).astype(np.uint8)
-    head, _, body = data_uri(image).partition(",")
-    assert head == "data:image/png;base64"
-    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(body)))), image)
 
 
 def test_every_component_has_its_image_under_its_name(seed):
@@ -156,20 +128,6 @@ def test_classes_are_sorted_as_people_count():
     np.testing.assert_array_equal(colour.values, [2, 1, -1, 0, 1])
 
 
-@pytest.mark.parametrize(
-    ("column", "kind"),
-    [
-        (np.array(["a", "b"]), "category"),
-        (np.array([0, 1, 1]), "category"),
-        (np.array([True, False]), "category"),
-        (np.arange(50), "number"),
-        (np.array([0.0, 1.0]), "number"),
-    ],
-)
-def test_text_and_few_integers_are_classes_and_the_rest_are_numbers(column, kind):
-    assert style.colour_by("x", column).kind == kind
-
-
 def test_the_same_class_has_the_same_colour_whatever_rows_are_shown():
     names = ("a", "b", "c")
     every = style.levels(style.Colour("category", "x", np.array([0, 1, 2]), names))
@@ -233,9 +191,6 @@ def luminance(colour: str) -> float:
     return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
 
 
-TEXT = "Größe (cm) 15% − λ Тест"
-
-
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """A machine on which no figure has been drawn, and Source Sans is not installed."""
@@ -249,28 +204,6 @@ def nowhere(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_figures_are_set_in_the_typeface_of_the_pages(nowhere):
-    with styled():
-        assert rcParams["font.family"][0] == still.NAME
-    (shipped,) = (Path(streamlit.__file__).parent / "static").rglob("SourceSansVF-Upright*")
-    variable = TTFont(shipped)
-    names, em = variable.getBestCmap(), variable["head"].unitsPerEm
-    for weight in (400, 700):
-        glyphs = variable.getGlyphSet(location={"wght": weight})
-        path = font_manager.findfont(FontProperties(family=still.NAME, weight=weight))
-        assert Path(path).parent == nowhere
-        font = font_manager.get_font(path)
-        for letter in TEXT:
-            width = font.load_char(ord(letter), LoadFlags.NO_SCALE).horiAdvance
-            expected = glyphs[names[ord(letter)]].width
-            assert abs(width - expected) <= 1, (letter, weight)
-        assert font.units_per_EM == em
-    widths = [
-        TextPath((0, 0), TEXT, 12, FontProperties(family=still.NAME, weight=w)) for w in (400, 700)
-    ]
-    assert np.ptp([path.get_extents().width for path in widths]) > 1, "bold is wider"
-
-
 @pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
 def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatch, gone):
     def refuse(*_: object, **__: object) -> None:
@@ -285,3 +218,34 @@ def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatc
     with styled():
         assert still.NAME not in rcParams["font.family"]
     assert list(nowhere.iterdir()) == []
+
+
+def test_many_classes_need_two_bytes_a_row():
+    names = tuple(map(str, range(300)))
+    levels = style.levels(style.Colour("category", "x", np.arange(300), names))
+    assert levels.codes.dtype == np.uint16
+    np.testing.assert_array_equal(levels.codes, np.arange(300))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (np.array(["a", "b"]), "category"),
+        (np.array([0, 1, 1]), "category"),
+        (np.array([True, False]), "category"),
+        (np.arange(50), "number"),
+        (np.array([0.0, 1.0]), "number"),
+    ],
+)
+def test_text_and_few_integers_are_classes_and_the_rest_are_numbers(column, kind):
+    assert style.colour_by("x", column).kind == kind
+
+
+def test_a_montage_reads_like_a_page():
+    images = np.arange(5, dtype=np.uint8)[:, None, None] * np.ones((1, 2, 3), np.uint8)
+    sheet = montage(images, columns=3)
+    assert sheet.shape == (5, 11)
+    assert sheet[0, [0, 4, 8]].tolist() == [0, 1, 2]
+    assert sheet[3, [0, 4]].tolist() == [3, 4]
+    assert (sheet[2] == 255).all()
+    assert (sheet[3:, 8:] == 255).all()

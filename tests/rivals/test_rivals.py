@@ -22,17 +22,6 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.thorough
-@parametrize_with_checks(
-    [
-        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, noise="diagonal", max_iter=500),
-        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, loadings="common", max_iter=500),
-    ]
-)
-def test_scikit_learn_contract_of_other_configurations(estimator, check):
-    check(estimator)
-
-
 def pieces(seed, n=240):
     """Draw rows of three planes in six dimensions."""
     rng = np.random.default_rng(seed)

@@ -142,33 +142,6 @@ def test_another_model_takes_over_the_settings_that_mean_something_to_it():
     assert "n_draws" not in suited("aFA", {"inference": "hard", "n_draws": 9})
 
 
-@pytest.mark.parametrize(
-    ("model", "sizes", "active"),
-    [("aPPCA", ["K = 4", "L = 2"], 2), ("PPCA", ["K = 4"], 4), ("isFA", ["K up to 20"], None)],
-)
-def test_a_config_says_how_many_components_there_are(model, sizes, active):
-    config = RunConfig("a", {}, model, {})
-    assert config.sizes == sizes
-    assert config.n_active == active
-
-
-def extended(**settings):
-    return replace(BASE, parameters={"n_components": 4, "n_active": 2} | settings)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"noise": "feature"}, {"row_scale": "learned"}, {"n_active": "learned"}]
-)
-def test_extensions_are_recorded(settings):
-    changed = extended(**settings)
-    assert changed.id != extended().id
-    assert changed.is_extended
-    again = RunConfig.from_record(changed.to_dict())
-    assert (again.id, again.parameters) == (changed.id, changed.parameters)
-    assert suited("PPCA", changed.parameters)["n_components"] == 4
-    assert suited("aFA", changed.parameters)["n_active"] == 2
-
-
 SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
 
 

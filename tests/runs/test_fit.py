@@ -19,7 +19,6 @@ from appca.runs.fit import (
     DESCRIBING,
     estimate_seconds,
     fit_run,
-    on_ground,
     prepared,
     preview,
     project,
@@ -97,7 +96,7 @@ def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameter
     assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(result.info.versions)
 
 
-@pytest.mark.parametrize("passes", [3, 45, 85])
+@pytest.mark.parametrize("passes", [3, 45])
 def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
     config = config_of(digits, n_components=6, n_active=3, tol=1e-9)
     seen = []
@@ -120,8 +119,7 @@ def test_a_fit_stopped_by_hand_is_repeated_by_its_config(digits, passes):
 CHAINS = {"n_components": 4, "n_active": 2, "inference": "gibbs", **SHORT}
 
 
-@pytest.mark.parametrize("passes", [2, 5])
-@pytest.mark.parametrize("model", ["aFA", "aPPCA"])
+@pytest.mark.parametrize(("model", "passes"), [("aFA", 5), ("aPPCA", 2)])
 def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, model, passes):
     starts = {"max_iter": 3} if model == "aFA" else {"init": "random"}
     config = config_of(digits, model, **CHAINS, **starts, chain_starts="init")
@@ -141,14 +139,6 @@ def test_chains_stopped_while_they_begin_are_repeated_by_their_config(digits, mo
     again = fit_run(digits, replace(config, stopped_at=passes))
     assert again.info.stopped_at == passes
     assert differing(by_hand.fitted, again.fitted) == []
-
-
-def test_another_exception_from_the_callback_ends_the_fit(digits):
-    def fail(_progress):
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        fit_run(digits, config_of(digits), fail)
 
 
 @pytest.mark.default_cases(4)
@@ -345,11 +335,6 @@ def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):
         assert support == tuple(np.flatnonzero(fitted.active[row]))
 
 
-@pytest.fixture(scope="module")
-def digits_preview() -> Dataset:
-    return load("digits").take(np.arange(600))
-
-
 def config_of_preview(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> RunConfig:
     return RunConfig(dataset.digest, {"divide": 16.0}, model, parameters)
 
@@ -361,21 +346,21 @@ def wide(digits: Dataset) -> Dataset:
     return Dataset("wide", np.hstack([digits.X.astype(np.float32), noise]), digits.ids)
 
 
-def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits_preview):
-    config = config_of_preview(digits_preview, n_components=6, n_active=3)
+def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
+    config = config_of_preview(digits, n_components=6, n_active=3)
     first, second = (
-        preview(digits_preview, config, rows=200, passes=5),
-        preview(digits_preview, config, rows=200),
+        preview(digits, config, rows=200, passes=5),
+        preview(digits, config, rows=200),
     )
     assert first.info.preview
     assert first.info.n_iter <= 5
     assert first.fitted.scores.shape == (600, 6)
     assert first.info.n_rows == 600
     assert second.info.n_iter > 5
-    whole = fit_run(digits_preview, config)
+    whole = fit_run(digits, config)
     assert not whole.info.preview
     assert whole.info.log_likelihood > second.info.log_likelihood
-    again = preview(digits_preview, config, rows=200, passes=5)
+    again = preview(digits, config, rows=200, passes=5)
     assert again.fitted.scores.tobytes() == first.fitted.scores.tobytes()
 
 
@@ -388,8 +373,8 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits_preview):
         {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
     ],
 )
-def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits_preview, parameters):
-    data = wide(digits_preview)
+def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, parameters):
+    data = wide(digits)
     config = config_of_preview(data, **parameters)
     found = preview(data, config, rows=300)
     fitted = found.fitted
@@ -410,22 +395,15 @@ def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits_pr
     assert project(config, fitted, data.X[:3]).scores.shape == (3, config.k)
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters"),
-    [
-        ("PPCA", {"n_components": 3}),
-        ("aPPCA", {"n_components": 3, "n_active": 2, "mean": "zero"}),
-        ("aFA", {"n_components": 3, "n_active": 2}),
-    ],
-)
-def test_other_models_are_previewed_in_features(digits_preview, model, parameters):
-    config = config_of_preview(digits_preview, model, **parameters)
-    assert not on_ground(digits_preview, config)
-    found = preview(digits_preview, config, rows=200)
-    assert found.fitted.scores.shape == (600, 3)
-
-
 def test_rows_that_are_all_equal_are_refused_in_a_sentence():
     data = Dataset("flat", np.ones((20, 5)), np.arange(20).astype(str))
     with pytest.raises(ValueError, match="X must vary"):
         preview(data, config_of_preview(data, n_components=2, n_active=1))
+
+
+def test_a_preview_has_gaps_too(wine):
+    found = preview(wine, config_of_around(wine), rows=100)
+    assert np.isfinite(found.fitted.log_likelihood_rows).all()
+    whole = fit_run(wine, config_of_around(wine))
+    near = np.mean(found.fitted.log_likelihood_rows - whole.fitted.log_likelihood_rows)
+    assert abs(near) < 1.5

@@ -1,7 +1,6 @@
 """A session in a file: the same data, runs, names and selections in another home, or a refusal."""
 
 import io
-import json
 import warnings
 import zipfile
 from pathlib import Path
@@ -194,17 +193,12 @@ def test_published_data_are_named_with_the_options_to_open_them_with(dataset, tm
         unpack("m.appca", io.BytesIO(pack(Session(mnist, []), with_data=False)), tmp_path)
 
 
-def altered(content: bytes, change, **members: bytes | None) -> io.BytesIO:
-    """Return the file with its contents changed, and members replaced or taken away."""
+def altered(content: bytes, members: dict[str, bytes | None]) -> io.BytesIO:
+    """Return the file with members replaced or taken away."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
-            given = old.read(name)
-            if name == CONTENTS:
-                contents = json.loads(given)
-                change(contents)
-                given = json.dumps(contents).encode()
-            given = members.get(name, given)
+            given = members.get(name, old.read(name))
             if given is not None:
                 new.writestr(name, given)
     buffer.seek(0)
@@ -217,63 +211,19 @@ def npy(values: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def nothing(_contents: dict) -> None:
-    pass
-
-
-def set_to(*path, value):
-    def change(contents: dict) -> None:
-        for step in path[:-1]:
-            contents = contents[step]
-        contents[path[-1]] = value
-
-    return change
-
-
 BAD = [  # what is wrong with its description is in tests/attacks/test_sessions
-    (nothing, {CONTENTS: None}, "is not a session file"),
-    (nothing, {CONTENTS: b"["}, "holds a damaged “session.json”"),
-    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest differs"),
-    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
-    (nothing, {"data/matrix.npy": None}, "lacks “data/matrix.npy”"),
-    (nothing, {"runs/1/pre_offset.npy": None}, "is damaged"),
-    (nothing, {"selections/0.npy": npy(np.zeros(79, bool))}, "is damaged"),
-    (set_to("runs", 0, "config", "dataset", value="e" * 64), {}, "is damaged"),
-    (set_to("runs", 1, "info", value={}), {}, "Fit 2 in “bad.appca” cannot be opened: it lacks “n"),
-    (set_to("runs", 0, "components", "rows", value=[0, 0, 1]), {}, "is damaged"),
-    (set_to("runs", 0, "components", "turned", value=[1]), {}, "is damaged"),
+    ({CONTENTS: None}, "is not a session file"),
+    ({CONTENTS: b"["}, "holds a damaged “session.json”"),
+    ({"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest differs"),
+    ({"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
+    ({"data/matrix.npy": None}, "lacks “data/matrix.npy”"),
+    ({"runs/1/pre_offset.npy": None}, "is damaged"),
+    ({"selections/0.npy": npy(np.zeros(79, bool))}, "is damaged"),
 ]
 
 
-@pytest.mark.parametrize(("change", "members", "sentence"), BAD)
-def test_what_does_not_fit_is_refused_and_nothing_is_stored(
-    content, tmp_path, change, members, sentence
-):
+@pytest.mark.parametrize(("members", "sentence"), BAD)
+def test_what_does_not_fit_is_refused_and_nothing_is_stored(content, tmp_path, members, sentence):
     with pytest.raises(InputError, match=sentence):
-        unpack("bad.appca", altered(content, change, **members), tmp_path)
+        unpack("bad.appca", altered(content, members), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(content, tmp_path):
-    claims = bytearray(content)
-    place = claims.rindex(b"PK\x01\x02")  # the last entry of the list of members
-    claims[place + 24 : place + 28] = (0xFFFFFFF0).to_bytes(4, "little")  # its unpacked size
-    with pytest.raises(InputError, match="more than 67 MB"):
-        unpack("big.appca", io.BytesIO(bytes(claims)), tmp_path)
-
-
-def test_any_flipped_bit_gives_the_same_session_or_a_refusal(content, tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    refused, whole = 0, unpack("x.appca", io.BytesIO(content), tmp_path / "whole")
-    for number, place in enumerate(rng.choice(len(content), 60, replace=False)):
-        damaged = bytearray(content)
-        damaged[place] ^= 1 << rng.integers(8)
-        home = tmp_path / str(number)
-        try:
-            found = unpack("x.appca", io.BytesIO(bytes(damaged)), home)
-        except InputError:
-            refused += 1
-            assert not home.exists()
-        else:
-            assert found.runs == whole.runs
-    assert refused > 30

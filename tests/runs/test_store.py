@@ -1,9 +1,7 @@
 """Runs on disk: bit for bit, named, pruned, and damaged ones left out in one sentence."""
 
-import errno
 import os
 import time
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from appca.runs.store import Labels, RunStore, labels, put
 from appca.storage.files import draft_folder, sweep
 from appca.words import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
-from tests.forged import forge
 
 CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
 
@@ -115,39 +112,6 @@ def test_an_id_from_the_address_bar_never_becomes_a_path(store, run_id):
     assert len(store.list()) == 1
 
 
-def truncate(path: Path) -> None:
-    content = (path / "arrays.npz").read_bytes()
-    (path / "arrays.npz").write_bytes(content[: len(content) // 2])
-
-
-DAMAGES = {  # more in tests/attacks/test_stored and tests/faults/test_damage
-    "arrays.npz has": truncate,
-    "arrays.npz is missing": lambda path: (path / "arrays.npz").unlink(),
-    "config.json is missing": lambda path: (path / "config.json").unlink(),
-    "Expecting value": lambda path: (path / "config.json").write_text(""),
-    "codec can't decode": lambda path: (path / "config.json").write_bytes(b"\xff\xfe\x00"),
-    "it is named": lambda path: forge(
-        path / "config.json", lambda text: text.replace(path.name, "0" * 12)
-    ),
-}
-
-
-@pytest.mark.parametrize("words", DAMAGES)
-def test_a_damaged_run_is_left_out_with_one_sentence_and_can_be_replaced(store, words):
-    run = store.save(CONFIG, result_of())
-    healthy = store.save(seeded(1), result_of(1))
-    DAMAGES[words](run.path)
-    assert store.get(run.id) is None
-    assert [found.id for found in store.list()] == [healthy.id]
-    (problem,) = store.damaged().values()
-    assert problem.startswith(f"Fit {run.id} is damaged (")
-    assert words in problem
-    assert problem.endswith("; delete it or fit it again.")
-    assert store.save(CONFIG, result_of()).fitted.mean.size == 7
-    assert store.damaged() == {}
-    assert files(store.folder) == {run.id, healthy.id}
-
-
 def test_names_that_were_given_outlive_damaged_arrays(store):
     run = store.save(CONFIG, result_of(), name="hours of work")
     K = len(run.fitted.components)
@@ -188,16 +152,3 @@ def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
         assert len(store.list()) == 1
         assert store.damaged() == {}
     assert files(store.folder) == {CONFIG.id}
-
-
-def test_a_lack_of_the_machine_differs_from_a_damaged_file(store):
-    passing = [OSError(number, "") for number in (errno.EMFILE, errno.EACCES, errno.EIO)]
-    assert all(map(store_module.is_passing, [*passing, MemoryError()]))
-    damage = [FileNotFoundError(errno.ENOENT, ""), OSError(errno.EINVAL, ""), OSError("parsed")]
-    damage += [zipfile.BadZipFile(), EOFError(), ValueError(), None]
-    assert not any(map(store_module.is_passing, damage))
-    run = store.save(CONFIG, result_of())
-    (run.path / "arrays.npz").unlink()
-    with pytest.raises(InputError, match="fit it again") as refused:
-        _ = run.fitted
-    assert not store_module.is_passing(refused.value.__cause__)

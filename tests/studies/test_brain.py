@@ -10,8 +10,7 @@ from appca.analysis import brain
 from appca.data import brain as recordings
 from appca.data import sources
 from appca.data.brain import Event, cleaned, upright
-from appca.plots.studies import TITLE_T
-from appca.studies.brain import STUDY, separate, titles_of
+from appca.studies.brain import STUDY, separate
 from appca.words import InputError
 
 EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
@@ -56,16 +55,6 @@ def test_the_t_map_is_that_of_whitened_least_squares_and_finds_what_follows(seed
     assert found.active[34:].mean() < 0.02
     normal = NormalDist().inv_cdf(1 - 0.05 / 304)
     assert normal < found.threshold < normal + 0.2  # 115 degrees of freedom
-
-
-def test_time_courses_are_freed_of_cubic_drift_and_of_length_one(seed):
-    rng = np.random.default_rng(seed)
-    times = np.arange(T)
-    course = rng.standard_normal(T)
-    left = course - np.polyval(np.polyfit(times, course, 3), times)
-    drifting = course + 5 + 0.3 * times - 1e-3 * times**2
-    np.testing.assert_allclose(brain.unit(drifting), left / np.linalg.norm(left), atol=1e-9)
-    assert not brain.unit(np.stack([times, times**2.0])).any()
 
 
 def test_a_stimulus_that_nothing_follows_is_no_rarer_than_its_shifts(seed):
@@ -175,15 +164,6 @@ def test_without_events_nothing_is_said_of_a_stimulus(small):
 def test_settings_that_do_not_suit_are_one_sentence(small, changes, words):
     with pytest.raises(InputError, match=words):
         separate(small, tiny() | changes, silent)
-
-
-def test_the_figures_show_each_map_once(outcome):
-    drawn = STUDY.figures(outcome)
-    titles = [note.text for note in drawn["maps"].layout.annotations]
-    assert titles == ["aPPCA, K = 8, L = 3", "PPCA, 3 components", TITLE_T]
-    counts = [sum(trace.y) for trace in drawn["errors"].data]
-    assert all(0.99 * 2720 <= count <= 2720 for count in counts)
-    assert set(titles_of(outcome)) == {"appca", "ppca_l", "ppca_k"}
 
 
 def test_volumes_are_turned_upright_as_nibabel_does():

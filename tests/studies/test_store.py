@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca import __version__
 from appca.storage.files import aside
 from appca.studies import report
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.claims import Claim
 from appca.studies.report import aligned, document, write
-from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, Stored, StudyStore
+from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, StudyStore
 from appca.studies.study import Outcome
 from appca.words import InputError
 
@@ -185,26 +184,3 @@ def test_tables_and_figures_are_written_for_anybody_to_open(tmp_path):
 def test_the_page_of_the_paper_is_made_of_the_shipped_results():
     """After new results, or a changed sentence: python -m appca paper --document docs/paper.md."""
     assert PAGE.read_text(encoding="utf-8") == document(shipped(), PAGE)
-
-
-def test_the_page_says_what_holds_how_it_was_made_and_what_is_missing():
-    options = POPULARITY.options("quick")
-    row = {"design": "sparse", "title": "aFA", "factors": 3, "true_factors": 3}
-    outcome = Outcome({"distance": [row | {"distance": 0.123456}]}, {}, CLAIMS, "One text.")
-    facts = (POPULARITY.id(options), "popularity", options, 86_400.0, 1.0, {"appca": __version__})
-    text = document({"popularity": Stored(*facts, outcome)}, Path("docs/paper.md"))
-    assert (
-        "| [Figure 4: Popularity of the factors](#popularity) | `popularity` | 1 of 2 (1 partly) "
-        "| quick | 1 s | 1970-01-02 |"
-    ) in text
-    for words in (
-        *("| `planes` | not computed |", "| A <b> \\| c | 0.<5 | 6 & 7 | partly |", "One text."),
-        *(
-            f"As CSV: [distance](../appca/studies/results/{facts[0]}/distance.csv).",
-            "    python -m appca paper popularity --quick\n",
-        ),
-        *(f"appca {__version__}.", "`python -m appca paper --document docs/paper.md`"),
-    ):
-        assert words in text
-    outdated = document({"popularity": Stored("0" * 12, *facts[1:], outcome)}, PAGE)
-    assert "| quick, before a change of the experiment |" in outdated

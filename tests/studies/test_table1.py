@@ -13,15 +13,12 @@ from appca.studies import table1
 from appca.studies.study import Outcome
 from appca.studies.synthetic import dataset_of, drawn
 from appca.studies.table1 import (
-    COLUMNS,
     METHODS,
     POPULARITY,
-    PRINTED,
     REFERENCES,
     STUDY,
     oracle,
     posterior_mean,
-    printed,
     recovery,
 )
 from appca.words import InputError
@@ -164,18 +161,6 @@ def test_recovery_counts_wrong_indicators_surplus_and_missing_factors(seed):
     Z[:9, 1] = True  # 0.9% of the rows; the third is used by none
     judged = recovery(W, Z, np.array([[1.0, 0, 0], [0, 1, 1]]), Z[:, :2])
     assert (judged["cosine_least"], judged["z_right"]) == (1.0, 1.0)
-
-
-def test_one_number_of_the_paper_is_a_slip_and_read_as_a_tenth():
-    assert COLUMNS[6] == ("balanced", 10)
-    assert {len(row) for row in PRINTED.values()} == {len(COLUMNS)}
-    columns = {place: (printed(*place), printed(*place, corrected=True)) for place in COLUMNS}
-    changed = {
-        place: after["isFA"] for place, (before, after) in columns.items() if before != after
-    }
-    assert changed == {("balanced", 20): 0.097}
-    assert columns["balanced", 20][0]["isFA"] == 0.97
-    assert printed("balanced", 4) == {}
 
 
 def test_popularity_has_the_truth_and_the_models_for_both_designs():
