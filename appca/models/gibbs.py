@@ -407,26 +407,17 @@ def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
 LEAST_NOISE = 0.01
 
 
-def draw_truncated(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+def draw_columns(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array, *, finite: bool
 ) -> Indicators:
-    """Redraw Z row by row under the truncated buffet."""
-    from appca.models.gibbs_kernels import scan_truncated
+    """Redraw Z row by row under the truncated buffet or the finite Beta-Bernoulli prior."""
+    from appca.models.gibbs_kernels import scan_beta_bernoulli, scan_truncated
 
-    Z = state.Z.copy()
-    N, K = Z.shape
-    scan_truncated(Z, logits, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
-    return Z
-
-
-def draw_beta_bernoulli(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
-) -> Indicators:
-    """Redraw Z row by row under the finite Beta-Bernoulli prior."""
-    from appca.models.gibbs_kernels import scan_beta_bernoulli
-
-    Z = state.Z.copy()
-    scan_beta_bernoulli(Z, logits, state.alpha / Z.shape[1], rng.random(Z.shape))
+    Z, (N, K) = state.Z.copy(), state.Z.shape
+    if finite:
+        scan_beta_bernoulli(Z, logits, state.alpha / K, rng.random((N, K)))
+    else:
+        scan_truncated(Z, logits, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
     return Z
 
 
@@ -435,10 +426,16 @@ PRIORS = {
     "block": IndicatorPrior(lambda rng, at, a: polynomials.draw(rng, a, at.sizes)),
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
-        draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)
+        partial(draw_columns, finite=False),
+        draw_alpha_truncated,
+        expected_buffet,
+        partial(log_buffet, labelled=True),
     ),
     "beta-bernoulli": IndicatorPrior(
-        draw_beta_bernoulli, draw_alpha_finite, expected_beta_bernoulli, log_beta_bernoulli
+        partial(draw_columns, finite=True),
+        draw_alpha_finite,
+        expected_beta_bernoulli,
+        log_beta_bernoulli,
     ),
 }
 

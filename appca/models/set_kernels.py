@@ -1,8 +1,6 @@
-"""Compiled sums over sets of components.
+"""Compiled sums over sets of components, some rows side by side: the walks of `set_tree`.
 
-Sums over sets of one size or of all sizes, some rows side by side: the walks of `set_tree`.
-
-Sums over sets where W'W = I: loops over rows, components and points of `polynomials`.
+Where W'W = I: loops over rows, components and points of `polynomials`.
 """
 
 from typing import Any
