@@ -242,15 +242,8 @@ class ClassificationState(NamedTuple):
 def named_start(
     name: str, n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
 ) -> Start:
-    """Start as `ica.NAMED` says."""
+    """Start as `independent_components.NAMED` says."""
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
-
-
-def turned_start(
-    n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
-) -> Start:
-    """Start from a random rotation of the principal components."""
-    return independent_components.turned(rng, rows, n_components, n_active)
 
 
 def given_start(

@@ -33,10 +33,8 @@ from appca.models.chains import (
     Measures,
     Sampler,
     Schedule,
-    co_allocation,
     generators,
     initial_states,
-    occupancy,
     row_pairs,
     sample,
 )
@@ -290,12 +288,13 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
 
     Where the number of components is learned, new rows use them with probabilities `weights` (K,).
     """
+    pairs = state.Z[row_pairs(len(state.Z))]  # how many columns both rows of some use
     kept: Draws = {
         "components": state.W.T.astype(rows.dtype),
         "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
-        "occupancy": occupancy(state.Z),
-        "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
+        "occupancy": np.sort(state.Z.sum(axis=0))[::-1],
+        "shared": pairs.all(axis=1).sum(axis=1),
     }
     if weights is not None:
         kept["alpha"] = np.asarray(state.alpha)
