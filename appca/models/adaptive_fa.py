@@ -34,7 +34,6 @@ from appca.models.factor_em import (
     maximise,
     named_start,
     sample_size,
-    turned_start,
 )
 from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look, members_of
 from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
@@ -244,7 +243,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             return look(data, state), climbed.stop_reason
 
         def afar(rng: np.random.Generator) -> CachedFactorState:
-            begin = partial(turned_start, self.n_components, self.n_active)
+            begin = partial(named_start, "random rotation", self.n_components, self.n_active)
             short = control._replace(callback=None, annealing=0, max_iter=1)
             climbed = fit(rng, rows, [("random rotation", begin)], short)
             return look(data, factor_gibbs.first_state(rng, rows, climbed, variance))
@@ -320,8 +319,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         most = min(RANDOM_STARTS, SCREENING_COST // cost)
         if not most or not self._control(rows).exact or K == L:
             return []
-        turned = ("random rotation", partial(turned_start, K, L))
-        pca, random = ((name, partial(named_start, name, K, L)) for name in ("pca", "random"))
+        names = ("pca", "random rotation", "random")
+        pca, turned, random = ((name, partial(named_start, name, K, L)) for name in names)
         return [pca, *([turned, random] * RANDOM_STARTS)[:most]]
 
     def _state(self) -> FactorState:

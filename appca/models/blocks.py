@@ -371,8 +371,8 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     kinds = {"transform": floating, "allocate": np.dtype(bool)}
     dtype = kinds.get(question, np.dtype(np.float64))
-    one = question in ONE_A_ROW
-    nothing = np.empty(0 if one else (0, K), dtype)
+    flat = question in ONE_A_ROW
+    nothing = np.empty(0 if flat else (0, K), dtype)
 
     def asked(chunk: Any, model: Any) -> Array:
         rows = plain(chunk)
@@ -382,7 +382,7 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
             answer: Array = getattr(model, question)(rows, **how)
         return answer
 
-    shape = {"drop_axis": 1} if one else {"chunks": (X.chunks[0], (K,))}
+    shape = {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (K,))}
     meta = np.empty((0,) * nothing.ndim, dtype)
     return X.map_blocks(asked, model=shared, dtype=dtype, meta=meta, **shape)
 

@@ -21,6 +21,7 @@ from appca.models.em import (
     PAPER,
     EMMap,
     EMSettings,
+    Size,
     SubspaceState,
     SubspaceStatistics,
     evenly,
@@ -113,7 +114,7 @@ class EMControl(NamedTuple):
         self,
         stage: str,
         path: Iterator[tuple[float, S]],
-        rows: Observations,
+        rows: Size,
         iterations: int,
         tol: float,
         *,
@@ -445,8 +446,10 @@ def fit_variant(
         state = start._replace(scale=_scale_from(start.scale, settings))
         run, sampled = EMResult(state, np.nan, list[float](), ""), False
     else:
-        sample, at, size = rows, control, sample_size(rows, settings.n_components)
-        if size < rows.n or not isinstance(rows, Rows):
+        size = sample_size(rows, settings.n_components)
+        if size == rows.n and isinstance(rows, Rows):
+            sample, at = rows, control
+        else:
             sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
             at = _control_on(sample, control)
         run = _highest_start(rng, sample, start, at, several=sample is rows)

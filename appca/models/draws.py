@@ -177,14 +177,6 @@ def _unit(W: ArrayLike) -> Floats:
     return np.asarray(W / np.where(norms > 0, norms, 1.0))
 
 
-class PlacedDraw(NamedTuple):
-    """The posterior given one draw, and where its components belong."""
-
-    posterior: PosteriorOfDraw
-    places: Array  # its components that are published ones
-    published: Array  # which those are
-
-
 class AveragedPosterior(Posterior):
     """Averages over draws; where rows have many supports, over some of them.
 
@@ -196,31 +188,32 @@ class AveragedPosterior(Posterior):
         self.published, self.draws = published, draws.thinned(max(LEAST_DRAWS, most))
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
-    def _each(self) -> Iterator[PlacedDraw]:
+    def _each(self) -> Iterator[tuple[Any, Array, Array]]:
+        """Give the posterior given each draw, its published components, and which those are."""
         for stream, draw in enumerate(self.draws.each()):
             placed = np.flatnonzero(draw.places < self.K)
-            yield PlacedDraw(self.published.at(draw, stream), placed, draw.places[placed])
+            yield self.published.at(draw, stream), placed, draw.places[placed]
 
     def summary(self, X: Array) -> RowSummary:
         n = len(X)
         total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
         inclusion, method = np.zeros((n, self.K)), ""
-        for draw in self._each():
-            rows = draw.posterior.summary(X)
+        for posterior, places, published in self._each():
+            rows = posterior.summary(X)
             method = rows.method
             total = np.logaddexp(total, rows.log_likelihood)
             with np.errstate(divide="ignore"):
                 relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
             variance = np.logaddexp(variance, relative)
-            inclusion[:, draw.published] += rows.inclusion[:, draw.places]
+            inclusion[:, published] += rows.inclusion[:, places]
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
         return RowSummary(total - np.log(self.n_draws), error, inclusion / self.n_draws, method)
 
     def expected(self, X: Array) -> Array:
         total = np.zeros((len(X), self.K))
-        for draw in self._each():
-            total[:, draw.published] += draw.posterior.expected(X)[:, draw.places]
+        for posterior, places, published in self._each():
+            total[:, published] += posterior.expected(X)[:, places]
         total /= self.n_draws
         return total
 
@@ -235,11 +228,11 @@ class AveragedPosterior(Posterior):
     def membership(self, X: Array) -> Array:
         """Probability (N,) of the components of largest inclusion."""
         chosen, total = self.supports(X, ""), np.zeros(len(X))
-        for draw in self._each():
-            Z = np.zeros((len(X), len(draw.posterior.components)), dtype=bool)
-            Z[:, draw.places] = chosen[:, draw.published]
-            lacking = np.delete(chosen, draw.published, axis=1).any(axis=1)
-            total += np.where(lacking, 0.0, draw.posterior.probability_of(X, Z))
+        for posterior, places, published in self._each():
+            Z = np.zeros((len(X), len(posterior.components)), dtype=bool)
+            Z[:, places] = chosen[:, published]
+            lacking = np.delete(chosen, published, axis=1).any(axis=1)
+            total += np.where(lacking, 0.0, posterior.probability_of(X, Z))
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
@@ -257,7 +250,7 @@ class AveragedPosterior(Posterior):
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
         """Average over draws of what `ask` says of their posteriors, which names no component."""
-        total: Array = sum(ask(draw.posterior) for draw in self._each())  # type: ignore[assignment]
+        total: Array = sum(ask(posterior) for posterior, _, _ in self._each())  # type: ignore[assignment]
         return total / self.n_draws
 
     def means(self) -> tuple[Array, Array]:
@@ -273,8 +266,8 @@ class AveragedPosterior(Posterior):
         for start in range(0, len(X), BAND_ROWS):
             rows = X[start : start + BAND_ROWS]
             drawn = np.zeros((len(draws), len(rows), self.K))
-            for s, draw in enumerate(draws):
-                scores = draw.posterior.drawn_scores(rng, rows)
-                drawn[s][:, draw.published] = scores[:, draw.places]
+            for s, (posterior, places, published) in enumerate(draws):
+                scores = posterior.drawn_scores(rng, rows)
+                drawn[s][:, published] = scores[:, places]
             bands[:, start : start + len(rows)] = band(drawn, level)
         return bands

@@ -165,62 +165,43 @@ def floor_of(rows: Observations) -> float:
 
 
 def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
-    """Return the settings with floors, powers and bounds of these rows."""
+    """Return the settings with floors, powers and bounds of these rows.
+
+    N over the kurtosis of a feature is the number of rows that make up its variance: m if m of very
+    many rows deviate, all by as much. Features that are constant, or vary in fewer rows than
+    `LEAST_ROWS`, are left out. A common factor of the weights of rows changes nothing.
+    """
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
         return settings
-    power, rows_varying = feature_powers(rows)
-    unit, most = bounds_of_scales(rows, power, rows_varying)
-    return settings._replace(power=power, unit=unit, most=most)
-
-
-def feature_powers(rows: Observations) -> tuple[Array, Array]:
-    """Sum (y - origin)_d^2 over rows, (d,), and count the rows that make it up, (d,).
-
-    That number is N over the kurtosis, 0 without variance: m if m of very many rows deviate, all
-    by as much. A common factor of the weights of rows changes nothing.
-    """
-    unit = rows.total / (rows.mass * rows.n_features)  # so that no fourth power overflows
+    of_one, mean_square = 1.0, rows.total / (rows.mass * rows.n_features)
+    if isinstance(rows, Rows) and rows.weights is not None:  # the least, if all are multiples of it
+        multiples = rows.weights / rows.weights.min()
+        repeated = np.allclose(multiples, np.round(multiples), rtol=1e-9, atol=0.0)
+        of_one = float(rows.weights.min() if repeated else rows.weights.mean())
 
     def powers(block: Block) -> Array:
         out = np.zeros((2, rows.d))
         weights = np.ones(len(block.X)) if block.weights is None else block.weights
         for part, B in tiles(block.X, block.origin):
             squares = np.square(B)
+            relative = squares / B.dtype.type(mean_square)  # so that no fourth power overflows
             out[0] += weights[part] @ squares
-            out[1] += weights[part] @ np.square(squares / B.dtype.type(unit), dtype=np.float64)
+            out[1] += weights[part] @ np.square(relative, dtype=np.float64)
         return out
 
     power, fourth = rows.summed(powers, np.zeros((2, rows.d)))
-    relative = power / unit / weight_of_one(rows)
-    return power, relative * (power / unit / np.where(fourth > 0.0, fourth, 1.0))
-
-
-def weight_of_one(rows: Observations) -> float:
-    """Return the least weight of a row where all are multiples of it, else the mean."""
-    weights = rows.weights if isinstance(rows, Rows) else None
-    if weights is None:
-        return 1.0
-    counts = weights / weights.min()
-    repeated = np.allclose(counts, np.round(counts), rtol=1e-9, atol=0.0)
-    return float(weights.min() if repeated else weights.mean())
-
-
-def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[Array, Array]:
-    """Scales s (d,) at which all variance is noise, and bounds of s; 0 for features left out.
-
-    Left out is what is constant, or varies in fewer than `LEAST_ROWS` rows.
-    """
-    variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
-    origin = np.zeros(rows.d) if rows.origin is None else rows.origin
-    counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
+    relative, variance = power / mean_square, power / rows.mass
+    varying = relative / of_one * (relative / np.where(fourth > 0.0, fourth, 1.0))
+    origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
+    counts = variance > np.square(CONSTANT * float(np.finfo(rows.dtype).eps) * origin)
     counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
-    share = floor_shares(varying, rows.mass / weight_of_one(rows))
-
-    def scale_at(noise: Array) -> Array:
-        return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
-
-    return scale_at(np.maximum(share, 1.0) * variance), scale_at(share * variance)
+    share = floor_shares(varying, rows.mass / of_one)
+    unit, most = (
+        np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
+        for noise in (np.maximum(share, 1.0) * variance, share * variance)
+    )
+    return settings._replace(power=power, unit=unit, most=most)
 
 
 def floor_shares(varying: Array, n: float) -> Array:
@@ -284,40 +265,37 @@ def expect(
     return sums._replace(log_likelihood=value, inverse=n, power=power)
 
 
-def responsibilities(
-    a: Array, settings: EMSettings, beta: float = 1.0, sizes: Array | None = None
-) -> tuple[Array, Array, Any]:
-    """Log weight (N,) of a row's supports, inclusion r (N, K), and probabilities of sizes.
-
-    With hard assignment of the best support alone, but where iterations are tempered.
-    """
-    if sizes is not None:
-        return polynomials.sized_inclusion(a, sizes)
-    if settings.hard and beta == 1.0:
-        active = polynomials.top(a, settings.n_active)
-        return np.where(active, a, 0.0).sum(axis=1), active.astype(np.float64), 0.0
-    a = a if beta == 1.0 else beta * a
-    if settings.compiled and many_swaps(settings):
-        return *polynomials.by_points(a, settings.n_active), 0.0
-    return *polynomials.inclusion(a, settings.n_active), 0.0
-
-
 def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
-    """Add up one block; its log-likelihood lacks what all rows have in common."""
+    """Add up one block; its log-likelihood lacks what all rows have in common.
+
+    With hard assignment by the best support alone, but where iterations are tempered.
+    """
     shrink, v = numerics.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
     a = numerics.logits(P, state.noise, state.latent)
-    log_e, r, sizes = responsibilities(a, settings, beta, state.sizes)
+    if beta != 1.0:
+        a *= beta
+    L, sizes = settings.n_active, np.zeros(len(a))
+    if state.sizes is not None:
+        log_e, r, sizes = polynomials.sized_inclusion(a, state.sizes)
+    elif settings.hard and beta == 1.0:
+        r = polynomials.top(a, L).astype(np.float64)
+        log_e = np.einsum("nk,nk->n", a, r)
+    elif settings.compiled and many_swaps(settings):
+        log_e, r = polynomials.by_points(a, L)
+    else:
+        log_e, r = polynomials.inclusion(a, L)
     P *= shrink
     r = block.weighted(r)
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
-    sizes = 0.0 if state.sizes is None else block.weighted(sizes).sum(axis=0)
-    return SubspaceStatistics(value, A, S.sum(axis=0), second, used, sizes=sizes)
+    return SubspaceStatistics(
+        value, A, S.sum(axis=0), second, used, sizes=block.weighted(sizes).sum(axis=0)
+    )
 
 
 def _moved(state: SubspaceState) -> Array:

@@ -1,17 +1,10 @@
-"""The E step of adaptive PPCA and of its variants, compiled.
+"""The E step of adaptive PPCA and of its variants, compiled: inclusion and posterior means.
 
-The E step of some rows, compiled: inclusion and posterior means from projections.
-
-The elementary symmetric polynomial of J = L logits, or of J = K - L of their negatives where these
-are fewer, is the last entry of a table over components that are taken one after the other. All is
-taken relative to the J-th largest logit c: a component above it counts 1 where it is in and
-exp(c - a) where it is not, any other exp(a - c) where it is in and 1 where it is not. The likeliest
-support then counts 1, nothing counts more, and what underflows adds nothing.
-
-Rows go through in lanes of 64, so that all inner loops run over neighbours in memory and become
-vector instructions. All is computed in float64. Each kernel is one function, and two that Python
-calls one after the other compile in a third of the time of one that calls parts of its own: numba
-optimises a part once by itself and again in each function that calls it.
+Tables are those of `polynomials`, of J = L logits, or of J = K - L of their negatives where these
+are fewer. Rows go through in lanes of 64, so that all inner loops run over neighbours in memory and
+become vector instructions, in float64. Each kernel is one function: two that Python calls one after
+the other compile in a third of the time of one that calls parts of its own, because numba optimises
+a part once by itself and again in each function that calls it.
 """
 
 import math
@@ -19,27 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.numeric_kernels import (
-    C2,
-    C3,
-    C4,
-    C5,
-    C6,
-    C7,
-    C8,
-    C9,
-    C10,
-    C11,
-    C12,
-    C13,
-    LANES,
-    LEAST,
-    PER_STEP,
-    REST,
-    ROUND,
-    STEP,
-    bare_kernel,
-)
+from appca.models import numeric_kernels as _k
+from appca.models.numeric_kernels import LANES, LEAST, bare_kernel
 
 TINY = 1e-100  # products below it count as 0: denormal numbers are a hundred times slower
 
@@ -86,11 +60,14 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
                 d = a - top[J - 1, i]
                 away = -abs(d)
                 y = away if away > LEAST else LEAST
-                power = y * PER_STEP + ROUND
-                n = power - ROUND
-                y = (y - n * STEP) - n * REST
-                v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
-                v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
+                power = y * _k.PER_STEP + _k.ROUND
+                n = power - _k.ROUND
+                y = (y - n * _k.STEP) - n * _k.REST
+                v = ((((_k.C13 * y + _k.C12) * y + _k.C11) * y + _k.C10) * y + _k.C9) * y + _k.C8
+                v = (
+                    (((((v * y + _k.C7) * y + _k.C6) * y + _k.C5) * y + _k.C4) * y + _k.C3) * y
+                    + _k.C2
+                ) * y + 1.0
                 w = v * y + 1.0 if away > LEAST else 0.0
                 w *= np.int64((np.float64(power).view(np.int64) + 1023) << 52).view(np.float64)
                 above = d if d > 0.0 else 0.0 * d  # what is no number stays none

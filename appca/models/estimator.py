@@ -128,8 +128,7 @@ class Criteria:
         W = self.components_.astype(np.float64)
         total = self._share() * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
         noise = W.shape[1] * float(np.mean(self.noise_variance_))
-        ratio: Array = self.explained_variance_ / (self._mean_scale() * (total + noise))
-        return ratio
+        return np.asarray(self.explained_variance_ / (self._mean_scale() * (total + noise)))
 
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
@@ -536,8 +535,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         if self.whiten:
             times = self.scale_.astype(scores.dtype)
             scores = scores.multiply(times).tocsr() if is_sparse(scores) else scores * times
-        data: Array = scores @ components.astype(scores.dtype) + mean.astype(scores.dtype)
-        return data
+        return np.asarray(scores @ components.astype(scores.dtype) + mean.astype(scores.dtype))
 
     def allocate(self, X: Any, support: str = "auto") -> Any:
         """Return the components that each row uses, (N, K) bool.

@@ -242,15 +242,8 @@ class ClassificationState(NamedTuple):
 def named_start(
     name: str, n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
 ) -> Start:
-    """Start as `ica.NAMED` says."""
+    """Start as `independent_components.NAMED` says."""
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
-
-
-def turned_start(
-    n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
-) -> Start:
-    """Start from a random rotation of the principal components."""
-    return independent_components.turned(rng, rows, n_components, n_active)
 
 
 def given_start(
@@ -347,8 +340,8 @@ def fit_from(
     state = FactorState(start.W, shift, max(start.noise, control.settings.floor))
     if not control.exact:
         annealing = 0 if same_order else max(control.annealing, start.annealing)
-        given = control._replace(annealing=annealing)
-        return _classification_em(rng, state, rows, given, stage)._replace(same_order=same_order)
+        control = control._replace(annealing=annealing)
+        return _classification_em(rng, state, rows, control, stage)._replace(same_order=same_order)
     size, tol = sample_size(K), SAMPLE_TOL
     while MUCH_LESS * size <= rows.n and not same_order and not stopped:
         sample = some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)

@@ -349,24 +349,19 @@ def first_state(
 # A score this large, in units of its column's root mean square, starts as active.
 ACTIVE = 0.5
 
-STARTS: dict[str, independent_components.Named] = {
-    "ica": independent_components.ica,
-    "pca": independent_components.pca,
-    "random": independent_components.turned,
-}
-
 
 def first_sparse_state(
     rng: np.random.Generator, rows: Rows, kind: str, K: int, init: str
 ) -> FactorGibbsState:
-    """Start from a named one of `STARTS`; its scores say which rows use which column.
+    """Start as `init` says, at random from a rotation; the scores say which rows use which column.
 
     Directions beyond the data's own are left unused. At little noise a chain stays for ever where
     it started: only from independent components it ends at the true columns.
     """
     N, D = rows.X.shape
     q = min(K, N - 1, D)
-    start = STARTS[init](rng, rows, q, math.ceil(q / 2))
+    begin = independent_components.NAMED["random rotation" if init == "random" else init]
+    start = begin(rng, rows, q, math.ceil(q / 2))
     W = np.zeros((D, K))
     W[:, :q] = start.W
     scores = project(rows, np.linalg.pinv(W[:, :q]).T).astype(np.float64)

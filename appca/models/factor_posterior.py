@@ -82,12 +82,10 @@ class SupportPosterior(PosteriorOfDraw):
     def scores(self, X: Array, scale: Array | None) -> Array:
         seen = self.seen(X)
         H = seen.means(seen.best()[0])
-        scores: Array = (H if scale is None else H / scale).astype(X.dtype, copy=False)
-        return scores
+        return np.asarray((H if scale is None else H / scale).astype(X.dtype, copy=False))
 
     def expected(self, X: Array) -> Array:
-        expected: Array = self.seen(X).expected()
-        return expected
+        return np.asarray(self.seen(X).expected())
 
     def supports(self, X: Array, support: str) -> Array:
         if support == ALL:
@@ -95,12 +93,10 @@ class SupportPosterior(PosteriorOfDraw):
         return self._indicators(self.seen(X).best()[0])
 
     def inclusion(self, X: Array) -> Array:
-        inclusion: Array = self.seen(X).summed().inclusion
-        return inclusion
+        return np.asarray(self.seen(X).summed().inclusion)
 
     def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        scores: Array = self.seen(X).drawn_scores(rng)
-        return scores
+        return np.asarray(self.seen(X).drawn_scores(rng))
 
     def membership(self, X: Array) -> Array:
         seen = self.seen(X)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from appca.models import em, numerics, set_tree
 from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
-from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
+from appca.models.loop import STOPPED, EMResult, nesterov, plain
 from appca.models.numerics import Array, narrowed
 from appca.models.posterior import Description, Posterior
 from appca.models.rows import (
@@ -178,7 +178,9 @@ class IncompleteProjections(NamedTuple):
     """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
 
     Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
-    c: Floats  # (n, K)
+    c: Floats  # (n, K), in units of the scores' standard deviation
+    squares: Any = 0.0  # (n,) |(y - mu)_O|^2
+    n_observed: Any = 0  # (n,) |O|
 
 
 def is_exact(n_components: int, n_active: int) -> bool:
@@ -190,7 +192,7 @@ def support_posterior(
     projections: IncompleteProjections, n_active: int, members: Members | None = None
 ) -> IncompletePosterior:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
-    Lam, c = projections
+    Lam, c = projections[:2]
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
     return summed(Lam, c, n_active, members)
@@ -244,16 +246,12 @@ def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
     return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
 
 
-def project(
-    block: IncompleteBlock, at: EStepParameters
-) -> tuple[IncompleteProjections, Array, Array]:
+def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjections:
     """Give what the posterior of some incomplete rows depends on, with W_O the rows of W in O_n.
 
     W_O'W_O = I - sum_{d missing} w_d w_d'
     W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
     |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
-
-    Projections are in units of the scores' standard deviation; squares and |O_n| are (n,).
     """
     mean, snr = at.offset, np.sqrt(at.latent / at.noise)
     i, j = np.triu_indices(at.W.shape[1])
@@ -265,20 +263,18 @@ def project(
     squares -= 2.0 * (block.X @ mean)
     squares += mean @ mean - block.missing @ np.square(mean)
     n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
-    projections = IncompleteProjections(Lam, c * (snr / np.sqrt(at.noise)))
-    return projections, np.maximum(squares, 0.0), n_observed
+    c *= snr / np.sqrt(at.noise)
+    return IncompleteProjections(Lam, c, np.maximum(squares, 0.0), n_observed)
 
 
-def log_densities(
-    posterior: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
-) -> Array:
-    """Log p(y_O) of every row of a block; a lower bound where few are summed.
+def log_densities(log_sum: Array, rows: IncompleteProjections, at: EStepParameters) -> Array:
+    """Log p(y_O) of every row of a block; a lower bound where few supports are summed.
 
     log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
                  - log C(K, L)
     """
-    background = -0.5 * n_observed * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
-    density: Array = background + posterior.log_sum
+    density: Array = log_sum - rows.squares / (2.0 * at.noise)
+    density -= 0.5 * rows.n_observed * np.log(2.0 * np.pi * at.noise)
     return density - numerics.log_binomial(at.W.shape[1], at.n_active)
 
 
@@ -286,7 +282,7 @@ def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
     """Copy of X (N, D) with E[y_d | y_O] = mu_d + w_d' E[h | y_O] in place of what is missing."""
     full, mean = X.copy(), data.origin + at.offset
     for block in data.blocks:
-        H = support_posterior(project(block, at)[0], at.n_active).H * np.sqrt(at.latent)
+        H = support_posterior(project(block, at), at.n_active).H * np.sqrt(at.latent)
         expected = (H @ at.W.T + mean).astype(X.dtype)
         observed = X[block.rows]
         full[block.rows] = np.where(np.isnan(observed), expected, observed)
@@ -336,7 +332,7 @@ def _expect_block(
 ) -> tuple[SubspaceStatistics, Array]:
     """E step of some incomplete rows, by the equations of the module; and their supports."""
     block, members = work
-    projections, squares, n_observed = project(block, at)
+    projections = project(block, at)
     posterior = support_posterior(projections, at.n_active, members)
     mean, tau = at.offset, np.sqrt(at.latent)
     i, j = np.triu_indices(len(tau))
@@ -349,15 +345,16 @@ def _expect_block(
     A_observed = (X.T @ narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
+    power = projections.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
     statistics = SubspaceStatistics(
-        log_likelihood=float(log_densities(posterior, squares, n_observed, at).sum()),
+        log_likelihood=float(log_densities(posterior.log_sum, projections, at).sum()),
         A=A_observed + WS_missing,
         s=h,
         second=S[:, i == j].sum(axis=0),
         used=posterior.inclusion.sum(axis=0),
         inverse=float(len(H)),
         first=y_observed + (at.W * h_missing).sum(axis=1),
-        power=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
+        power=float(power),
     )
     return statistics, posterior.members
 
@@ -391,13 +388,11 @@ def fit(
         return now._replace(parameters=parameters)
 
     path = nesterov(advance, start, ahead) if control.accelerate else plain(advance, start)
-    result = iterate(
-        path,
-        tol=control.tol * data.shape[0],
-        max_iter=control.max_iter,
-        watch=watcher(control.callback, stage, control.max_iter),
-        halt=lambda state: halt(state.parameters, settings.floor),
-    )
+
+    def stop(state: IncompleteState) -> str | None:
+        return halt(state.parameters, settings.floor)
+
+    result = control.run(stage, path, data, control.max_iter, control.tol, halt=stop)
     if is_exact(settings.n_components, settings.n_active):
         return result
     return result._replace(stop_reason=result.stop_reason + NOT_SUMMED)
@@ -427,7 +422,7 @@ class PosteriorWithGaps(Posterior):
             inclusion = self.whole.summed(data.complete, P)[1]
             scores[data.complete_rows] = inclusion * (P * self.whole.shrinkage)
         for block in data.blocks:
-            H = support_posterior(project(block, at)[0], at.n_active).H
+            H = support_posterior(project(block, at), at.n_active).H
             scores[block.rows] = H * np.sqrt(at.latent)
         return scores.astype(X.dtype)
 
@@ -456,7 +451,7 @@ class PosteriorWithGaps(Posterior):
             for column, values in zip(columns, self.whole.described(B, P), strict=True):
                 column[data.complete_rows] = values
         for block in data.blocks:
-            projections, squares, n_observed = project(block, at)
+            projections = project(block, at)
             rows = support_posterior(projections, at.n_active)
             H = support_scores(projections, rows.members) * np.sqrt(at.latent)
             is_active = np.zeros_like(H, dtype=bool)
@@ -464,8 +459,8 @@ class PosteriorWithGaps(Posterior):
             fit = H @ at.W.T  # at.offset is zero: the origin is the mean
             residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
             residual -= (block.missing * np.square(fit)).sum(axis=1)
-            error = np.maximum(residual, 0.0) / np.maximum(n_observed, 1)
-            value = log_densities(rows, squares, n_observed, at)
+            error = np.maximum(residual, 0.0) / np.maximum(projections.n_observed, 1)
+            value = log_densities(rows.log_sum, projections, at)
             answers = H, is_active, rows.inclusion, rows.probability, error, value
             for column, values in zip(columns, answers, strict=True):
                 column[block.rows] = values

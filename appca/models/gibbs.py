@@ -33,10 +33,8 @@ from appca.models.chains import (
     Measures,
     Sampler,
     Schedule,
-    co_allocation,
     generators,
     initial_states,
-    occupancy,
     row_pairs,
     sample,
 )
@@ -290,12 +288,13 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
 
     Where the number of components is learned, new rows use them with probabilities `weights` (K,).
     """
+    pairs = state.Z[row_pairs(len(state.Z))]  # how many columns both rows of some use
     kept: Draws = {
         "components": state.W.T.astype(rows.dtype),
         "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
-        "occupancy": occupancy(state.Z),
-        "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
+        "occupancy": np.sort(state.Z.sum(axis=0))[::-1],
+        "shared": pairs.all(axis=1).sum(axis=1),
     }
     if weights is not None:
         kept["alpha"] = np.asarray(state.alpha)
@@ -407,26 +406,17 @@ def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
 LEAST_NOISE = 0.01
 
 
-def draw_truncated(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
+def draw_columns(
+    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array, *, finite: bool
 ) -> Indicators:
-    """Redraw Z row by row under the truncated buffet."""
-    from appca.models.gibbs_kernels import scan_truncated
+    """Redraw Z row by row under the truncated buffet or the finite Beta-Bernoulli prior."""
+    from appca.models.gibbs_kernels import scan_beta_bernoulli, scan_truncated
 
-    Z = state.Z.copy()
-    N, K = Z.shape
-    scan_truncated(Z, logits, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
-    return Z
-
-
-def draw_beta_bernoulli(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array
-) -> Indicators:
-    """Redraw Z row by row under the finite Beta-Bernoulli prior."""
-    from appca.models.gibbs_kernels import scan_beta_bernoulli
-
-    Z = state.Z.copy()
-    scan_beta_bernoulli(Z, logits, state.alpha / Z.shape[1], rng.random(Z.shape))
+    Z, (N, K) = state.Z.copy(), state.Z.shape
+    if finite:
+        scan_beta_bernoulli(Z, logits, state.alpha / K, rng.random((N, K)))
+    else:
+        scan_truncated(Z, logits, float(np.log(state.alpha / N)), rng.random((N, K + 1)))
     return Z
 
 
@@ -435,10 +425,16 @@ PRIORS = {
     "block": IndicatorPrior(lambda rng, at, a: polynomials.draw(rng, a, at.sizes)),
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
-        draw_truncated, draw_alpha_truncated, expected_buffet, partial(log_buffet, labelled=True)
+        partial(draw_columns, finite=False),
+        draw_alpha_truncated,
+        expected_buffet,
+        partial(log_buffet, labelled=True),
     ),
     "beta-bernoulli": IndicatorPrior(
-        draw_beta_bernoulli, draw_alpha_finite, expected_beta_bernoulli, log_beta_bernoulli
+        partial(draw_columns, finite=True),
+        draw_alpha_finite,
+        expected_beta_bernoulli,
+        log_beta_bernoulli,
     ),
 }
 

@@ -161,6 +161,7 @@ def from_loadings(rows: Rows, W: Array) -> Start:
 
 
 NAMED: dict[str, Named] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
+NAMED["random rotation"] = turned
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:

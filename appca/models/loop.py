@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 S = TypeVar("S")
@@ -69,19 +68,8 @@ def plain(advance: Advance[S], start: S) -> Iterator[tuple[float, S]]:
         current = following
 
 
-@dataclass
-class Momentum(Generic[S]):
-    """What a path by `nesterov` knows beside where it is, to be gone on with."""
-
-    before: S | None = None  # x_{k-1}
-    age: int = 0
-
-
 def nesterov(
-    advance: Advance[S],
-    start: S,
-    extend: Callable[[S, S, float], S],
-    momentum: Momentum[S] | None = None,
+    advance: Advance[S], start: S, extend: Callable[[S, S, float], S], age: int = 0
 ) -> Iterator[tuple[float, S]]:
     """As `plain`, with momentum: every EM step starts ahead of where the one before ended.
 
@@ -91,13 +79,12 @@ def nesterov(
     costs one iteration and goes on from x_k, where EM promises no less than at y_{k-1}, so what is
     yielded never falls.
 
-    `extend` maps (before, now, beta) to now + beta (now - before), beta above 0 and at most 0.98.
-    `momentum`, of a path that ended at `start`, is overwritten by that of this one.
+    `extend` maps (before, now, beta) to now + beta (now - before), beta above 0 and at most 0.98;
+    k begins after `age`.
     """
     value, now = advance(start)
     yield value, start
-    momentum = momentum or Momentum()
-    before, age = (now if momentum.before is None else momentum.before), momentum.age
+    before = now
     while True:
         age += 1
         beta = min((age - 1) / (age + 2), MOST_MOMENTUM)
@@ -107,7 +94,6 @@ def nesterov(
             age, ahead = 0, now
             ahead_value, following = advance(ahead)
         before, now, value = now, following, ahead_value
-        momentum.before, momentum.age = before, age
         yield value, ahead
 
 

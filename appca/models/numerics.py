@@ -86,5 +86,4 @@ def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.zeros(size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE
-    array: Array = room[begin : begin + size].view(dtype).reshape(shape)
-    return array
+    return np.asarray(room[begin : begin + size].view(dtype).reshape(shape))

@@ -150,8 +150,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
 
 
 def _row_sums(X: Any) -> Array:
-    sums: Array = X @ np.ones(X.shape[1]) if is_sparse(X) else X.sum(axis=1, dtype=np.float64)
-    return sums
+    return np.asarray(X @ np.ones(X.shape[1]) if is_sparse(X) else X.sum(axis=1, dtype=np.float64))
 
 
 def _inverse(x: Array) -> Array:

@@ -210,8 +210,7 @@ class SubsetTable:
 def log_counts(n_components: int) -> Floats:
     """Return the logs (K + 1,) of the numbers C(K, l) of subsets of each size."""
     sizes = np.arange(n_components + 1)
-    counts: Floats = gammaln(n_components + 1) - gammaln(sizes + 1) - gammaln(sizes[::-1] + 1)
-    return counts
+    return np.asarray(gammaln(n_components + 1) - gammaln(sizes + 1) - gammaln(sizes[::-1] + 1))
 
 
 def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floats, Floats]:
@@ -321,15 +320,13 @@ class Room:
         cosine, sine, re, im, total = self._sums
         x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
         inclusion(self._p, cosine - 1.0, sine, x, y, np.array([1.0 / total, total]), self._r)
-        r: Array = self._r[:, : self._taken].T
-        return r
+        return np.asarray(self._r[:, : self._taken].T)
 
     def probabilities(self, rows: Array, n_active: int) -> Array:
         """Return the p (n, K) of some rows; a view."""
         self._take(rows, n_active)
         self._tilted_to(n_active)
-        p: Array = self._p[: rows.shape[1], : len(rows)].T
-        return p
+        return np.asarray(self._p[: rows.shape[1], : len(rows)].T)
 
     def _take(self, rows: Array, n_active: int) -> Array:
         """Take logits about the L-th largest of each row, which are returned (n,)."""
@@ -369,8 +366,7 @@ class Room:
         likely = self._away > -tilt
         above = np.multiply(self._away, likely, out=self._down).sum(axis=0)
         above += (np.count_nonzero(likely, axis=0) - n_active) * tilt
-        difference: Array = above - np.log(product).sum(axis=0)
-        return difference
+        return np.asarray(above - np.log(product).sum(axis=0))
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:

@@ -1,16 +1,11 @@
 """Compiled matrix products: of few columns, and with sums in one fixed order.
 
-Products of a few rows with a few directions, compiled: thinner than a BLAS is made for.
-
 A BLAS copies both factors into an order of its own before it multiplies, and rounds ten directions
 up to thirty-two. These loops read the rows where they are, so that the second product finds them
 in cache. Measured, 60,000 x 784 in float32 with ten directions: both take 45 ms, by BLAS 72.
 
 Sums may be taken in any order (`reassociated`), which is what makes them vector instructions.
-
-Sums in one fixed order, compiled: the same bits for a row wherever it stands.
-
-Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of these loops.
+Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of a row anywhere.
 """
 
 from typing import Any

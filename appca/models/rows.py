@@ -147,8 +147,7 @@ class Block(NamedTuple):
 def _weighted(S: Array, weights: Array | None) -> Array:
     if weights is None:
         return S
-    times: Array = S * weights.reshape(-1, *[1] * (S.ndim - 1))
-    return times
+    return np.asarray(S * weights.reshape(-1, *[1] * (S.ndim - 1)))
 
 
 def added(a: R, b: R) -> R:
@@ -242,8 +241,7 @@ def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
 def _squares(block: Block) -> Array:
     """|y - origin|^2 (n,), float64."""
     if isinstance(block.X, ShiftedSparse):
-        squares: Array = block.centred().squares()
-        return squares
+        return np.asarray(block.centred().squares())
     out = np.empty(len(block.X))
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
         for part, B in tiles(block.X, block.origin):
@@ -394,8 +392,7 @@ def refuse_empty_columns(X: Array) -> None:
 
 def imputed(X: Array, values: Array) -> Array:
     """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
-    full: Array = np.where(np.isnan(X), values.astype(X.dtype, copy=False), X)
-    return full
+    return np.asarray(np.where(np.isnan(X), values.astype(X.dtype, copy=False), X))
 
 
 def split_incomplete(X: Array, origin: Array) -> IncompleteData:

@@ -1,8 +1,6 @@
-"""Compiled sums over sets of components.
+"""Compiled sums over sets of components, some rows side by side: the walks of `set_tree`.
 
-Sums over sets of one size or of all sizes, some rows side by side: the walks of `set_tree`.
-
-Sums over sets where W'W = I: loops over rows, components and points of `polynomials`.
+Where W'W = I: loops over rows, components and points of `polynomials`.
 """
 
 from typing import Any
@@ -111,7 +109,43 @@ def inner(x: Any, y: Any) -> float:
 
 
 @bare_kernel
-def walk_shared(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - loops, one after the other
+def leave_shared(d: int, k: int, how: Any, at: tuple[Any, ...]) -> None:
+    """Add derivatives of depth d, which become 0, to those of the depth before."""
+    S, T, b, N, used, lanes = at
+    (J, sign), (K, w), e = how, used.shape, d - 1
+    weights, x, y, t, per_s = lanes[0], lanes[1], lanes[2], b[e, k], 1.0 / S[e, k, k]
+    mass, above, member, to = N[d, K], N[e, K], used[k], N[e, k]
+    for v in range(w):
+        u = t[v] * per_s
+        x[v] = weights[v] * u
+        y[v] = sign * mass[v] * u
+        to[v] += y[v]
+        above[v] += mass[v]
+        member[v] += mass[v]
+    slope = -0.5 * (inner(y, x) + per_s * inner(mass, weights))
+    for v in range(w):
+        mass[v] = 0.0
+    for i in range(k + 1, K):
+        r, line, upper = S[e, k, i] * per_s, N[d, i], N[e, i]
+        a = inner(line, x)
+        for v in range(w):
+            upper[v] += line[v]
+            to[v] -= r * line[v]
+            line[v] = 0.0
+        T[e, k, i] -= a
+        slope += r * a
+        for j in range(i, i + 1 if d == J - 1 else K):
+            q, a = S[e, k, j] * per_s, T[d, i, j]
+            T[d, i, j] = 0.0
+            T[e, i, j] += a
+            T[e, k, i] -= q * a
+            T[e, k, j] -= r * a
+            slope += r * q * a
+    T[e, k, k] += slope
+
+
+@bare_kernel
+def walk_shared(  # noqa: C901, PLR0913, PLR0917 - loops, one after the other
     steps: Any,
     how: Any,
     S: Any,
@@ -140,7 +174,7 @@ def walk_shared(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - loops, one 
     costs : (K,) of each member, by half of which a set weighs less.
     """
     (J, sign), (K, w) = how, used.shape
-    weights, x, y = lanes[0], lanes[1], lanes[2]
+    weights, x = lanes[0], lanes[1]
     for n in range(len(steps)):
         what, d, k, leaf = steps[n, 0], steps[n, 1], steps[n, 2], steps[n, 3]
         if what == WEIGH:
@@ -180,34 +214,7 @@ def walk_shared(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - loops, one 
             for v in range(w):
                 to[v] = corner[v] - t[v] * t[v] * per_s
             continue
-        mass, above, member, to = N[d, K], N[e, K], used[k], N[e, k]
-        for v in range(w):
-            u = t[v] * per_s
-            x[v] = weights[v] * u
-            y[v] = sign * mass[v] * u
-            to[v] += y[v]
-            above[v] += mass[v]
-            member[v] += mass[v]
-        slope = -0.5 * (inner(y, x) + per_s * inner(mass, weights))
-        for v in range(w):
-            mass[v] = 0.0
-        for i in range(k + 1, K):
-            r, line, upper = S[e, k, i] * per_s, N[d, i], N[e, i]
-            a = inner(line, x)
-            for v in range(w):
-                upper[v] += line[v]
-                to[v] -= r * line[v]
-                line[v] = 0.0
-            T[e, k, i] -= a
-            slope += r * a
-            for j in range(i, i + 1 if d == J - 1 else K):
-                q, a = S[e, k, j] * per_s, T[d, i, j]
-                T[d, i, j] = 0.0
-                T[e, i, j] += a
-                T[e, k, i] -= q * a
-                T[e, k, j] -= r * a
-                slope += r * q * a
-        T[e, k, k] += slope
+        leave_shared(d, k, how, (S, T, b, N, used, lanes))
 
 
 @bare_kernel

@@ -49,23 +49,14 @@ With y = (r, -v), an insertion takes (v/s) y' from the rows there are and adds t
 where the factor that leaves takes the candidate's column, filled beforehand so that (8) gives what
 it is to be as a candidate: coef 0 but 1 in row l, schur and resid 0.
 
-Annealed paths over the supports of a row: sequential Monte Carlo from coins to the posterior.
+Annealed paths over the supports of a row are sequential Monte Carlo from coins to the posterior.
+They walk side by side. Where their weights have become unequal, paths of little weight are replaced
+by copies of others (systematic resampling), which leaves the mean of the weights what it is on
+average and keeps its variance from growing with the product of all steps.
 
-The paths of a row walk side by side. Where their weights have become unequal, paths of little
-weight are replaced by copies of others (systematic resampling), which leaves the mean of the
-weights what it is on average and keeps its variance from growing with the product of all steps.
-
-Moves over supports, one slot at a time: search and Gibbs draws.
-
-Every kernel that takes `RowSupports` goes through its rows one after another and writes into arrays
-of theirs; `fixed_size_supports` shares all rows out over threads. The full conditional of one slot
-given the others, the scores integrated out, is
-
-    p(factor k in the slot | y, the other slots) proportional to exp(f(S - l + k)),
-
-whose logarithms are the increments of `slot_kernels`. Random numbers come from a counter in the
-row itself (`uniform`), not from arrays made outside: a row's stream then depends on nothing but its
-seed, so that the same row gets the same answer among any other rows and on any number of threads.
+The full conditional of one slot given the others, the scores integrated out, is proportional to
+exp(f(S - l + k)), the increments (4). Random numbers come from a counter in the row itself
+(`uniform`): the same row gets the same answer among any other rows and on any number of threads.
 """
 
 from typing import Any, NamedTuple

@@ -128,8 +128,7 @@ class ShiftedSparse:
     def sums(self, weights: Array | None = None) -> Array:
         """Sum (D,) of the rows times their weights (N,), float64."""
         w = np.ones((1, len(self))) if weights is None else weights[None]
-        total: Array = (w @ self)[0]
-        return total
+        return np.asarray((w @ self)[0])
 
     def squares(self) -> Array:
         """Squared lengths (N,) of the rows, float64."""

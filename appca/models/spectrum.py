@@ -175,8 +175,7 @@ def lift(W: Array, space: Thin, rows: Observations) -> Array:
 
 def lower(W: Array, space: Thin, rows: Observations) -> Array:
     """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
-    W_thin: Array = space.duals.T @ project(rows, W)
-    return W_thin
+    return np.asarray(space.duals.T @ project(rows, W))
 
 
 def _leading(C: Array, q: int) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from appca.models import polynomials
 from appca.models.em import EMMap, EMSettings, SubspaceState, extend, step
 from appca.models.independent_components import fast_ica
-from appca.models.loop import Momentum, nesterov, plain
+from appca.models.loop import nesterov, plain
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations
 from appca.models.spectrum import Principal
@@ -158,4 +158,4 @@ def ascent(
     if not accelerate:
         return plain(em_map, start)
     step_ahead = partial(extend, settings=em_map.settings)
-    return nesterov(em_map, start, step_ahead, Momentum(age=age))
+    return nesterov(em_map, start, step_ahead, age)

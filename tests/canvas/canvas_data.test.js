@@ -5,7 +5,13 @@ import { markUnder, maskOf } from '../../appca/canvas/js/input/actions.js';
 import { countsOf, DOUBTFUL, mostly, Rows } from '../../appca/canvas/js/scene/rows.js';
 import { setAxes, withPanels } from '../../appca/canvas/js/scene/layouts.js';
 import { signed, ticks } from '../../appca/canvas/js/scene/names.js';
-import { colouredBy, planeOf, rampOf, Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
+import {
+  colouredBy,
+  planeOf,
+  rampOf,
+  Scene,
+  spreadOrder,
+} from '../../appca/canvas/js/scene/scene.js';
 import { find, setOf } from '../../appca/canvas/js/parts/palette.js';
 import { Occupancy } from '../../appca/canvas/js/text/labels.js';
 import { paletteBytes, rgb, THEMES } from '../../appca/canvas/js/theme.js';
@@ -458,4 +464,3 @@ test('a gathered subspace gets a panel when it is looked for', async () => {
   assert.deepEqual([name, made.rows[start], axes], ['{2,5}', 2, [2, 1]]);
   assert.deepEqual([made.xy[2 * start], made.xy[2 * start + 1]], [60, 50]);
 });
-

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { arrange, keepCells, neighbours, openRects } from '../../appca/canvas/js/layout/view.js';
-import { between, density, fitting, toWorld, zoomed } from '../../appca/canvas/js/layout/geometry.js';
+import {
+  between,
+  density,
+  fitting,
+  toWorld,
+  zoomed,
+} from '../../appca/canvas/js/layout/geometry.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
 import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
 
