@@ -166,7 +166,6 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
 
 
 def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write values into the parts of annotated data, in place of those of the same names."""
     for part, values in added.items():
         if part not in file:
             _put(file, part, {})
@@ -181,7 +180,6 @@ def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _put(above: Any, name: str, value: Any) -> None:
-    """Write a value into a group of HDF5 or Zarr, as anndata does."""
     import h5py
 
     if isinstance(value, Supports):

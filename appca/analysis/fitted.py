@@ -32,7 +32,6 @@ class _ReadOnly:
             object.__setattr__(self, name, value)
 
     def _values(self, kind: type) -> dict[str, Any]:
-        """Return the fields that this class, or one it is derived from, declares."""
         return {part.name: getattr(self, part.name) for part in fields(kind)}
 
 

@@ -236,10 +236,7 @@ def _mean(values: np.ndarray, population: int) -> AnchorMean:
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    """Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
-
-    An anchor is infinitely far from itself. The blocks have the same rows for every X.
-    """
+    """Yield blocks (b, N) of squared distances from the anchors, up to a constant of each row."""
     from scipy.spatial.distance import cdist
 
     X, step = X.astype(np.float64), max(1, _BLOCK // len(X))

@@ -89,10 +89,7 @@ def drift(
 def _unbiased(
     model: Any, old: frames.Matrix, rng: np.random.Generator
 ) -> tuple[Any, Any, Any, Any]:
-    """Return a fit to half of the old rows if the likelihood says that the model is one to all.
-
-    With it come the rows of the half, and order and signs (K,) that match its components.
-    """
+    """Return a fit to half of the old rows, those rows, and matching order and signs (K,)."""
     from sklearn.base import clone
 
     from appca.models.draws import match

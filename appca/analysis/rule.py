@@ -275,19 +275,16 @@ class _Search(NamedTuple):
     negated: bool
 
     def rows(self, path: Sequence[Clause]) -> np.ndarray:
-        """Return which rows (N,) meet all conditions."""
         masks = [clause.mask(self.columns[clause.column]) for clause in path]
         return np.asarray(np.logical_and.reduce([np.ones(len(self.wanted), dtype=bool), *masks]))
 
     def f1(self, inside: Any, outside: Any) -> Any:
-        """Return F1 from the numbers of wanted and other rows that meet all conditions."""
         n = self.wanted.sum()
         if self.negated:
             inside, outside = n - inside, len(self.wanted) - n - outside
         return 2 * inside / (inside + self.weight * outside + n)
 
     def path(self, most: int) -> list[Clause]:
-        """Return conditions that raise F1 one by one, each chosen once more beside the others."""
         path: list[Clause] = []
         reached = 0.0
         while len(path) < most:

@@ -85,7 +85,6 @@ class SelectionStore:
         return self._folder(digest) / f"{sha256(name, 16)}.npz"
 
     def _read(self, digest: str, n_rows: int) -> Iterator[SavedSelection | str]:
-        """Yield selections of so many rows, or what stands in the way."""
         for file in sorted(self._folder(digest).glob("*.npz")):
             try:
                 kept = read_numbered(file, "The selection")

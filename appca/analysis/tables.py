@@ -180,7 +180,6 @@ def component_npz(
 
 
 def _features(dataset: "Dataset") -> list[str]:
-    """Return the names of all features, or their places in the image."""
     if dataset.image_shape is None or dataset.feature_names is not None:
         return list(dataset.column_names)
     return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]

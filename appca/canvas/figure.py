@@ -80,7 +80,6 @@ def draw(
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
-    """Draw points, hollow where their supports are doubtful, and images that have room."""
     (scene, layout, colours, theme, selected, side), meta = drawing, drawing.scene.meta
     axes.set_xticks([])
     axes.set_yticks([])
@@ -143,7 +142,6 @@ def _named(components: list[dict[str, Any]], inches: float) -> str:
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
-    """Return all rows of a panel; a triangle and a map list only those whose images have room."""
     if panel["listed"] == panel["count"]:
         order: np.ndarray = scene.buffers[f"order.{layout}"]
         return order[panel["start"] : panel["start"] + panel["listed"]]
@@ -175,7 +173,6 @@ def _coordinates(
 
 
 def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> None:
-    """Draw what the colours mean, at the right."""
     wide, high = figure.get_size_inches()
     left, top = wide - SIDEBAR, high - MARGIN - HEAD
     if header["kind"] == "category":

@@ -163,10 +163,7 @@ def _layout(
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, those of each panel in the order in which their images are placed; levels.
-
-    The panels share a number of images; the remainder of small ones goes to the others.
-    """
+    """Return the rows, those of each panel in the order of their images, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

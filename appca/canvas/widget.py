@@ -194,7 +194,6 @@ class Explorer(anywidget.AnyWidget):
         return np.unique(selection)
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
-        """Send the scores of rows on all components, for ghosts."""
         asked = np.frombuffer(buffers[0], "<u4")
         rows = asked[asked < self.rows.dataset.n_rows]
         run = self.run

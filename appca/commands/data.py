@@ -188,7 +188,6 @@ def _missing(dataset: Dataset, lines: dict[str, str], gaps: str) -> dict[str, st
 
 
 def _constant(dataset: Dataset) -> list[Any]:
-    """Name the columns with one value, also those left out for it; gaps do not count."""
     left_out = dataset.provenance.get("report", {}).get("left_out", {})
     places = np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0)).tolist()
     names = dataset.feature_names

@@ -84,7 +84,6 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
 
 
 def _base_url() -> str:
-    """Return the path of the Jupyter server that started this kernel."""
     if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:
         return os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     started_by = int(os.environ.get("JPY_PARENT_PID", os.getppid()))

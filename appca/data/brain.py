@@ -224,7 +224,6 @@ def _recording(
     seconds: float,
     facts: dict[str, Any],
 ) -> Dataset:
-    """Return the voxels (V, T) of a mask (x, y, z) with their places and times."""
     places = {"grid": list(mask.shape), "affine": np.asarray(affine, dtype=float).tolist()}
     ids = np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)])
     times = tuple(f"{seconds * volume:g} s" for volume in range(X.shape[1]))

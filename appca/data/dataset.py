@@ -401,7 +401,6 @@ def _category_name(value: object, *, short: bool = True) -> str:
 
 
 def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
-    """Return texts or numbers (n,), read-only, after checking them."""
     column = np.asarray(column)
     column = column if column.dtype.kind in "buifU" else column.astype(str)
     refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the texts again.")

@@ -164,7 +164,6 @@ class _Borrowed(io.RawIOBase):
 
 
 def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the bytes without gzip packing; stop before they are more than the limit."""
     packed = stream.read(2) == _GZIP
     stream.seek(0)
     size, inside = 0, " inside its gzip packing" if packed else ""
@@ -341,7 +340,6 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
 
 
 def _written(report: Mapping[str, Any]) -> str:
-    """Say how a table is written."""
     if sheet := report.get("sheet"):
         others = [name for name in report["sheets"] if name != sheet]
         parts = [f"sheet “{sheet}”", f"not read: {few(others)}" * bool(others)]
@@ -359,7 +357,6 @@ def _written(report: Mapping[str, Any]) -> str:
 
 
 def _cells(cells: Mapping[str, int]) -> str:
-    """Name cells, such as those of a column that are no numbers: "3 cells: n/a (2), <0.01"."""
     named = [f"{shortened(cell, 20)}{f' ({n:,})' if n > 1 else ''}" for cell, n in cells.items()]
     return f"{counted(sum(cells.values()), 'cell')}: {few(named)}"
 

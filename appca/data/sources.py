@@ -227,10 +227,7 @@ def fetch(
 
 
 def _content(path: Path, name: str) -> np.ndarray:
-    """Return the values (n,), uint8, of a published file: of an IDX file, or the images of the zip.
-
-    The images are in object, then view order. Raises InputError for any other file.
-    """
+    """Return the values (n,), uint8, of a published file; raises InputError for any other."""
     if name != ZIP:
         digest, right = sha256_of_file(path), FILES["mnist"][name]
         refuse_if(
@@ -267,11 +264,7 @@ def _content(path: Path, name: str) -> np.ndarray:
 def _published(
     key: str, folder: Path, progress: Progress | None, options: dict[str, Any]
 ) -> Dataset:
-    """Read MNIST or COIL-20, or some of its rows, in the order of the files, fetching what lacks.
-
-    Of MNIST, the 60,000 digits for training come before the 10,000 for tests, ids ``train-0`` to
-    ``test-9999``; of COIL-20, objects before views, ids ``obj1__0`` to ``obj20__71``.
-    """
+    """Read MNIST (training digits first) or COIL-20 (objects before views), or some rows."""
     title, content = SOURCES[key].title, []
     advice = (
         f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or drop "
@@ -336,7 +329,6 @@ def _published(
 
 
 def _bundled(key: str) -> Dataset:
-    """Read a small data set that comes with scikit-learn or with the project."""
     names = shape = None
     X: Any
     named: Sequence[str]

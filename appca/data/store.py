@@ -136,8 +136,6 @@ class DatasetStore:
         raise InputError(msg)
 
     def _is_sound(self, folder: Path) -> bool:
-        """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
-
         def read() -> Dataset:
             dataset, where = self.get(folder.name), self.path(folder.name)
             for name, digest in _read_meta(where)[files.FILES].items():

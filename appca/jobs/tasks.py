@@ -238,7 +238,6 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Dataset, Fitted]:
-    """Return the data set of a job and its fitted preprocessing."""
     dataset = context.dataset(config.dataset)
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)

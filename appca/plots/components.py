@@ -356,7 +356,6 @@ def popularity_map(
 
 
 def _ticks(numbers: Iterable[Any]) -> dict[str, Any]:
-    """Name the components below the bars where there is room for all their numbers."""
     texts = [*map(str, numbers)]
     return {} if len(texts) > 30 else {"tickvals": [*range(1, len(texts) + 1)], "ticktext": texts}
 

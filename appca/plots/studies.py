@@ -87,7 +87,6 @@ def scatters(
 def _traces(
     panel: Scatter, names: Sequence[str], size: float, listed: set[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield one trace with colours of its own, or one for each class; `listed` have a legend."""
     shapes = None if panel.symbols is None else np.array(SYMBOLS)[panel.symbols % len(SYMBOLS)]
     for code in [None] if panel.rgb is not None else np.unique(panel.codes).tolist():
         rows = np.flatnonzero((panel.codes == code) | (code is None))
@@ -109,7 +108,6 @@ def _traces(
 def _images(
     panel: Scatter, images: np.ndarray, cells: int, n_classes: int, axis: str
 ) -> Iterator[dict[str, Any]]:
-    """Images of the points nearest to the middles of the cells of a grid, framed by class."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     look = {"sizex": 0.86 * wide, "sizey": 0.86 * tall, "sizing": "contain"}
@@ -261,7 +259,6 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
 
 
 def _panels(titles: Sequence[str], columns: int, gap: float, **more: Any) -> go.Figure:
-    """Return an empty figure of panels line by line, under their titles, `gap` between lines."""
     size = -(-len(titles) // columns), columns
     return make_subplots(*size, subplot_titles=titles, vertical_spacing=gap, **more)
 
@@ -271,7 +268,6 @@ def _of_brain(traces: list[go.Scatter], x: Any, y: Any) -> go.Figure:
 
 
 def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go.Figure:
-    """Draw lines with dots, each with its name beside the text under the pointer."""
     import plotly.express as px
 
     figure = px.line(table, x, y, markers=True, render_mode="svg", **look)

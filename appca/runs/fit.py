@@ -101,7 +101,6 @@ def fits_around_gaps(config: RunConfig) -> bool:
 
 
 def _refuse(dataset: Dataset, config: RunConfig) -> None:
-    """Raise InputError for settings that cannot be fitted here, or not to these data."""
     title, msg = MODELS[config.model].title, ""
     if config.imported is not None:
         msg = (
@@ -213,7 +212,6 @@ def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndar
 def _describe(
     estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
 ) -> "Description":
-    """Describe the rows; where that takes long, in parts that are reported."""
     from appca.models.loop import Progress
     from appca.models.posterior import Description
 
@@ -236,7 +234,6 @@ def _describe(
 def _result(
     began: float, estimator: Any, description: "Description", model: FittedModel, **facts: Any
 ) -> FitResult:
-    """Join a model with its description of the rows and the facts of the fit."""
     rows = DescribedRows.from_description(description)
     info = RunInfo(
         n_iter=int(estimator.n_iter_),

@@ -259,7 +259,6 @@ def changeable(run: Run, folder: Path) -> Run:
 
 
 def _is_sound(folder: Path) -> bool:
-    """Whether a run, with its arrays, is as it was stored; see `or_none`."""
     run = or_none(partial(_read, folder))
     check = partial(files.check_file, folder / ARRAYS)
     return bool(run) and or_none(lambda: check(_read_meta(folder)[FILES][ARRAYS]) is None) is True
@@ -284,7 +283,6 @@ def title(config: RunConfig) -> str:
 
 
 def _marked(name: str | None, config: RunConfig) -> str | None:
-    """Mark the name of a run that was not fitted on this machine."""
     return f"{name} (imported)" if name and config.imported is not None else name
 
 
@@ -348,7 +346,6 @@ def findings(home: Path) -> Iterator[StoredFinding]:
 
 
 def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]:
-    """Compare the files of a folder with the digests in its descriptions, or their own."""
     entries = (path for path in folder.iterdir() if not path.name.startswith("."))
     present = {path.name: path for path in sorted(entries) if path.is_file()}
     for name in needed:

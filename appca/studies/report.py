@@ -126,7 +126,6 @@ def _claims(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
 
 
 def _main_table(study: Study, outcome: Outcome) -> tuple[list[str], list[list[str]]]:
-    """Names and cells of the chosen columns of the first table."""
     rows = next(iter(outcome.tables.values()), [])
     names = list(study.columns or [*rows, {}][0])
     return names, [[_cell(row[name]) for name in names] for row in rows]

@@ -164,7 +164,6 @@ def ladder(spec: Spec, tick: Report) -> list[Row]:
 
 
 def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
-    """Compare an EM with a Gibbs sampler of the same model: ratios over the data sets."""
     measured = []
     for number in sorted({row["data_set"] for row in rows}):
         ours, other = (

@@ -96,7 +96,6 @@ def sized(seconds: tuple[float, float, float], options: Options) -> dict[str, An
 
 
 def _check(name: str, value: Any, usual: Any) -> None:
-    """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     kind, from_zero = type(usual), name in {"seed", "burn_in"}
     if kind is list:
         fits, words = isinstance(value, (list, tuple)) and bool(value), f"a list such as {usual}"

@@ -332,7 +332,6 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 @cache
 def _warm() -> None:
-    """Load the compiled kernels, which would count in the seconds of the first fit."""
     sizes = {"n_rows": 60, "n_features": 8, "n_components": 4, "n_active": 2}
     Y = draw_synthetic(np.random.default_rng(0), "balanced", **sizes).Y
     list(fits(METHODS, Task(Y, 4, 2, 3, 2, 2, 0), "", lambda _stage, _share: None))

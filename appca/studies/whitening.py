@@ -221,7 +221,6 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
     def score(
         method: str, K: int | None, L: int | None, H: np.ndarray, H_test: np.ndarray
     ) -> np.ndarray:
-        """Train on inputs (n, d), note the accuracy on (m, d), return the predictions."""
         predicted = predict(H, y, H_test, options)
         note(method, K, L, H.shape[1], predicted)
         return predicted
@@ -339,7 +338,6 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
 
 def _gains(rows: Sequence[Row], measure: str) -> str:
-    """Write how far each size is above PCA, in points, with the 95% interval."""
     size = measure[-1].upper()
     gains = (
         f"{fixed(100 * r[measure], 1)} ± {100 * r[f'{measure}_error']:.1f} ({size} = {r[size]})"

@@ -180,7 +180,6 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 
 
 def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
-    """Name and label the rows of an array by the columns of a table beside it."""
     from appca.data.readers.intake import names_beside
     from appca.data.readers.tables import table_beside
 
@@ -215,7 +214,6 @@ def _down_first(dataset: Dataset) -> Dataset:
 
 
 def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
-    """Return what a zip without images holds as files of their own, and the names of the others."""
     from appca.data.readers.annotated import side_of
 
     name, file = files[0]

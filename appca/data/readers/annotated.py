@@ -67,7 +67,6 @@ class ZarrStore:
         return dict(self._nodes[path].attrs) if path in self._nodes else {}
 
     def _load(self, path: str, node: Any) -> np.ndarray:
-        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
         most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
         self.upload.check_size(path, most)
         with self.upload.or_damaged(_NO_STORE):
@@ -352,7 +351,6 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
 
 
 def _with_neighbours(files: Files) -> Files:
-    """Return a matrix on this machine with the files of names that lie beside it."""
     name, file = files[0]
     if len(files) > 1 or not isinstance(file, (str, Path)) or Path(file).name != name:
         return files

@@ -178,11 +178,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
 
 
 def _rows_named(upload: Upload, items: Mapping[str, Item], wanted: str, n_rows: int) -> Beside:
-    """Find ids and label columns among the arrays that have one entry for each row.
-
-    As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else all but texts of
-    which many differ; those that all differ name the rows.
-    """
+    """Find ids and label columns among the arrays that have one entry for each row."""
     unused, columns, named = upload.report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
         if key in (wanted, _LABEL_NAMES) or not _is_vector(item):
@@ -479,7 +475,6 @@ class Hdf5:
         return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
 
     def _load(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
-        """Read texts, or numbers by the attributes with which netCDF packs them and marks gaps."""
         self.upload.check_size(path, node.size * dtype.itemsize)
         with self.upload.or_damaged(_DAMAGED):
             if dtype.kind == "U":
@@ -537,7 +532,6 @@ class Hdf5:
 
 
 def _cell(node: Any) -> Any:
-    """Return what a cell of version 7.3 holds."""
     if not hasattr(node, "shape") or node.attrs.get("MATLAB_empty", 0):
         return "" if hasattr(node, "shape") else None
     is_text = node.attrs.get("MATLAB_class") == b"char"
@@ -627,7 +621,6 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
 
 def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) -> None:
-    """List a variable of versions up to 7, or the fields of a struct."""
     from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
 
     variable: Item | str
@@ -658,7 +651,6 @@ def _stored(values: np.ndarray) -> Item:
 
 
 def _of_cells(cells: list[Any]) -> Item | str:
-    """Return the texts or numbers of a cell array, one in each cell."""
     sizes = [getattr(cell, "size", 1) for cell in cells]
     is_text = [isinstance(cell, str) for cell in cells]
     if not cells:

@@ -207,7 +207,6 @@ def decode(
 
 
 def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] | None) -> Page:
-    """Bring any mode to numbers."""
     from PIL import Image
 
     def resized(layer: Image.Image) -> np.ndarray:
@@ -247,7 +246,6 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 
 
 def _check_alike(title: str, first: Page, label: str, page: Page, report: FileReport) -> None:
-    """Refuse another size or depth than that of the first image."""
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
     msg = ""
     if (h, w) != (h2, w2):
@@ -268,11 +266,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
 def _stacked(
     pages: list[Page], report: FileReport
 ) -> tuple[np.ndarray, tuple[int, ...], list[float]]:
-    """Return the rows (N, D), the shape of an image, and the values drawn as black and white.
-
-    Grey levels beyond 256 stay as they are, on one scale. The ground under transparent parts is
-    white where ink is dark, else black. Empties `pages`.
-    """
+    """Return rows (N, D), the shape of an image, and the values drawn as black and white."""
     is_coloured = any(page.pixels.ndim == 3 for page in pages)
     sides: tuple[int, ...] = pages[0].pixels.shape[:2] + ((3,) if is_coloured else ())
     dtype = pages[0].pixels.dtype

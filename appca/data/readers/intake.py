@@ -149,10 +149,7 @@ def _numbers_of(
     said: dict[str, Any],
     is_chosen: bool,
 ) -> np.ndarray | str:
-    """Return the column as numbers, or why it is text, as are digits with leading zeros and codes.
-
-    Whole numbers beyond 2^53 stay exact, as whole numbers or as text.
-    """
+    """Return the column as numbers, exact beyond 2^53, or why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
     matches = [
@@ -388,7 +385,6 @@ def _settled(
 def _check_magnitudes(
     low: np.ndarray, high: np.ndarray, names: Sequence[str], report: FileReport
 ) -> None:
-    """Refuse columns whose squares overflow, or whose variance vanishes."""
     if low.dtype != np.float64:
         return
     with np.errstate(over="ignore"):
@@ -725,7 +721,6 @@ def _with(roles: dict[str, str], role: str) -> list[str]:
 def _matrix(
     frame: "pd.DataFrame", features: list[str], report: FileReport, none: Sequence[str]
 ) -> np.ndarray:
-    """Return the features (n, d); words in a column that was chosen as one become gaps."""
     import pandas as pd
 
     X = np.empty((len(frame), len(features)))
@@ -750,7 +745,6 @@ def _matrix(
 def _image_shape(
     chosen: ImageShape, features: list[str], named: bool, X: np.ndarray
 ) -> tuple[int, ...] | None:
-    """Return the chosen shape, or that of squares whose names and values are those of pixels."""
     if chosen != "auto":
         return None if chosen is None else tuple(chosen)
     side = int(np.sqrt(len(features)))
@@ -762,8 +756,6 @@ def _image_shape(
 def _ids_and_labels(
     frame: "pd.DataFrame", roles: dict[str, str], report: FileReport, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
-    """Return the names of the rows, if a column has them, and the labels: the class first."""
-
     def rank(name: str) -> tuple[bool, bool, bool]:
         n_values, named = len({*frame[name].dropna().tolist()}), is_label_name(name)
         return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
@@ -795,7 +787,6 @@ def _ids_and_labels(
 
 
 def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:
-    """Return first cells as texts, None where they are missing."""
     cells: dict[str, list[str | None]] = {}
     for name, values in frame.items():
         texts = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in values.tolist()]

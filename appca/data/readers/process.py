@@ -140,8 +140,6 @@ atexit.register(_PROCESSES.end)
 
 
 def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
-    """Open the data set that was written into a folder."""
-
     def array(name: str) -> np.ndarray:
         values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
         return values if name in ("matrix", "missing") else np.array(values)

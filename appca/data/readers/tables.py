@@ -434,7 +434,6 @@ def _even(
 
 
 def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> Iterator[Record]:
-    """Yield lines of another width in text without quotation marks."""
     while start < len(text):
         end = text.rfind(b"\n", start, start + _PIECE) + 1
         end = end or text.find(b"\n", start) + 1 or len(text)  # a line longer than a piece
@@ -498,7 +497,6 @@ def _parsed(
 
 
 def _has_codes(text: bytes, separator: str) -> bool:
-    """Whether some cells are digits that begin with 0."""
     before = np.zeros(256, bool)
     before[[*separator.encode()[-1:], *b'\n" ']] = True
     for start in range(0, len(text), _PIECE):
@@ -517,11 +515,7 @@ def _table(
     report: FileReport,
     gaps: Iterable[str] = (),
 ) -> Table:
-    """Leave out rows that are no data, and read the columns of texts as numbers or words.
-
-    A word such as NA is a gap among words where it is one of numbers in the same row, too; `gaps`
-    has those seen among numbers that are parsed already.
-    """
+    """Leave out rows without data, and read the columns of texts as numbers or words."""
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     left_out = _rows_without_data(frame, is_text, header)
     lines.update(left_out.values())
@@ -646,7 +640,6 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
 
 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
-    """Return the rows of a sheet as texts; a merged cell is in each of its places."""
     sheet = book.get_sheet_by_name(title)
     uploads.check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
@@ -657,7 +650,6 @@ def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
 
 
 def _text(cell: object) -> str:
-    """Return a cell of a spreadsheet as a text table would have it."""
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
     return str(cell).removesuffix(" 00:00:00")
@@ -711,7 +703,6 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
 
 
 def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "pa.Table":
-    """Read a file; `texts` receives the columns of texts that may be numbers."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -742,7 +733,6 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
 
 
 def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
-    """Refuse what unpacks to too much; few rows of lists may hold very many values."""
     metadata, kinds = file.metadata, file.schema_arrow.types
     intake.check_columns(name, metadata.num_columns, limits)
     uploads.check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
@@ -813,7 +803,6 @@ def _is(kind: "pa.DataType", names: str) -> bool:
 
 
 def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
-    """Return a column as numbers or as texts, each written once, and its kind if declared."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -839,10 +828,7 @@ def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
 def _places(
     name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
 ) -> "list[tuple[str, pa.Array]] | None":
-    """Return lists of numbers, or of such lists, as columns title[0], title[1], ...; else None.
-
-    Rows whose list is missing or of another length than most are gaps.
-    """
+    """Return lists of numbers as columns title[0], title[1], ...; else None."""
     import pyarrow as pa
     from pyarrow import compute
 
