@@ -120,14 +120,14 @@ def add_fit(
             return {}
         import zarr
 
-        folder = place / "store"  # of a zip, which was checked
+        folder = place / "store"  # checked zip
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
             store = str(folder / annotated.root_of(archive.namelist()))
         listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
         root = zarr.open_group(store, mode="r+", use_consolidated=False)
         _add_to(root, added)
-        if listed:  # else readers do not see what is new
+        if listed:  # else readers miss new items
             zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
         with annotated.packed(folder) as changed:
             changed.seek(0)

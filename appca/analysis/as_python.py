@@ -19,9 +19,9 @@ class Recipe(NamedTuple):
 
     run: str  # its id
     title: str
-    settings: Mapping[str, Any]  # of a `RunConfig` to fit
-    threads: int  # of BLAS
-    log_likelihood: float  # of the run, nats
+    settings: Mapping[str, Any]  # settings of a `RunConfig`
+    threads: int  # BLAS threads
+    log_likelihood: float  # nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
     order: tuple[int, ...] = ()  # the row, from 0, that each component has after the fit; () as is
     signs: tuple[int, ...] = ()  # -1 where the app shows a component turned round; () turns none

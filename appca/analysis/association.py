@@ -20,7 +20,7 @@ ALIKE = 0.95  # rank correlation with a technical measure from which on a column
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
-SIGNIFICANT = 0.05  # of q, for names
+SIGNIFICANT = 0.05  # largest q of a proposed name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
 )
@@ -217,7 +217,7 @@ def _tested(
     T = scaled(np.stack([ranked(target) for target in targets.T], axis=1))
     Q = scaled(np.hstack(parts).astype(float))
 
-    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # of variance (..., C), T is (..., n)
+    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # shares (..., C) of T (..., n)
         starts = np.unique(of[kept], return_index=True)[1]
         return np.add.reduceat((T @ Q[:, kept]) ** 2, starts, axis=-1)
 

@@ -158,7 +158,7 @@ def over_folds(values: Floats) -> tuple[Floats, Floats]:
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Mark, (...) bool, the best of (..., fold) and what is within a standard error of it.
+    """Mark, (...) bool, the best of (..., fold) and all within a standard error of it.
 
     Cells are compared fold by fold.
     """

@@ -18,7 +18,7 @@ NEIGHBOURS = 15
 # are equally far; beyond, they come from a matrix product.
 DIRECT, FLAT = 3e8, 3
 _BLOCK = 1 << 22  # distances at a time
-EXACT = 20_000  # rows up to which trust compares every one
+EXACT = 20_000
 LINES = 6  # nearest rows that a picture draws lines to
 
 
@@ -35,7 +35,7 @@ class Quality(NamedTuple):
     trustworthiness: AnchorMean
     continuity: AnchorMean
     kept: AnchorMean  # share of a row's k nearest rows that stay among its k nearest
-    accuracy: AnchorMean | None  # of the class that most of the k nearest rows have
+    accuracy: AnchorMean | None  # k-NN majority vote
 
 
 class Trust(NamedTuple):

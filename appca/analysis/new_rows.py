@@ -145,7 +145,7 @@ def drifted(
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 
 
-LEVEL = 0.99  # of either limit, where nobody chose another
+LEVEL = 0.99  # default level of both limits
 
 
 class NewRowsVerdict(NamedTuple):
@@ -153,7 +153,7 @@ class NewRowsVerdict(NamedTuple):
 
     distances: Distances
     of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
-    of_data: np.ndarray | None  # of the run's own rows, which decide where they are known
+    of_data: np.ndarray | None  # limits from the run's own rows, preferred
     ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
     fits: np.ndarray  # (N,) bool, whether a row is within both limits
     order: np.ndarray  # (N,) numbers of rows, those that fit least first

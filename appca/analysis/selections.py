@@ -92,7 +92,7 @@ class SelectionStore:
                 mask = np.unpackbits(kept["bits"], count=n).astype(bool)
                 refuse_if(n != n_rows, f"it is not of {n_rows} rows")
                 yield SavedSelection(str(kept["name"]), mask)
-            except Exception as error:  # a damaged file fails in as many ways as its parsers can
+            except Exception as error:  # parsers raise any exception
                 yield (
                     f"A saved selection is damaged ({reason(error)}) and left out; delete {file}, "
                     "then select its rows and save them again."

@@ -23,7 +23,7 @@ from appca.words import naming_extra, refuse_if, storing
 
 StageReport = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 _QUERIES = 512  # between two reports
-FLAT = 3  # columns, as those of a map, up to which a tree is faster than all distances
+FLAT = 3  # columns up to which a tree is fastest
 
 
 class Neighbours(NamedTuple):
@@ -60,8 +60,8 @@ def nearest_rows(
 
 
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
-_NEIGHBOURS_END = 0.3  # of the progress bar
-MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
+_NEIGHBOURS_END = 0.3  # share of the progress bar
+MOST_BYTES = 500_000_000  # stored neighbours; 15 of 70,000 rows take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
 
@@ -70,7 +70,7 @@ class EmbeddingConfig(Recorded):
     """What decides the coordinates, in umap-learn's numbers; InputError without meaning."""
 
     dataset: str  # digest of the data set
-    preprocessing: dict[str, Any]  # as in a run; what is left out has its default
+    preprocessing: dict[str, Any]  # as in a run, with defaults
     n_neighbors: int = 15
     min_dist: float = 0.1
     spread: float = 1.0

@@ -25,7 +25,7 @@ from appca.words import InputError, number, shortened
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
-LETTERS_AN_INCH = 14.0  # of a title
+LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
 
@@ -136,7 +136,7 @@ def _named(components: list[dict[str, Any]], inches: float) -> str:
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
-    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
+    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # minus the count
     named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
     return numbers if names == texts else named
 

@@ -22,7 +22,7 @@ class GivenRows(NamedTuple):
     """Rows of a notebook."""
 
     dataset: Dataset
-    pictures: Dataset | None  # of the rows, where they are not the values themselves
+    pictures: Dataset | None  # images of the rows, unless X has them
 
 
 def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:

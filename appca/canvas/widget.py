@@ -97,7 +97,7 @@ def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
     return behind({}, estimator, model)
 
 
-MOST_SHEET_BYTES = 32 << 20  # of images that go to the browser, in the order of the canvas
+MOST_SHEET_BYTES = 32 << 20  # sent to the browser, in canvas order
 HEIGHT = 600  # pixels
 
 
@@ -146,7 +146,7 @@ class Explorer(anywidget.AnyWidget):
         self.rows = rows
         self.run: FittedRun | None = None  # what the model says of the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
-        self._shape = shape  # of components that are images, where the rows are codes
+        self._shape = shape  # image shape of components of codes
         nothing = np.empty(0, np.int64)
         super().__init__(model=model, selection=nothing, _height=height)
         self.on_msg(self._answer)

@@ -106,7 +106,7 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Fit, say what was done and how it went, and keep what was asked for."""
+    """Fit, report the settings and the outcome, and write the requested files."""
     is_annotated = writing.is_annotated(options)
     writing.check_place(options, (options.out.suffix,) if is_annotated else ())
     dataset = opened(options)

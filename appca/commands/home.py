@@ -118,7 +118,7 @@ def _words(file: Path, home: Path) -> tuple[str, str]:
         return _run(home / kind / name, file)
     if kind == "selections":
         what = f"a selection of the data set {file.parent.name[:12]}"
-        with suppress(Exception):  # a damaged file fails in as many ways as its parsers can
+        with suppress(Exception):  # parsers raise any exception
             what = f"selection “{shortened(read_arrays(file)['name'])}”"
         return what, "delete the file, then select the rows and save them again"
     if kind == "studies":

@@ -15,7 +15,7 @@ from appca.processes import python_path
 from appca.storage import access_control
 from appca.words import InputError
 
-NAME = "appca"  # of the tile, and below the address of a person's server
+NAME = "appca"  # name of the tile and of its path
 HEADER = "X-Appca-Token"
 
 

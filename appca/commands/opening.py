@@ -1,4 +1,4 @@
-"""The data a command works on: built-in, a file, several files, a folder, or what is piped in."""
+"""The data a command works on: built-in, files, a folder, or standard input."""
 
 import argparse
 import io
@@ -183,7 +183,7 @@ def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
 
 
 def _title(content: bytes) -> str:
-    """Name what was piped in after its kind; what no first bytes tell is taken for a text table."""
+    """Name standard input after its kind, by default a text table."""
     from appca.data.readers import kind_of
 
     stem = "standard input"

@@ -297,7 +297,7 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         f"{title} is {len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))}); a "
         "recording over time has four dimensions, the fourth being time with many volumes.",
     )
-    sides = np.abs(turn).max(axis=0)  # of a voxel along its main axes, in millimeters
+    sides = np.abs(turn).max(axis=0)  # voxel size in millimeters
     refuse_if(
         not np.isfinite(image.affine).all()
         or not 1e-4 < sides.min() <= sides.max() < 1e4

@@ -16,7 +16,7 @@ class Wanted(NamedTuple):
     n_features: int
     names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
-    dtype: np.dtype | None = None  # of the values the data set holds
+    dtype: np.dtype | None = None  # dtype of the stored values
     image_range: tuple[float, float] | None = None  # drawn as black and as white
 
 

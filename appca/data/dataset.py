@@ -66,7 +66,7 @@ class _LeftOut(Struct):
     name: Text  # and its name
     n: Annotated[int, Meta(ge=2)]  # its rows
     why: Text = ""
-    ids: list[Text] = []  # of the rows left out, if they are few
+    ids: list[Text] = []  # ids of the rows left out, if few
 
 
 class Provenance(Struct):
@@ -82,7 +82,7 @@ class Provenance(Struct):
     class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
     left_out: _LeftOut | None = None  # rows, by `Dataset.without`
     ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
-    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
     affine: list[list[Finite]] = []
     repetition: Finite = 1.0
     events: list[_Event] = []
@@ -329,7 +329,7 @@ class Dataset:
         return replace(self, **parts)
 
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
-        """Return the data set without some rows; its provenance says what was left out.
+        """Return the data set without some rows; its provenance names the rows left out.
 
         `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
         Leaving out more of the result names the rows of both steps. Raises InputError where fewer

@@ -80,7 +80,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to the data before a fit, in this order.
+    """Steps before a fit, in this order.
 
     Every value is divided by ``divide`` (255 for photographs). ``centre`` subtracts the mean of
     each feature; ``pca`` implies it. ``scale`` divides each "feature" by its own standard
@@ -124,7 +124,7 @@ class Preprocessing:
         return cls(**options)
 
     def in_words(self) -> str:
-        """Say what is done, in order: "centred, each feature divided by its standard deviation"."""
+        """Name the steps, in order: "centred, each feature divided by its standard deviation"."""
         share = percent(self.pca, 1) if isinstance(self.pca, float) else ""
         steps = {
             f"divided by {self.divide:g}": self.divide != 1,

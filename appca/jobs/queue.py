@@ -36,12 +36,12 @@ class JobStatus(NamedTuple):
     key: str  # what it makes: two jobs with the same key are one
     asked: bool = True  # by a person, not by a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
-    stage: str = "waiting for a free worker"  # what is being done, in words
+    stage: str = "waiting for a free worker"  # current stage, in words
     fraction: float = 0.0  # 0 to 1
     iteration: int | None = None
     curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) of the present stage
     seconds_left: float | None = None
-    result: Mapping[str, Any] = {}  # of a finished job: {"run": id} and the like
+    result: Mapping[str, Any] = {}  # {"run": id} and the like
     message: str = ""  # one sentence when it failed
 
 

@@ -33,7 +33,7 @@ NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 def warm() -> None:
     """Import what most jobs need while nobody waits for it."""
-    with suppress(ImportError):  # the job itself will say what is missing
+    with suppress(ImportError):  # the job names the missing package
         import appca.models.adaptive_ppca
         import appca.runs.fit
         import appca.runs.store  # noqa: F401

@@ -81,7 +81,7 @@ class Loading(NamedTuple):
     name: str
     value: float
     share: float  # |value| relative to the largest of the component, 0 .. 1
-    place: int  # of the feature
+    place: int  # feature index
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
@@ -261,7 +261,7 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
 EVEN = "#8a94a0"  # readable on white and on black
-MOST_SHARING_LETTERS = 14  # of a class's name on an axis
+MOST_SHARING_LETTERS = 14
 
 
 def circles(

@@ -16,8 +16,8 @@ from appca.plots.style import CATEGORICAL, CLEAR, chart, class_colour, framed, l
 if TYPE_CHECKING:
     import pandas as pd
 
-Arrays = Mapping[str, np.ndarray]  # of a study, by name
-Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column
+Arrays = Mapping[str, np.ndarray]  # study arrays by name
+Row = Mapping[str, Any]  # a row by column name
 
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
@@ -35,7 +35,7 @@ BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 TITLE_T = "Linear model, t above the family-wise threshold"
 BRAIN_HEIGHT = 330  # pixels
 CARD_HEIGHT, CARD_WIDTH = 160, 290  # pixels
-MOST_POINTS, POINT = 1500, 3.5  # of a thumbnail, and their size in pixels
+MOST_POINTS, POINT = 1500, 3.5  # thumbnail points and their size, pixels
 
 
 class Scatter(NamedTuple):

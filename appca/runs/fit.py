@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from appca.models.posterior import Description
 
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
-MOST_DRAWN_BYTES = 2**26  # of components stored draw by draw; more draws than fit are thinned
+MOST_DRAWN_BYTES = 2**26  # stored draws of components; more are thinned
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
@@ -266,7 +266,7 @@ ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
 _SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
-_BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
+_BLOCK_VALUES = 1 << 22  # block size of the projection
 
 
 class Ground(NamedTuple):
@@ -424,7 +424,7 @@ def _fit_on_ground(
 
 
 FOLDER = "projections"
-MOST_BYTES = 500_000_000  # of all that is stored
+MOST_BYTES = 500_000_000  # stored result
 
 
 def key_of(run_id: str, digest: str) -> str:

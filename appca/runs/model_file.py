@@ -35,7 +35,7 @@ class ModelFile(NamedTuple):
     config: RunConfig
     info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
     model: FittedModel
-    names: tuple[str, ...] = ()  # of the features of the data, where the file has them
+    names: tuple[str, ...] = ()  # feature names, if stored
 
 
 class _About(Struct):

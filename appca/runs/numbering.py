@@ -294,7 +294,7 @@ def _stored(run: Run) -> _Stored | None:
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
-    except Exception:  # a damaged file fails in as many ways as there are types
+    except Exception:  # parsers raise any exception
         return None
     K = len(run.fitted.components)
     whole = len(set(numbers)) == len(signs) == len(names) == K and min(numbers, default=1) > 0

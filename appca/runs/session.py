@@ -97,12 +97,12 @@ class Session(NamedTuple):
     """The contents of a session file to write."""
 
     dataset: Dataset
-    runs: Sequence[Run]  # of this data set
+    runs: Sequence[Run]  # runs of this data set
     selections: Sequence[SavedSelection] = ()
     selected: np.ndarray | None = None  # (N,) bool, the rows selected now
     opened: str | None = None  # id of the run on screen
     look: Mapping[str, str | float] = {}  # colours, view and settings of the map, as the page has
-    maps: Sequence[KeptMap] = ()  # of its rows
+    maps: Sequence[KeptMap] = ()  # maps of its rows
 
 
 class Unpacked(NamedTuple):

@@ -53,7 +53,7 @@ class Run:
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
-        except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
+        except Exception as error:  # zipfile and NumPy raise any exception
             # what a parser says is for programmers
             why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
@@ -277,7 +277,7 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # of all stages, those before the iterations that a run counts as well
+        # all stages, not only the counted iterations
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 
@@ -298,7 +298,7 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
     with files.solid(folder / ARRAYS) as file:
         files.write_arrays(file, arrays)
         n_bytes = file.tell()
-    labels = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
+    labels = folder.parent / meta["id"] / LABELS  # keeps the labels of a damaged run
     if labels.is_file():
         with files.solid(folder / LABELS) as file:
             file.write(labels.read_bytes())
@@ -360,7 +360,7 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
                 msg = "it lists other files than its own"
                 raise ValueError(msg)
             digests |= listed
-        except Exception as error:  # a damaged file fails in as many ways as its parsers can
+        except Exception as error:  # parsers raise any exception
             yield StoredFinding(file, reason(error))
             is_described &= name not in needed
     for name in {**digests, **(present if is_described else {})}:
@@ -392,7 +392,7 @@ def labels(run: Run) -> Labels:
     k = len(run.fitted.components)
     try:
         return _read_labels(run, k)
-    except Exception:  # a damaged file fails in as many ways as there are types
+    except Exception:  # parsers raise any exception
         return Labels(("",) * k, (1,) * k)
 
 

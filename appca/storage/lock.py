@@ -1,6 +1,6 @@
 """One writer at a time in a folder, among the threads and processes of a machine.
 
-A folder is locked itself, so that no lock file lies among what is stored.
+A folder is locked itself, so no lock file is among the stored files.
 """
 
 import os

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from appca.words import InputError, shortened
 
-MOST = (1 << 53) - 1  # of whole numbers that every reader of JSON knows
+MOST = (1 << 53) - 1  # largest exact integer of JSON
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]

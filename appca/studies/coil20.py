@@ -48,7 +48,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
+    """Width (N,) of the lit part of uint8 images (N, h, w), as a share of the image's.
 
     From the first lit column to the last.
     """

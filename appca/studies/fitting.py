@@ -202,7 +202,7 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
         return None
     try:
         copy = _opened(source, str(folder_of_files()))
-    except InputError:  # a damaged file: the figure is drawn without images
+    except InputError:  # damaged: draw without images
         return None
     return copy.images(rows) if rows.max(initial=-1) < copy.n_rows else None
 

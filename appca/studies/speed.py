@@ -13,7 +13,7 @@ from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
-SLACK = 0.01  # of the way from the start: so near the level counts as there
+SLACK = 0.01  # relative tolerance of the level
 SIGN = {"error": 1.0, "likelihood": -1.0}  # times the measure: lower is better
 ORDERS = 100.0  # times faster is orders of magnitude faster
 CLOCK = (

@@ -40,7 +40,7 @@ class Study(NamedTuple):
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     draw: Callable[[ModuleType, Outcome], Figures]  # `appca.plots.studies`, result
     revision: int = 1  # counts the changes after which older results are outdated
-    columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
+    columns: tuple[str, ...] = ()  # shown in a terminal; empty: all
     private: tuple[str, ...] = ()  # arrays that hold the data themselves, never shipped
 
     @property

@@ -189,7 +189,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
     return Oracle(question.best().Z, empty + free.log_sum, free.error, free.method)
 
 
-LEAST_SHARE = 0.01  # of the rows must use a true factor before its direction is judged
+LEAST_SHARE = 0.01  # least share of rows for a judged factor
 
 
 def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:

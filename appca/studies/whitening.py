@@ -20,7 +20,7 @@ from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, percent, unknown
 
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
-LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
+LEAST_ROWS = 100  # smallest subspace with its own classifier
 RAW, PCA = "raw", "pca"
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
@@ -41,7 +41,7 @@ class Labelled(NamedTuple):
     name: str
     X: np.ndarray  # (N, D) as they were read
     y: np.ndarray  # (N,) codes of the classes
-    names: tuple[str, ...]  # of the classes
+    names: tuple[str, ...]  # class names
     preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all
 
 

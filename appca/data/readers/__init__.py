@@ -21,7 +21,7 @@ from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 class Kind(NamedTuple):
     """Files of one kind."""
 
-    endings: tuple[str, ...]  # of their names
+    endings: tuple[str, ...]  # file name endings
     module: str
     reader: str = "READER"  # in the module
     title: str = ""  # in sentences; by default that of the kind in capitals
@@ -112,14 +112,14 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     Returns
     -------
     Dataset
-        ``provenance["report"]`` says what was found and what was done about it; ``sha256`` is of
+        ``provenance["report"]`` has the findings and their remedies; ``sha256`` is of
         the file, ``options`` are those given. Numbers of large files may stay on the disk until
         they are used.
 
     Raises
     ------
     InputError
-        One sentence; its ``report`` holds what was found until then.
+        One sentence; its ``report`` has the findings until then.
     """
     return read_many([(name, file)], limits=limits, **options)
 

@@ -47,7 +47,7 @@ class ArrayOptions(NamedTuple):
     transpose: bool = False  # each column is a row, as MATLAB's tools often have it
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
-    feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
+    feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
 
 
 class NpyOptions(NamedTuple):
@@ -119,7 +119,7 @@ def check_array(
     limits: ReadLimits,
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
-    """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
+    """Refuse arrays other than matrices and stacks of images, and those above the limits."""
     least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
         kinds = {"c": "complex numbers", "O": "Python objects"}
@@ -291,7 +291,7 @@ def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.
 def _mapped(
     upload: Upload, stream: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], order: Any = "C"
 ) -> np.ndarray:
-    """Map numbers from the place of a stream on, which must be all that is left."""
+    """Map the numbers of a stream from its position to its end."""
     begin = stream.tell()
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
     refuse_if(
@@ -392,8 +392,8 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
 
 
 _MOST_OBJECTS = 10_000
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
-_NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # filters of HDF5 and h5py
+_NETCDF_FILL = 9.969209968386869e36  # fill value of unwritten numbers
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
 _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics

@@ -107,7 +107,7 @@ def dataset_of(
         paths = [path[1:] for path in paths]  # without the folders that all share
     stems = [_stem(path[-1]) for path in paths]
     inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
-    whole = ["/".join(path) for path in paths]  # of which a zip may hold one twice
+    whole = ["/".join(path) for path in paths]  # a zip may hold one path twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
     named = Beside(np.array(ids), labels_of(paths, stems) if options.classes == "auto" else {})
     dataset = build(upload, X, named, options.missing, sides)
@@ -118,7 +118,7 @@ def dataset_of(
 def _decoded(
     upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
-    """Return paths and pages in natural order; the report receives what was skipped."""
+    """Return paths and pages in natural order; the report receives skipped files."""
     limits, report = upload.limits, upload.report
     paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0

@@ -18,7 +18,7 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened, unkn
 if TYPE_CHECKING:
     import pandas as pd
 
-FileReport = dict[str, Any]  # what was found in a file, and what was done about it
+FileReport = dict[str, Any]  # findings in a file and their remedies
 GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
 ) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
@@ -167,7 +167,7 @@ def _numbers_of(
     if is_code and not is_chosen and all(t.isdigit() or _CODE.fullmatch(t) for t in numbers):
         return ""
     units: Counter[str] = Counter()
-    reals = np.full(len(texts) + 1, np.nan)  # the last one is that of cells that are missing
+    reals = np.full(len(texts) + 1, np.nan)  # the last is for missing cells
     for i, match in enumerate(matches):
         if match is not None:
             units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
@@ -247,7 +247,7 @@ _MOST_NUMBERED = 1000  # columns that a report lists though they have no names o
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
+    """A file being read: its name in sentences, the chosen options, and the report."""
 
     name: str
     limits: ReadLimits
@@ -415,7 +415,7 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 
 
 ROLES = ("id", "label", "feature", "ignored")
-# of columns that hold no numbers, in words
+# kinds of columns without numbers
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
 _LABEL_NAME = re.compile(
     r"(label|class|target|species|category|group|cluster|digit|diagnosis|type|y)s?", re.IGNORECASE
@@ -430,7 +430,7 @@ _DATE = re.compile(
 )
 _FEWEST = 8  # rows from which on growing numbers, and shares of classes, are no accident
 FEW = 100  # distinct values up to which a column of whole numbers may be a label
-_FEW_CLASSES, _FEWEST_EACH = 30, 3  # of a column that is suggested as a label
+_FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
 _MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cells in a report
@@ -454,7 +454,7 @@ class Table(NamedTuple):
     frame: "pd.DataFrame"
     named: list[bool]  # the name of the column is in the file
     report: FileReport  # how the file is written
-    # of columns of texts: their kind, as the file declares it, or why numbers among them are none
+    # declared kind of text columns, or why their numbers are text
     said: Mapping[str, str] = MappingProxyType({})
 
 
@@ -690,7 +690,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # of a single new row, a gap of this one
+        return "feature", ""  # a single new row with a gap
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"

@@ -55,7 +55,7 @@ def work_apart(
     limits: ReadLimits = LIMITS,
     **options: Any,
 ) -> Result:
-    """Let another process do something with files, and return what is received of the result.
+    """Let another process do something with files, and return the result.
 
     `task` names a function, as "module:function", which gets copies of the files, a folder that
     ends with the work, the limits and the options; `receive` gets the folder and what it returns.
@@ -124,7 +124,7 @@ class ReadingProcess(Child):
         self.late = False
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Let it do what is asked for, within the seconds allowed. Raises Ended."""
+        """Run a request within the allowed seconds. Raises Ended."""
         began, timer = time.monotonic(), Timer(SECONDS, self.kill)
         timer.daemon = True
         timer.start()
@@ -148,7 +148,7 @@ def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
 
 
 def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
-    """Do what is asked for; return what came of it, and whether to use this process again."""
+    """Run a request; return its outcome, and whether to use this process again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
     options = {
         key: tuple(value) if isinstance(value, list) else value

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
-_FEWEST_ROWS = 5  # of the sample, however wide the table is
-_MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
+_FEWEST_ROWS = 5  # rows of the sample, for any width
+_MOST_CELLS = 1000  # cells of a line used for guessing its format
 _PIECE = 1 << 20  # bytes that are looked at together
 _TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
 _MANY = 10  # real numbers that rise and may be names
@@ -45,7 +45,7 @@ _SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # bytes and disorder for the encoding detector
 _RULE = re.compile(
     r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}"
 )  # a cell of a line that is drawn
@@ -59,7 +59,7 @@ _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\
 
 
 class CsvOptions(NamedTuple):
-    """How to read a text table; what is None is guessed."""
+    """How to read a text table; None is guessed."""
 
     separator: str | None = None  # one character; a blank stands for any run of blanks
     decimal: str | None = None  # "." or ","
@@ -87,7 +87,7 @@ class SheetOptions(NamedTuple):
 class Record(NamedTuple):
     """A row of cells, and where it is written."""
 
-    line: int  # of the file, from 1 on; of several, the last
+    line: int  # from 1 on; the last of several files
     start: int  # bytes
     stop: int
     cells: list[str]
@@ -128,7 +128,9 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
-    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # of all, it would keep a copy
+    above = _COMMENTS.match(
+        text[begin : begin + _SAMPLE_BYTES]
+    )  # a match on the whole text would copy it
     if above and options.header in (None, True, False):  # else lines count
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
@@ -315,7 +317,7 @@ def lay_out(
     if shorter:
         padded = some[top]._replace(cells=["", *some[top].cells])
         grid = Grid.of([padded, *some[top + 1 :]], grid.texts.shape[1])
-    with np.errstate(invalid="ignore"):  # of infinite numbers
+    with np.errstate(invalid="ignore"):  # infinite numbers warn
         has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
     if in_doubt:
         report["doubt"] = {"option": "header", "now": has_header, "other": not has_header}
@@ -655,7 +657,7 @@ def _text(cell: object) -> str:
     return str(cell).removesuffix(" 00:00:00")
 
 
-_NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # midnight in a date
 _MOST_NESTED = 3  # structs in structs
 _INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
 _NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
