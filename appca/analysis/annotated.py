@@ -127,7 +127,7 @@ def add_fit(
         listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
         root = zarr.open_group(store, mode="r+", use_consolidated=False)
         _add_to(root, added)
-        if listed:  # else readers miss new items
+        if listed:
             zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
         with annotated.packed(folder) as changed:
             changed.seek(0)

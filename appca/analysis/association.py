@@ -171,7 +171,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # the order of the measure keeps every class together
+        if column.kind == "class":
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -374,7 +374,6 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
             phrases = [f"{way} with {shortened(test['column'])}"]
         ways = ("higher", "lower") if of_score else ("used more", "used less")
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-            # a class of one letter or digit reads better as several: "0s and 6s"
             short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
         sentences.setdefault(test["component"], ", ".join(phrases))

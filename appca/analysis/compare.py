@@ -279,7 +279,7 @@ def log_density(
 
     `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is made.
     """
-    W = loadings.astype(np.float64) / np.sqrt(noise)  # in units of the noise: W'W + I
+    W = loadings.astype(np.float64) / np.sqrt(noise)
     Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
     inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
     explained = np.linalg.solve(inner, W @ Z.T)

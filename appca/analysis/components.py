@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 # Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
 # of the reference, at 0.8 within some 37.
 IDENTIFIED, ROUGHLY = 0.95, 0.8
-USUAL = 0.5  # a component that fewer draws than this share have is an exception
+USUAL = 0.5  # least share of draws of a component
 MOST_DRAWS = 2000  # in all chains together
 
 

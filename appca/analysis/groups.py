@@ -114,8 +114,8 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 LEAST = 2  # rows on either side, below which nothing is compared
 LEAST_USERS = 5  # rows on either side that use a component, to compare their scores
 MOST_CLASSES = 50  # the largest classes of a column
-MOST_VALUES = 1 << 24  # numbers that are ranked; larger tables are compared on a sample of rows
-FEWEST_SAMPLED = 1000  # rows of either side in such a sample
+MOST_VALUES = 1 << 24  # most ranked numbers; beyond, a sample of rows
+FEWEST_SAMPLED = 1000
 EXACT = 20  # rows up to which the rank test is exact
 SMALL_COUNT = 5.0  # expected rows in a cell: below, the exact test
 # Of |delta|, after Romano et al. (2006): below the first negligible, then small, medium, large.

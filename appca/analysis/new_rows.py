@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
 LEAST = 5  # rows on each side
-SAME = 1e-6  # nats a row, by which the likelihood of the rows of a fit may differ from its end
+SAME = 1e-6  # nats per row: tolerance for the rows of a fit
 
 
 @naming_extra()

@@ -235,7 +235,7 @@ def _scaled_quantiles(
     return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
 
 
-LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
+LEAST_ROWS = 4
 MOST_GROUPS = 30  # in one subspace
 STARTS = 2  # restarts of k-means
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it

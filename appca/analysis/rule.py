@@ -268,8 +268,8 @@ def described(
 class _Search(NamedTuple):
     """Columns of N rows, and which of the rows are wanted."""
 
-    columns: dict[str, frames.TableColumn]  # those of use and of classes first, for they win ties
-    orders: dict[str, np.ndarray]  # rows with a value, from the lowest to the highest
+    columns: dict[str, frames.TableColumn]
+    orders: dict[str, np.ndarray]
     wanted: np.ndarray  # (N,) bool
     weight: float  # unwanted rows
     negated: bool
@@ -304,7 +304,7 @@ class _Search(NamedTuple):
         for name, column in self.columns.items():
             order = self.orders[name][rows[self.orders[name]]]
             x, hits = column.values[order], np.cumsum(self.wanted[order])
-            cuts = np.flatnonzero(np.diff(x))  # last places of all values but the highest
+            cuts = np.flatnonzero(np.diff(x))
             if not len(cuts):
                 continue
             if column.kind == "class":

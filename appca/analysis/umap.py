@@ -21,7 +21,7 @@ from appca.storage.packed import Packed
 from appca.storage.schema import Facts
 from appca.words import naming_extra, refuse_if, storing
 
-StageReport = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
+StageReport = Callable[[str, float], None]
 _QUERIES = 512  # between two reports
 FLAT = 3  # columns up to which a tree is fastest
 
@@ -55,7 +55,7 @@ def nearest_rows(
     place = (indices == rows[:, None]).argmax(axis=1)
     place[indices[rows, place] != rows] = k - 1  # more equal rows than k: give up the last
     indices[rows, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = rows, 0.0  # UMAP takes the first neighbour for the row
+    indices[:, 0], distances[:, 0] = rows, 0.0
     return Neighbours(indices, distances)
 
 
@@ -183,7 +183,7 @@ def embed(
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
     near = store.neighbours(config, X, report)
-    report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
+    report("preparing the layout", _NEIGHBOURS_END)
 
     def told(text: str) -> None:
         """Read epochs from umap-learn's progress bar, its only hook."""

@@ -88,7 +88,7 @@ def heaviest(
 
 
 MOST_ROWS = 100_000  # that are sent with their texts
-MOST_NAMES = 1_000  # classes whose names are sent once; more are texts
+MOST_NAMES = 1_000
 
 
 class RowText(NamedTuple):

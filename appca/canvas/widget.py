@@ -161,7 +161,7 @@ class Explorer(anywidget.AnyWidget):
             run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
             scene = scene_of_rows(self.rows, run, self._maps)
         if self.run is None and scene.sheets is not None:
-            drawn: list[bytes] = []  # the first ones have what a far view shows
+            drawn: list[bytes] = []
             for number in range(scene.sheets.n_sheets):
                 if sum(map(len, drawn)) <= MOST_SHEET_BYTES:
                     drawn.append(scene.sheets.png(number))

@@ -165,7 +165,7 @@ def _fitted(text: str) -> RowsDescriber:
 def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
     try:
         return wanted_by(DatasetStore(home()).get(config.dataset))
-    except InputError:  # the data are gone, the run is not
+    except InputError:
         return Wanted(len(model.preprocessing.offset))
 
 

@@ -18,7 +18,7 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
-MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
+MOST_LEFT_OUT = 1_000
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
@@ -134,7 +134,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
         X, missing = self.X, self.missing
-        is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
+        is_stored = isinstance(X, np.memmap)
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
             masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
@@ -322,7 +322,7 @@ class Dataset:
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
-        if self.image_shape is not None:  # drawn on the scale of the whole
+        if self.image_shape is not None:
             parts["provenance"] = self.provenance | {"image_range": list(self.image_range)}
         parts["labels"] = {key: column[index] for key, column in self.labels.items()}
         parts["missing"] = None if self.missing is None else self.missing[index]
@@ -362,7 +362,7 @@ class Dataset:
             return pixels
         # halves, as a range may overflow; constant images are black
         half = max(high / 2 - low / 2, 0.0) or np.inf
-        with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+        with np.errstate(over="ignore"):
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 
@@ -375,7 +375,7 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]
-    if len(set(names)) < len(names):  # such as 1000001 and 1000002, or a gap and “missing”
+    if len(set(names)) < len(names):
         names = [_category_name(value, short=False) for value in values.tolist()]
     places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
     if values.dtype.kind == "U":

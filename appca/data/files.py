@@ -38,7 +38,7 @@ class ReadLimits(NamedTuple):
     columns: int = 1 << 17  # named columns of a table
     features: int = 4_000_000  # unnamed features of arrays and images
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
-    least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
+    least_rows: int = 2  # 1 for rows that a model only describes
     head_rows: int = 0  # raw first rows in the report of a table
 
     @property
@@ -113,7 +113,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
     else:
-        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
+        stream = cast("BinaryIO", _Borrowed(file))
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:
@@ -371,14 +371,14 @@ ENDINGS = (  # image endings
     *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
     *(".webp", ".pgm", ".ppm", ".pnm"),
 )
-LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
+LONGEST_NAME = 80  # longest file name in sentences and data sets
 OptionsT = TypeVar("OptionsT", bound=tuple[Any, ...])
 
 
 class Reader(NamedTuple, Generic[OptionsT]):
     """How files of one format become a data set."""
 
-    options: type[OptionsT]  # a NamedTuple whose fields all have defaults
+    options: type[OptionsT]
     read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: see the next
     # several files that make one data set, or a single one; None where only `read` can be used
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

@@ -62,7 +62,7 @@ def work(
             raise ValueError(msg)
         result = handlers[kind](spec, context)
     except Exception as error:
-        with suppress(OSError):  # a full disk, too, has no room for the trace
+        with suppress(OSError):
             traceback.print_exc()
         return {"state": "failed", "message": sentence(error, context.home / FOLDER / LOG)}
     context.tell()

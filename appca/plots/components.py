@@ -68,7 +68,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
-COURSE = (64, 96)  # height and width of a component as a line, in pixels
+COURSE = (64, 96)
 SPARK = (24, 32)  # and of a row
 SCALED_BY = 500  # rows
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
@@ -202,7 +202,7 @@ def data_uri(image: np.ndarray | bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-COLUMNS, BARS = 6, 10  # images on a line; most features of a component
+COLUMNS, BARS = 6, 10
 LEAST_SIDE = 112  # pixels of an image in the picture
 
 

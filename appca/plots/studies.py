@@ -70,7 +70,7 @@ def scatters(
     )
     kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
     listed: set[int] = set()
-    pictures: list[dict[str, Any]] = []  # put in at once: one by one takes seconds
+    pictures: list[dict[str, Any]] = []
     for place, panel in enumerate(panels):
         at = {"row": place // columns + 1, "col": place % columns + 1}
         for trace in _traces(panel, names, size, listed):
@@ -213,7 +213,7 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     Of a long one the first `MOST_INDICATORS` rows are drawn.
     """
     n = len(matrices)
-    edges = 76  # pixels above and below all; 40 are between them
+    edges = 76
     height = edges + n * (92 if n > 1 else 190) + (n - 1) * 40
     figure = _panels(list(matrices), 1, 40 / (height - edges) if n > 1 else 0.0)
     look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}
@@ -347,7 +347,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     figure.layout.annotations = ()
     figure.update_traces(line_width=1.8, marker_size=7, error_y={"thickness": 1.2, "width": 3})
     for column, (axis, title) in enumerate(axes.items(), start=1):
-        shown: list[int] = []  # from the largest; crowded ones are left out
+        shown: list[int] = []
         for place in sorted(set(there[axis]), reverse=True):
             if not shown or shown[-1] / place > CROWDED:
                 shown.append(int(place))

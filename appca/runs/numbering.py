@@ -155,7 +155,7 @@ class ComponentNumbers:
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
         old = registry.numbers.tolist()
-        if stored is not None:  # the registry may be lost: the run still knows
+        if stored is not None:
             lost = [k for k, number in enumerate(stored.numbers) if number not in old]
             if not lost:
                 return stored, registry
@@ -201,7 +201,7 @@ class ComponentNumbers:
             yield
 
 
-@lru_cache(maxsize=4)  # pages run again and again on the same large arrays
+@lru_cache(maxsize=4)
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     """Return a run as people see it: component j in row j, turned, with its name."""
     return fitted.arranged(*numbering)

@@ -221,9 +221,9 @@ class RunInfo(NamedTuple):
     n_features: Count  # after preprocessing
     versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # versions of packages
     seconds: NotNegative
-    stopped_at: FromOne | None = None  # iterations, of all stages, after which a person stopped it
+    stopped_at: FromOne | None = None  # iterations before a person stopped it
     n_missing: Count | None = None  # cells; None where none is
-    preview: bool = False  # whether few rows and passes stand in for the fit
+    preview: bool = False  # whether it is a preview
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":

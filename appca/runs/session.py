@@ -187,7 +187,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         maps = [umap.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
     except InputError:
         raise
-    except Exception as error:  # arrays of other kinds than they should be fail in many ways
+    except Exception as error:
         why = f": {error}" if isinstance(error, Misfit) else ""
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error

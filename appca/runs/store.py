@@ -54,7 +54,6 @@ class Run:
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy raise any exception
-            # what a parser says is for programmers
             why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
@@ -107,7 +106,7 @@ class RunStore:
                 files.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             for run in [run for run in self.list() if not run.kept][LIVE_RUNS_KEPT:]:
-                now = self.get(run.id)  # it may have been given a name meanwhile
+                now = self.get(run.id)
                 if now is not None and not now.kept:
                     files.discard(run.path)
         return present or _read(target)
@@ -340,7 +339,6 @@ def findings(home: Path) -> Iterator[StoredFinding]:
         for place, inside, _ in os.walk(home / name):
             inside[:] = sorted(folder for folder in inside if not folder.startswith("."))
             folder, must = Path(place), needed if Path(place).parent == home / name else ()
-            # a file may have been replaced meanwhile: look again
             if any(_in_folder(folder, must)) and folder.is_dir():
                 yield from _in_folder(folder, must)
 

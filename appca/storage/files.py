@@ -40,7 +40,7 @@ def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
 
 def check_place(path: Path) -> None:
     """Raise OSError where `write` could not make a file."""
-    path.exists()  # a name may be too long for a disk
+    path.exists()
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
         pass
 
@@ -300,7 +300,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
     return lines, n_damaged
 
 
-DIGEST = "sha256"  # key of the digest of a JSON file's other facts
+DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # folders
 SETTLED_SECONDS = 2.0  # before this, a change may keep the time that the system noted
 Result = TypeVar("Result")

@@ -98,7 +98,7 @@ class Packed:
                 msg = "characters that do not exist"
                 raise ValueError(msg)
             return values.astype(dtype.newbyteorder("="), copy=False)
-        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+        except Exception as error:
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
@@ -121,7 +121,7 @@ class Packed:
         try:
             with self._archive.open(item) as stream:
                 return as_object(stream.read(item.file_size).decode())
-        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+        except Exception as error:
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def _item(self, member: str) -> zipfile.ZipInfo:
@@ -167,7 +167,7 @@ def write(
 
 
 def _entry(member: str, compression: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(member)  # dated 1980, so that equal contents make equal files
+    entry = zipfile.ZipInfo(member)
     entry.compress_type = compression
     entry.external_attr = 0o644 << 16
     return entry

@@ -100,7 +100,7 @@ def _clause(told: str, record: object) -> str:
         of = _place(path)
         return f"it lacks “{lacking[1]}”{of and f' of {of}'}"
     value, place = _at(record, path), _place(path)
-    if "[...]" in path:  # msgspec does not say which of the values it is
+    if "[...]" in path:
         return f"{place} is not {_rule(what)}"
     return f"it has {_shown(value)}{place and f' for {place}'}, where {_rule(what)} belongs"
 

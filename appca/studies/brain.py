@@ -237,7 +237,7 @@ def map_file(outcome: Outcome, key: str) -> bytes:
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     titles, arrays = titles_of(outcome), outcome.arrays
     different: dict[str, str] = {}
-    for key, title in titles.items():  # a larger PPCA may only add components to a smaller one
+    for key, title in titles.items():
         courses = (arrays[f"course_{name}"] for name in (key, *different))
         first = next(courses)
         if not any(np.allclose(first, other, atol=1e-3) for other in courses):

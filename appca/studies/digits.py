@@ -49,7 +49,6 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
     import optax
 
     rng, adam = np.random.default_rng(seed), optax.adam(RATE)
-    # the same numbers beside a GPU
     networks = jax.device_put(start(rng, X, dimensions), jax.devices("cpu")[0])
     state = adam.init(networks)
 
@@ -67,7 +66,7 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
         order = rng.permutation(len(X))
         for i in range(steps):
             if i % REPORT_EVERY == 0:
-                np.asarray(value)  # JAX runs ahead; a look at the last result waits for it
+                np.asarray(value)
                 report("training the autoencoder", (epoch + i / steps) / epochs)
             batch = X[np.sort(order[i * size : (i + 1) * size])]
             noise = rng.standard_normal((len(batch), dimensions), dtype=np.float32)
@@ -131,7 +130,7 @@ class Digits(NamedTuple):
 
 
 TRAINING = ("n_rows", "dimensions", "epochs", "seed")
-_LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process share the training
+_LAST: dict[tuple[int, ...], Digits] = {}
 
 
 def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:

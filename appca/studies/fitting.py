@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Spec = dict[str, Any]  # a piece of work, as in JSON
 COMMAND = (sys.executable, "-m", "appca.studies.fitting")
-WAIT = 0.1  # seconds between two looks at whether to stop
+WAIT = 0.1
 CLEARLY = 0.01  # accuracy
 
 

@@ -14,7 +14,7 @@ from appca.words import InputError, unknown
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Report = Callable[[str, float], None]  # (stage in words, share done); raising ends the work
+Report = Callable[[str, float], None]
 Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
 Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
 Figures = dict[str, "go.Figure"]

@@ -174,7 +174,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
     empty = numerics.background(np.square(Y).sum(axis=1), noise, D)
-    if design == "balanced":  # any L of K factors, all sets alike
+    if design == "balanced":
         model, seeds = supports.CollapsedModel(G, 1.0), fixed_size_supports.row_seeds(Y)
         L = int(Z_of_law[0].sum())
         members = fixed_size_supports.best(c, model, L, seeds)[0]
@@ -337,7 +337,7 @@ def _warm() -> None:
     list(fits(METHODS, Task(Y, 4, 2, 3, 2, 2, 0), "", lambda _stage, _share: None))
 
 
-SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row of the paper's table
+SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")
 BY_EM = ("afa", "afa_most", "afa_paper")
 NEAR = 1.2  # times the oracle's squared error still counts as reaching it
 ALIKE = 2.0  # times the printed error, or a part of it, is the same measure

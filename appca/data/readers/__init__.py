@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     endings: tuple[str, ...]  # file name endings
     module: str
     reader: str = "READER"  # in the module
-    title: str = ""  # in sentences; by default that of the kind in capitals
+    title: str = ""
 
 
 def _gz(*endings: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ KINDS = {
 SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
 # read by C code that a broken file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
-_REMEDIES = {  # for endings that people try, beside the general one
+_REMEDIES = {
     **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
     **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
     **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
@@ -60,12 +60,11 @@ _REMEDIES = {  # for endings that people try, beside the general one
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
     **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".zst"), "unpack it, and give what is in it"),
 }
-# first bytes of a file
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
 _STARTS |= {
     bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
 }
-_ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")  # two numbers side by side, as in a table
+_ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:

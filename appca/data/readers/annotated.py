@@ -24,7 +24,7 @@ from appca.words import InputError, refuse_if, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
 _PLACES = ("layers", "obsm")  # groups of matrices with the rows of X
-_OTHER = {"raw": "before filtering"}  # parts that are not read, beside those of no single row
+_OTHER = {"raw": "before filtering"}
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
 _NO_STORE = "is not a Zarr store, or is damaged; save it again"
 _DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # files of a Zarr store
@@ -36,7 +36,7 @@ class H5adOptions(NamedTuple):
     array: str | None = None  # X, layers/NAME or obsm/NAME; None takes X
     mask_var: str | None = HIGHLY_VARIABLE  # a column of var, where there is one; None takes all
     feature_type: str | None = None  # column of var; None: gene expression, "all": all
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 class ZarrStore:
@@ -286,9 +286,9 @@ _SIDES = {
 class MtxOptions(NamedTuple):
     """How to read a Matrix Market file."""
 
-    transpose: bool | None = None  # each column is a row; None decides by the names beside it
+    transpose: bool | None = None
     feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 def is_market(names: list[str]) -> bool:

@@ -21,14 +21,14 @@ from appca.storage.packed import npy_header
 from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 _MOST_LISTED = 6
-_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
+_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24
 _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
-_MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
-_LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
+_MASKS = ("mask", "missing", "{}_mask", "{}_missing")
+_LABEL_NAMES = "label_names"
 _NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
-GENES = "Gene Expression"  # the feature type that is read unless another is chosen
+GENES = "Gene Expression"
 
 
 class Item(NamedTuple):
@@ -36,7 +36,7 @@ class Item(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    load: Callable[[], Any]  # an array, or a sparse matrix of SciPy
+    load: Callable[[], Any]
     is_sparse: bool = False
 
 
@@ -44,8 +44,8 @@ class ArrayOptions(NamedTuple):
     """How to read a file of several arrays; those in groups are named like ``train/X``."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
-    transpose: bool = False  # each column is a row, as MATLAB's tools often have it
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    transpose: bool = False
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
     feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
 
@@ -53,7 +53,7 @@ class ArrayOptions(NamedTuple):
 class NpyOptions(NamedTuple):
     """How to read a single array: an NPY or IDX file."""
 
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
@@ -463,7 +463,7 @@ class Hdf5:
             return f"packed by filter {odd[0]}; write it with gzip"
         try:
             dtype = np.dtype(node.dtype)
-        except TypeError:  # a type that NumPy does not have
+        except TypeError:
             dtype = np.dtype(object)
         if h5py.check_string_dtype(dtype) is not None:
             dtype = np.dtype(("U", max(1, 0 if dtype.hasobject else dtype.itemsize)))
@@ -613,7 +613,7 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             kinds = {key: _NUMBERS.get(kind) for key, _, kind in whosmat(stream)}
             stream.seek(0)
             for key, value in loadmat(stream, spmatrix=False).items():
-                if not key.startswith("__"):  # whole numbers are written in fewer bytes
+                if not key.startswith("__"):
                     dtype = kinds.get(key) if value.dtype.kind in "biuf" else None
                     stored = value if dtype is None else value.astype(dtype)
                     _take(key, stored, items, upload.report["unused"])

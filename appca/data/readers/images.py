@@ -32,7 +32,7 @@ _HIDDEN = 32  # grey levels by which ink must differ from the ground under it
 _MOST_SIDE = 4096
 _CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
-Entry = tuple[str, Callable[[], bytes]]  # the name of a file, and what reads it
+Entry = tuple[str, Callable[[], bytes]]
 
 
 class NotAnImageError(Exception):
@@ -43,10 +43,10 @@ class ImageOptions(NamedTuple):
     """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
-    colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
+    colour: str = "grey"  # or "keep" colours
     classes: str = "auto"  # or "none": see `labels_of`
-    broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN of float images
+    broken: str = "refuse"  # or "skip" files that are no images
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 class Page(NamedTuple):
@@ -201,7 +201,7 @@ def decode(
                 yield page._replace(is_deep_colour=is_deep)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
-    except Exception as error:  # decoders fail in as many ways as there are formats
+    except Exception as error:
         raise NotAnImageError(name) from error
     refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
@@ -305,7 +305,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FileReport = dict[str, Any]  # findings in a file and their remedies
-GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
+GAPS = frozenset(  # gaps among numbers, in lower case
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
 ) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
@@ -51,13 +51,13 @@ _PLAIN = {
 }
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE = re.compile(r"[+-]?\d+")
-_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
+_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are codes if all cells look so
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
-_MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
+_MANY_NUMBERS = 0.5  # share of numbers that a text column reports
 _LOOKED_AT = 400  # distinct cells, or numbers, by which most columns are known
-EXACT = 2**53  # whole numbers up to it are exact as reals
+EXACT = 2**53
 _MOST_LISTED = 50  # different cells that are no numbers, of a column
-_LARGEST = 1e150  # number whose squares can be summed up
+_LARGEST = 1e150
 _FAR = 3.0  # times the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
 _NINES = re.compile(r"-?9{2,}(?:\.0)?")
@@ -260,7 +260,7 @@ class Upload:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
             raise
-        except Exception as error:  # they fail in as many ways as there are fields in a file
+        except Exception as error:
             msg = f"“{self.name}” {why}."
             raise InputError(msg) from error
 
@@ -428,11 +428,11 @@ _DATE = re.compile(
     r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
 )
-_FEWEST = 8  # rows from which on growing numbers, and shares of classes, are no accident
-FEW = 100  # distinct values up to which a column of whole numbers may be a label
+_FEWEST = 8  # fewest rows for an index or a label
+FEW = 100  # most distinct whole numbers of a label
 _FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
 _MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
-_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
+_LONGEST_LABEL = 500  # most characters of a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cells in a report
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
@@ -441,8 +441,8 @@ ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey a
 class TableOptions(NamedTuple):
     """How to read a table whose columns have names and kinds: Parquet and ARFF."""
 
-    roles: dict[str, str] | None = None  # name to role (see `ROLES`) where the guess is wrong
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    roles: dict[str, str] | None = None  # name to role, see `ROLES`
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: ImageShape = None  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
@@ -452,7 +452,7 @@ class Table(NamedTuple):
     """Columns with names that differ: numbers, or texts with None in the gaps."""
 
     frame: "pd.DataFrame"
-    named: list[bool]  # the name of the column is in the file
+    named: list[bool]
     report: FileReport  # how the file is written
     # declared kind of text columns, or why their numbers are text
     said: Mapping[str, str] = MappingProxyType({})
@@ -467,9 +467,9 @@ class Column(NamedTuple):
     complete: bool = False  # no cell is missing
     distinct: int = 0  # values; of numbers only where the name makes it matter
     whole: bool = False  # all numbers are whole
-    grows: bool = False  # whole numbers, each greater than the one above
-    span: float = 0.0  # between the least and the greatest of the numbers
-    is_large: bool = False  # whole numbers of so many digits that they can only be names
+    grows: bool = False
+    span: float = 0.0
+    is_large: bool = False  # digits of whole numbers that are names
     note: str = ""  # why numbers are read as text
     called_id: bool = False  # its name is one of ids
 

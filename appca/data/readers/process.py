@@ -34,7 +34,7 @@ _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
 _HERE = "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
-_LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
+_LARGEST = 400 << 20  # bytes in use above which a process is replaced
 Result = TypeVar("Result")
 
 
@@ -194,7 +194,7 @@ def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> 
     return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
 
 
-Sets = dict[str, list[str]]  # names of features by the name of their set
+Sets = dict[str, list[str]]
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
@@ -235,7 +235,7 @@ def read_sets(
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
-    with suppress(csv.Error):  # such as a field of more than 131,072 letters
+    with suppress(csv.Error):
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
@@ -249,5 +249,5 @@ def read_sets(
     return sets
 
 
-if __name__ == "__main__":  # pages go first, and nobody waits for what is slow to import
+if __name__ == "__main__":  # low priority, and slow imports first
     serve(_outcome, lambda: [importlib.import_module(name) for name in _LIBRARIES], niceness=5)

@@ -32,9 +32,9 @@ _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
 _PIECE = 1 << 20  # bytes that are looked at together
-_TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
-_MANY = 10  # real numbers that rise and may be names
-_MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines or lists of one width
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header, and its most lines
+_MANY = 10
+_MOSTLY = 0.9  # least share of numbers, and of equal widths
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
@@ -46,9 +46,7 @@ _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 _DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # bytes and disorder for the encoding detector
-_RULE = re.compile(
-    r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}"
-)  # a cell of a line that is drawn
+_RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}")
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
@@ -65,8 +63,8 @@ class CsvOptions(NamedTuple):
     decimal: str | None = None  # "." or ","
     header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
     encoding: str | None = None
-    roles: dict[str, str] | None = None  # name to role (see `intake.ROLES`) where it is wrong
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: intake.ImageShape = "auto"  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
@@ -278,7 +276,7 @@ class Grid(NamedTuple):
     """Cells of some rows, without the blanks at their ends."""
 
     texts: np.ndarray  # (n, width)
-    values: np.ndarray  # as numbers; NaN where there is none
+    values: np.ndarray
     gaps: np.ndarray
 
     @classmethod
@@ -384,7 +382,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
     steps = np.diff(numbers, axis=1)
-    rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)  # or falls, from each to the next
+    rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)
     if not rises[0] or (above % 1).any():
         steady = len(above) >= _MANY and bool(rises[0])
         return n_words > len(above) or steady, steady
@@ -659,7 +657,7 @@ def _text(cell: object) -> str:
 
 _NO_TIME = r"( 00:00:00)?\.0+$", ""  # midnight in a date
 _MOST_NESTED = 3  # structs in structs
-_INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_INDEX = "__index_level_0__"
 _NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
 _LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"
