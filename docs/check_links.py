@@ -69,7 +69,7 @@ def _unexplained(folder: Path, places: set[str]) -> list[str]:
     )
     commands = _parser()[1]
     said = {
-        name: (folder / f"{name}.html").read_text("utf-8") for name in ("pages", "command_line")
+        name: (folder / f"{name}.html").read_text("utf-8") for name in ("guides/index", "command_line")
     }
     return [
         *(f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in places),
@@ -77,7 +77,7 @@ def _unexplained(folder: Path, places: set[str]) -> list[str]:
         *(
             f"the page {one} is not told of"
             for one in titles
-            if f">{one}</strong>" not in said["pages"]
+            if f">{one}</strong>" not in said["guides/index"]
         ),
         *(
             f"the command {one} is not told of"

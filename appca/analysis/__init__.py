@@ -1,1 +1,1 @@
-"""What is computed from a run, in folders named as the pages that show it."""
+"""Analyses of a run, in modules named as the pages that show them."""

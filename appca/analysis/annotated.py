@@ -120,14 +120,14 @@ def add_fit(
             return {}
         import zarr
 
-        folder = place / "store"  # of a zip, which was checked
+        folder = place / "store"  # checked zip
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
             store = str(folder / annotated.root_of(archive.namelist()))
         listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
         root = zarr.open_group(store, mode="r+", use_consolidated=False)
         _add_to(root, added)
-        if listed:  # else readers do not see what is new
+        if listed:
             zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
         with annotated.packed(folder) as changed:
             changed.seek(0)
@@ -166,7 +166,6 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
 
 
 def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write values into the parts of annotated data, in place of those of the same names."""
     for part, values in added.items():
         if part not in file:
             _put(file, part, {})
@@ -181,7 +180,6 @@ def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _put(above: Any, name: str, value: Any) -> None:
-    """Write a value into a group of HDF5 or Zarr, as anndata does."""
     import h5py
 
     if isinstance(value, Supports):

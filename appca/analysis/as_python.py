@@ -19,9 +19,9 @@ class Recipe(NamedTuple):
 
     run: str  # its id
     title: str
-    settings: Mapping[str, Any]  # of a `RunConfig` to fit
-    threads: int  # of BLAS
-    log_likelihood: float  # of the run, nats
+    settings: Mapping[str, Any]  # settings of a `RunConfig`
+    threads: int  # BLAS threads
+    log_likelihood: float  # nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
     order: tuple[int, ...] = ()  # the row, from 0, that each component has after the fit; () as is
     signs: tuple[int, ...] = ()  # -1 where the app shows a component turned round; () turns none
@@ -71,7 +71,6 @@ print(fitted.log_likelihood_rows.sum(), 'nats; the fit had {recipe.log_likelihoo
 
 
 def _loading(dataset: Dataset) -> tuple[str, str]:
-    """Return the imports and the statements that make `dataset`."""
     kept = dataset.provenance
     source, options = kept.get("source"), dict(kept.get("options", {}))
     files = [str(name) for name in kept.get("files", [])]
@@ -99,7 +98,6 @@ files = [(path.relative_to(folder).as_posix(), path) for path in paths]
 
 
 def _call(function: str, first: str, keywords: Mapping[str, Any]) -> str:
-    """Write a call that makes the data; names come from a file, so only keywords are written."""
     sound = (k for k in keywords if k.isascii() and k.isidentifier() and not iskeyword(k))
     arguments = [first, *(f"{name}={keywords[name]!r}" for name in sound)]
     return f"dataset = {function}({', '.join(arguments)})"

@@ -20,7 +20,7 @@ ALIKE = 0.95  # rank correlation with a technical measure from which on a column
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
-SIGNIFICANT = 0.05  # of q, for names
+SIGNIFICANT = 0.05  # largest q of a proposed name
 _BATCH = re.compile(
     r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
 )
@@ -171,7 +171,7 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
         if min(n_levels, n_measured) < 2:
             continue
-        if column.kind == "class":  # the order of the measure keeps every class together
+        if column.kind == "class":
             changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
             alike = changes == n_levels - 1 and n_measured >= n_levels
         else:
@@ -217,7 +217,7 @@ def _tested(
     T = scaled(np.stack([ranked(target) for target in targets.T], axis=1))
     Q = scaled(np.hstack(parts).astype(float))
 
-    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # of variance (..., C), T is (..., n)
+    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # shares (..., C) of T (..., n)
         starts = np.unique(of[kept], return_index=True)[1]
         return np.add.reduceat((T @ Q[:, kept]) ** 2, starts, axis=-1)
 
@@ -374,7 +374,6 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
             phrases = [f"{way} with {shortened(test['column'])}"]
         ways = ("higher", "lower") if of_score else ("used more", "used less")
         for way, names in zip(ways, (test["high"], test["low"]), strict=True):
-            # a class of one letter or digit reads better as several: "0s and 6s"
             short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
             phrases += [f"{way} for {' and '.join(short)}"] if names else []
         sentences.setdefault(test["component"], ", ".join(phrases))

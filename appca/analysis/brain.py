@@ -18,7 +18,7 @@ class Reference(NamedTuple):
     """The map of a linear model with the stimulus as its regressor."""
 
     t: np.ndarray  # (V,) t values
-    threshold: float  # of t, corrected for all voxels
+    threshold: float  # threshold of t, corrected for all voxels
     active: np.ndarray  # (V,) bool
 
 

@@ -18,7 +18,7 @@ from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
 
 MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
-Report = Callable[[float], object]  # share done; raising from it ends the work
+Report = Callable[[float], object]
 Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurement begins
 Measure = Callable[[Step, Report], Record]
 

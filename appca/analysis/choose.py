@@ -158,7 +158,7 @@ def over_folds(values: Floats) -> tuple[Floats, Floats]:
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Mark, (...) bool, the best of (..., fold) and what is within a standard error of it.
+    """Mark, (...) bool, the best of (..., fold) and all within a standard error of it.
 
     Cells are compared fold by fold.
     """
@@ -167,7 +167,7 @@ def near(log_likelihood: Floats) -> np.ndarray:
         return np.zeros(means.shape, dtype=bool)
     best = np.unravel_index(np.nanargmax(means), means.shape)
     behind, error = over_folds(log_likelihood[best] - log_likelihood)
-    return np.asarray(behind <= error)  # NaN compares as False; 0 <= 0 at the best itself
+    return np.asarray(behind <= error)
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import counted, percent, refuse_if
 
-LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
+LEAST = 0.5  # |cos| (60 degrees): below, another component
 
 
 class ComponentPair(NamedTuple):
@@ -63,8 +63,8 @@ def moves(
 
 
 _FA_PASSES = 500
-_LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
-GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
+_LEAST_NOISE = 1e-6  # relative to the mean variance
+GAUSSIAN_FLOOR = 1e-4  # share of the mean variance, added to all variances
 PIECES = (1, 2, 4, 8, 16, 32)
 
 
@@ -72,7 +72,7 @@ class Split(NamedTuple):
     """The rows all methods see."""
 
     train: np.ndarray  # (n, D) preprocessed
-    test: np.ndarray  # (m, D) preprocessed with what was learned of the others
+    test: np.ndarray  # (m, D) preprocessed as the training rows
     dataset: Dataset  # the n rows as they were
     preprocessing: dict[str, Any]
 
@@ -81,7 +81,7 @@ class RivalProjection(NamedTuple):
     """What a method made of the rows."""
 
     scores: np.ndarray  # (n, q) of the rows it was fitted to
-    seconds: float  # of fitting, and of projecting these rows
+    seconds: float  # fit and projection
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
@@ -279,7 +279,7 @@ def log_density(
 
     `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is made.
     """
-    W = loadings.astype(np.float64) / np.sqrt(noise)  # in units of the noise: W'W + I
+    W = loadings.astype(np.float64) / np.sqrt(noise)
     Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
     inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
     explained = np.linalg.solve(inner, W @ Z.T)
@@ -291,13 +291,13 @@ def log_density(
 MOST_ROWS = 3000
 LEAST_ROWS = 20
 HELD_OUT = 0.3
-LEAST_VARIANCE = 0.05  # of a feature, as a share of the mean variance
-LEAST_VARYING = 2.001  # rows that the variance of a feature rests on: N over its kurtosis
-SECONDS = 120.0  # of a method; a fit that can stop early keeps what it has
+LEAST_VARIANCE = 0.05  # share of the mean variance
+LEAST_VARYING = 2.001  # effective rows of a variance: N / kurtosis
+SECONDS = 120.0  # per method; fits stop early where they can
 CLEAR = 2.0  # standard errors of the paired difference
 MOST_LOST = 100.0  # nats on a single row; a method that loses more is named
-OUTLYING = 10.0  # times the mean absolute difference: such a loss is not the method's usual one
-MOST_AT_FLOOR = 0.2  # of the noise variances, with which a variant is still proposed
+OUTLYING = 10.0  # times the mean absolute difference: an outlying loss
+MOST_AT_FLOOR = 0.2  # share of noise variances at the floor
 PAPER, ROW_SCALES = "paper", "scale"  # variants without extensions, and with the safe one
 SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, and its setting
     "noise": {"noise": "feature"},
@@ -324,7 +324,7 @@ class Ranked(NamedTuple):
     nats: float  # mean held-out log-likelihood less that of the paper's model, a row
     error: float  # standard error of the mean paired difference
     fit: RivalProjection
-    lost: float = 0.0  # most nats lost on one row against the paper's model (it: the median method)
+    lost: float = 0.0  # largest loss on one row, nats
     usual: float = 0.0  # mean absolute difference from it, nats a row
 
     @property
@@ -500,7 +500,7 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
 # The test on hidden cells: some observed cells are hidden beside those that are missing, models are
 # fitted around both, and their predictions are compared with the truth in units after
 # preprocessing, which is learned without the hidden cells.
-SHARE, REPEATS = 0.05, 3  # of the observed cells that are hidden, others in each repeat
+SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
 NEIGHBOURS = 15

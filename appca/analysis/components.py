@@ -14,8 +14,8 @@ Floats = NDArray[np.float64]
 # Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
 # of the reference, at 0.8 within some 37.
 IDENTIFIED, ROUGHLY = 0.95, 0.8
-USUAL = 0.5  # a component that fewer draws than this share have is an exception
-MOST_DRAWS = 2000  # of all chains together; more do not sharpen a mean and a deviation to look at
+USUAL = 0.5  # least share of draws of a component
+MOST_DRAWS = 2000  # in all chains together
 
 
 class AlignedDraws(NamedTuple):
@@ -34,7 +34,7 @@ def summarise(
     """Average draws (chain, draw, K, D) component by component after aligning them.
 
     Of very many draws an even selection is used. The reference (K', D), K' at most K, gives order
-    and signs. `view` maps components linearly to what is averaged, such as units of the data.
+    and signs. `view` maps components linearly to the averaged values, such as units of the data.
     """
     from appca.models.draws import match
 

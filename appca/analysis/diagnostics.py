@@ -116,14 +116,14 @@ class Diagnosis(NamedTuple):
     r_hat: float
     ess_bulk: float
     ess_tail: float
-    raftery_lewis: Requirement | None  # of the chain that asks for most, if any can be judged
+    raftery_lewis: Requirement | None  # largest requirement of any chain
 
 
 class Check(NamedTuple):
     """One thing to know before a fit is relied on."""
 
     level: Level
-    label: str  # of a chip
+    label: str
     why: str  # and what to do
 
 

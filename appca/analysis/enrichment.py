@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ROWS = 1_000  # whose residuals make the null
-MOST_DEVIATIONS = 3.0  # of one weight
+MOST_DEVIATIONS = 3.0  # per weight
 _LEAST_SPREAD = 1e-12
 
 

@@ -32,7 +32,6 @@ class _ReadOnly:
             object.__setattr__(self, name, value)
 
     def _values(self, kind: type) -> dict[str, Any]:
-        """Return the fields that this class, or one it is derived from, declares."""
         return {part.name: getattr(self, part.name) for part in fields(kind)}
 
 
@@ -68,7 +67,7 @@ class DescribedRows(_ReadOnly):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
-        """Rebuild what `row_arrays` took apart; KeyError for what is missing."""
+        """Rebuild the input of `row_arrays`; KeyError for missing arrays."""
         names = {*ROW_ARRAYS, *arrays.keys() & set(SOME_ROW_ARRAYS)}
         return DescribedRows(**{name: arrays[name] for name in names})
 
@@ -78,11 +77,11 @@ class DescribedRows(_ReadOnly):
         return {name: value for name, value in every.items() if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
-        """Return what is said of some of the rows."""
+        """Return the results of some of the rows."""
         return DescribedRows(**{name: values[rows] for name, values in self.row_arrays().items()})
 
     def followed_by(self, others: "DescribedRows") -> "DescribedRows":
-        """Return what is said of these rows and, after them, of others by the same model."""
+        """Return the results of these rows, followed by others of the same model."""
         first, second = self.row_arrays(), others.row_arrays()
         both = {name: [first[name], second[name]] for name in first.keys() & second.keys()}
         return DescribedRows(**{name: np.concatenate(pair) for name, pair in both.items()})
@@ -127,7 +126,7 @@ class FittedModel(_ReadOnly):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild what `model_arrays` took apart.
 
-        Raises KeyError for what is missing, ValueError for an array where a number belongs.
+        Raises KeyError for missing arrays, ValueError for an array where a number belongs.
         """
         draws = _without(DRAWS, arrays)
         if draws and not _are_draws(draws, arrays):

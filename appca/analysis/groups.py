@@ -31,7 +31,7 @@ class RowValues(NamedTuple):
 
     name: str
     values: np.ndarray  # (N,) numbers, or codes into names
-    names: tuple[str, ...] | None = None  # of the classes; None for numbers
+    names: tuple[str, ...] | None = None  # class names; None for numbers
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
@@ -113,11 +113,11 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
 
 LEAST = 2  # rows on either side, below which nothing is compared
 LEAST_USERS = 5  # rows on either side that use a component, to compare their scores
-MOST_CLASSES = 50  # of a column, the largest ones
-MOST_VALUES = 1 << 24  # numbers that are ranked; larger tables are compared on a sample of rows
-FEWEST_SAMPLED = 1000  # rows of either side in such a sample
-EXACT = 20  # rows in all, up to which the rank test counts all arrangements
-SMALL_COUNT = 5.0  # expected rows in a cell, below which the exact test of a table is taken
+MOST_CLASSES = 50  # the largest classes of a column
+MOST_VALUES = 1 << 24  # most ranked numbers; beyond, a sample of rows
+FEWEST_SAMPLED = 1000
+EXACT = 20  # rows up to which the rank test is exact
+SMALL_COUNT = 5.0  # expected rows in a cell: below, the exact test
 # Of |delta|, after Romano et al. (2006): below the first negligible, then small, medium, large.
 STRENGTHS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 SIGNIFICANT = 0.05
@@ -128,12 +128,12 @@ class GroupDifference(NamedTuple):
     """One thing in which the group and the rest were compared."""
 
     kind: str  # "feature", "score", "use", "class", "subspace" or "measure"
-    name: str  # of the thing; of a class “column = class”
+    name: str  # a class is “column = class”
     group: float  # mean, or share of the rows
     rest: float
     effect: float  # Cliff's delta, or the difference of the shares; above 0: more in the group
     d: float | None  # Cohen's d of a number; NaN where neither side varies
-    p: float  # of one test: Mann-Whitney, chi-square or Fisher
+    p: float  # Mann-Whitney, chi-square or Fisher
     corrected: float = np.nan  # for all tests together, after Benjamini and Hochberg
 
     @property
@@ -276,7 +276,7 @@ NAMED = 3  # differences in the sentence
 
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     """Say in a sentence what sets the group apart most: the strongest differences by kind."""
-    strongest: dict[str, GroupDifference] = {}  # of each kind
+    strongest: dict[str, GroupDifference] = {}  # by kind
     for difference in comparison.differences:
         if difference.matters:
             strongest.setdefault(difference.kind, difference)

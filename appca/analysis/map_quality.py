@@ -18,7 +18,7 @@ NEIGHBOURS = 15
 # are equally far; beyond, they come from a matrix product.
 DIRECT, FLAT = 3e8, 3
 _BLOCK = 1 << 22  # distances at a time
-EXACT = 20_000  # rows up to which trust compares every one
+EXACT = 20_000
 LINES = 6  # nearest rows that a picture draws lines to
 
 
@@ -35,7 +35,7 @@ class Quality(NamedTuple):
     trustworthiness: AnchorMean
     continuity: AnchorMean
     kept: AnchorMean  # share of a row's k nearest rows that stay among its k nearest
-    accuracy: AnchorMean | None  # of the class that most of the k nearest rows have
+    accuracy: AnchorMean | None  # k-NN majority vote
 
 
 class Trust(NamedTuple):
@@ -158,7 +158,7 @@ def compared_rows(
             measures[:, done] = _excess(near, in_projection, k), _excess(image, in_data, k), kept
             neighbours[done] = in_projection
             done += 1
-    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # what the largest k ranks exceed k by
+    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0
     return Trust(*measures / np.array([[worst], [worst], [k]])), neighbours
 
 
@@ -236,10 +236,7 @@ def _mean(values: np.ndarray, population: int) -> AnchorMean:
 
 
 def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    """Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
-
-    An anchor is infinitely far from itself. The blocks have the same rows for every X.
-    """
+    """Yield blocks (b, N) of squared distances from the anchors, up to a constant of each row."""
     from scipy.spatial.distance import cdist
 
     X, step = X.astype(np.float64), max(1, _BLOCK // len(X))
@@ -273,7 +270,7 @@ def nearest_classes(
 
     votes = np.zeros((len(names), len(names)), dtype=int)
     for subspace in ranked(active):
-        if subspace.components:  # rows that use none are in one point and nowhere else
+        if subspace.components:
             points, mine = projected(scores, components, subspace), codes[subspace.rows]
             distances = np.where(mine[:, None] == mine, np.inf, cdist(points, points))
             near, voting = mine[distances.argmin(axis=1)], np.isfinite(distances).any(axis=1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
 LEAST = 5  # rows on each side
-SAME = 1e-6  # nats a row, by which the likelihood of the rows of a fit may differ from its end
+SAME = 1e-6  # nats per row: tolerance for the rows of a fit
 
 
 @naming_extra()
@@ -89,10 +89,7 @@ def drift(
 def _unbiased(
     model: Any, old: frames.Matrix, rng: np.random.Generator
 ) -> tuple[Any, Any, Any, Any]:
-    """Return a fit to half of the old rows if the likelihood says that the model is one to all.
-
-    With it come the rows of the half, and order and signs (K,) that match its components.
-    """
+    """Return a fit to half of the old rows, those rows, and matching order and signs (K,)."""
     from sklearn.base import clone
 
     from appca.models.draws import match
@@ -148,7 +145,7 @@ def drifted(
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
 
 
-LEVEL = 0.99  # of either limit, where nobody chose another
+LEVEL = 0.99  # default level of both limits
 
 
 class NewRowsVerdict(NamedTuple):
@@ -156,7 +153,7 @@ class NewRowsVerdict(NamedTuple):
 
     distances: Distances
     of_model: np.ndarray  # (N, 2) limits of T2 and Q, chi-square quantiles
-    of_data: np.ndarray | None  # of the run's own rows, which decide where they are known
+    of_data: np.ndarray | None  # limits from the run's own rows, preferred
     ratios: np.ndarray  # (N, 2) T2 and Q over the limits that decide
     fits: np.ndarray  # (N,) bool, whether a row is within both limits
     order: np.ndarray  # (N,) numbers of rows, those that fit least first

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 ENOUGH = 20  # permutations that reach the statistic
-MORE = 10  # times as many permutations for the tests that lack these
+MORE = 10  # factor of permutations for tests that lack them
 TAIL = 250  # largest permuted statistics that the tail is fitted to, at most a quarter of all
 LEAST_TAIL = 25
-CLEAR = 1e-7  # p below which more permutations change no conclusion; further out no tail is known
-ROUNDING = 1e-9  # by which a permuted statistic may miss the same statistic in another order
+CLEAR = 1e-7  # smallest p of the extrapolated tail
+ROUNDING = 1e-9  # rounding of a permuted statistic
 
 
 def permuted(

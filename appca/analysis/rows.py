@@ -21,13 +21,13 @@ _TINY = np.finfo(float).tiny
 
 
 class RowParts(NamedTuple):
-    """A row as a sum, in data units: original = average + terms + what is left unexplained."""
+    """A row as a sum, in data units: original = average + terms + residual."""
 
     original: np.ndarray  # (D,)
     average: np.ndarray  # (D,) what a row without any component would be
     components: tuple[int, ...]  # used ones, counted from 0
     scores: np.ndarray  # (L,)
-    terms: np.ndarray  # (L, D) score times component, or what that step changes in the picture
+    terms: np.ndarray  # (L, D) score times component
     reconstruction: np.ndarray  # (D,) average + sum of the terms
 
 
@@ -123,9 +123,9 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
     return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
-_SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
+_SINGULAR = 1e-6  # relative to a component's square
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
-_QUANTILES = 200  # of a chi-square distribution, over which limits with row scales average
+_QUANTILES = 200  # chi-square quantiles averaged by limits with row scales
 
 
 class Distances(NamedTuple):
@@ -235,16 +235,16 @@ def _scaled_quantiles(
     return [float(brentq(excess, 0.0, most, args=(v,))) if v else np.inf for v in numbers.tolist()]
 
 
-LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
+LEAST_ROWS = 4
 MOST_GROUPS = 30  # in one subspace
-STARTS = 2  # of k-means, the best of which is kept
+STARTS = 2  # restarts of k-means
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
 
 
 class SimilarRows(NamedTuple):
     """Rows near each other in a subspace."""
 
-    components: tuple[int, ...]  # of the subspace, counted from 0
+    components: tuple[int, ...]  # counted from 0
     rows: np.ndarray  # (m,) row numbers, nearest the centre first
     spread: float  # root mean squared distance from the centre, over the subspace's own
 

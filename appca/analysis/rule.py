@@ -11,10 +11,10 @@ from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.words import naming_extra, number, percent, refuse_if, shortened
 
-MOST_FEATURES = 200  # of a table, above which rules are about labels and components
+MOST_FEATURES = 200  # wider tables: rules use labels and components only
 LEAST = 6  # rows selected, and others
 MOST_ROWS = 8_000  # that are searched: at most half of them selected
-A_CONDITION = 0.02  # of F1 that another condition, or "not", must add
+A_CONDITION = 0.02  # gain of F1 that justifies a condition or "not"
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
 
@@ -24,7 +24,7 @@ class Clause(NamedTuple):
     column: str
     low: float | None = None  # values above it
     high: float | None = None  # values below it
-    value: bool | str | None = None  # of a class, or whether a component is used
+    value: bool | str | None = None  # a class, or whether a component is used
 
     def mask(self, values: Any) -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
@@ -55,7 +55,7 @@ class Clause(NamedTuple):
         column = f"table[{self.column!r}]"
         if isinstance(self.value, bool):
             return column if self.value else f"~{column}"
-        if self.value is not None:  # of whole numbers with gaps pandas makes "3.0"
+        if self.value is not None:  # pandas writes whole numbers with gaps as "3.0"
             texts = [self.value, *([f"{self.value}.0"] if self.value.isdecimal() else [])]
             return f"{column}.astype(str).isin({texts!r})"
         parts = [f"({column} > {self.low!r})"] if self.low is not None else []
@@ -251,7 +251,7 @@ def described(
             if gain > most:
                 most, best, negation = gain, chosen, negated
     refuse_if(not best, "No column differs between the rows, so there is no rule; add columns.")
-    joined: dict[str, Clause] = {}  # of two bounds of a column, one condition
+    joined: dict[str, Clause] = {}  # joins two bounds of a column
     for clause in best:
         both = joined.get(clause.column, clause), clause
         low = max((c.low for c in both if c.low is not None), default=None)
@@ -268,26 +268,23 @@ def described(
 class _Search(NamedTuple):
     """Columns of N rows, and which of the rows are wanted."""
 
-    columns: dict[str, frames.TableColumn]  # those of use and of classes first, for they win ties
-    orders: dict[str, np.ndarray]  # rows with a value, from the lowest to the highest
+    columns: dict[str, frames.TableColumn]
+    orders: dict[str, np.ndarray]
     wanted: np.ndarray  # (N,) bool
-    weight: float  # of a row that is not wanted
+    weight: float  # unwanted rows
     negated: bool
 
     def rows(self, path: Sequence[Clause]) -> np.ndarray:
-        """Return which rows (N,) meet all conditions."""
         masks = [clause.mask(self.columns[clause.column]) for clause in path]
         return np.asarray(np.logical_and.reduce([np.ones(len(self.wanted), dtype=bool), *masks]))
 
     def f1(self, inside: Any, outside: Any) -> Any:
-        """Return F1 from the numbers of wanted and other rows that meet all conditions."""
         n = self.wanted.sum()
         if self.negated:
             inside, outside = n - inside, len(self.wanted) - n - outside
         return 2 * inside / (inside + self.weight * outside + n)
 
     def path(self, most: int) -> list[Clause]:
-        """Return conditions that raise F1 one by one, each chosen once more beside the others."""
         path: list[Clause] = []
         reached = 0.0
         while len(path) < most:
@@ -307,7 +304,7 @@ class _Search(NamedTuple):
         for name, column in self.columns.items():
             order = self.orders[name][rows[self.orders[name]]]
             x, hits = column.values[order], np.cumsum(self.wanted[order])
-            cuts = np.flatnonzero(np.diff(x))  # last places of all values but the highest
+            cuts = np.flatnonzero(np.diff(x))
             if not len(cuts):
                 continue
             if column.kind == "class":

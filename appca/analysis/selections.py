@@ -85,7 +85,6 @@ class SelectionStore:
         return self._folder(digest) / f"{sha256(name, 16)}.npz"
 
     def _read(self, digest: str, n_rows: int) -> Iterator[SavedSelection | str]:
-        """Yield selections of so many rows, or what stands in the way."""
         for file in sorted(self._folder(digest).glob("*.npz")):
             try:
                 kept = read_numbered(file, "The selection")
@@ -93,7 +92,7 @@ class SelectionStore:
                 mask = np.unpackbits(kept["bits"], count=n).astype(bool)
                 refuse_if(n != n_rows, f"it is not of {n_rows} rows")
                 yield SavedSelection(str(kept["name"]), mask)
-            except Exception as error:  # a damaged file fails in as many ways as its parsers can
+            except Exception as error:  # parsers raise any exception
                 yield (
                     f"A saved selection is damaged ({reason(error)}) and left out; delete {file}, "
                     "then select its rows and save them again."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # reads by, and the blanks it drops, are the user's.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = r",;|\t\r\n"
-_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no ends: from each, the run of them was read again
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"
 _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 
@@ -180,7 +180,6 @@ def component_npz(
 
 
 def _features(dataset: "Dataset") -> list[str]:
-    """Return the names of all features, or their places in the image."""
     if dataset.image_shape is None or dataset.feature_names is not None:
         return list(dataset.column_names)
     return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]

@@ -21,9 +21,9 @@ from appca.storage.packed import Packed
 from appca.storage.schema import Facts
 from appca.words import naming_extra, refuse_if, storing
 
-StageReport = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
+StageReport = Callable[[str, float], None]
 _QUERIES = 512  # between two reports
-FLAT = 3  # columns, as those of a map, up to which a tree is faster than all distances
+FLAT = 3  # columns up to which a tree is fastest
 
 
 class Neighbours(NamedTuple):
@@ -55,13 +55,13 @@ def nearest_rows(
     place = (indices == rows[:, None]).argmax(axis=1)
     place[indices[rows, place] != rows] = k - 1  # more equal rows than k: give up the last
     indices[rows, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = rows, 0.0  # UMAP takes the first neighbour for the row
+    indices[:, 0], distances[:, 0] = rows, 0.0
     return Neighbours(indices, distances)
 
 
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
-_NEIGHBOURS_END = 0.3  # of the progress bar
-MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
+_NEIGHBOURS_END = 0.3  # share of the progress bar
+MOST_BYTES = 500_000_000  # stored neighbours; 15 of 70,000 rows take 8 MB
 NEIGHBOUR_FILES = "neighbours-*.npz"
 
 
@@ -70,7 +70,7 @@ class EmbeddingConfig(Recorded):
     """What decides the coordinates, in umap-learn's numbers; InputError without meaning."""
 
     dataset: str  # digest of the data set
-    preprocessing: dict[str, Any]  # as in a run; what is left out has its default
+    preprocessing: dict[str, Any]  # as in a run, with defaults
     n_neighbors: int = 15
     min_dist: float = 0.1
     spread: float = 1.0
@@ -183,7 +183,7 @@ def embed(
     fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
     X = fitted.transform(dataset.X)
     near = store.neighbours(config, X, report)
-    report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
+    report("preparing the layout", _NEIGHBOURS_END)
 
     def told(text: str) -> None:
         """Read epochs from umap-learn's progress bar, its only hook."""

@@ -25,7 +25,7 @@ from appca.words import InputError, number, shortened
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, LARGEST_SIDE, MOST_PANELS = 10.5, 6, 2.2, 30
 STRIP, MAP_SIDE = (8.0, 0.9), 6.5
-LETTERS_AN_INCH = 14.0  # of a title
+LETTERS_AN_INCH = 14.0
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
 
@@ -80,7 +80,6 @@ def draw(
 
 
 def _panel(drawing: _Drawing, axes: Axes, panel: dict[str, Any]) -> None:
-    """Draw points, hollow where their supports are doubtful, and images that have room."""
     (scene, layout, colours, theme, selected, side), meta = drawing, drawing.scene.meta
     axes.set_xticks([])
     axes.set_yticks([])
@@ -137,13 +136,12 @@ def _named(components: list[dict[str, Any]], inches: float) -> str:
     texts = [str(component["number"]) for component in components]
     numbers = f"{{{','.join(texts)}}}"
     names = [c["name"] or text for c, text in zip(components, texts, strict=True)]
-    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
+    letters = int(inches * LETTERS_AN_INCH) - len(numbers) - 6  # minus the count
     named = f"{shortened(' × '.join(names), max(letters, 2))} {numbers}"
     return numbers if names == texts else named
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
-    """Return all rows of a panel; a triangle and a map list only those whose images have room."""
     if panel["listed"] == panel["count"]:
         order: np.ndarray = scene.buffers[f"order.{layout}"]
         return order[panel["start"] : panel["start"] + panel["listed"]]
@@ -175,7 +173,6 @@ def _coordinates(
 
 
 def _legend(figure: Figure, header: dict[str, Any], theme: dict[str, str]) -> None:
-    """Draw what the colours mean, at the right."""
     wide, high = figure.get_size_inches()
     left, top = wide - SIDEBAR, high - MARGIN - HEAD
     if header["kind"] == "category":

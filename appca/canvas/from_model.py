@@ -22,7 +22,7 @@ class GivenRows(NamedTuple):
     """Rows of a notebook."""
 
     dataset: Dataset
-    pictures: Dataset | None  # of the rows, where they are not the values themselves
+    pictures: Dataset | None  # images of the rows, unless X has them
 
 
 def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
@@ -114,7 +114,6 @@ def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
 
 
 def _label(name: str, values: Any) -> np.ndarray:
-    """Return labels (N,) as a data set takes them; dates are years with decimals."""
     is_plain = isinstance(values, np.ndarray) and not np.ma.isMaskedArray(values)
     if is_plain and values.dtype.kind in "iuU":
         return np.asarray(values)

@@ -12,7 +12,7 @@ from math import gcd
 
 import numpy as np
 
-SPACING = 0.5  # of the panel, at level 0
+SPACING = 0.5  # share of the panel at level 0
 STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
 DISTANCES = SPACING / 2 ** (np.arange(STEPS) / 4)
 FITS = (1 / DISTANCES).astype(np.int64) + 1  # images side by side
@@ -90,7 +90,7 @@ def _level(
     x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
 ) -> list[int]:
     """Greedily place waiting images on a grid, one per cell; x and y are in cells."""
-    side = fit + 3  # of the grid with a border: a step to the side stays in its row
+    side = fit + 3  # a border keeps sideways steps in their row
     cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
     around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
     u, v = x.tolist(), y.tolist()

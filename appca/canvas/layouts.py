@@ -10,7 +10,7 @@ from appca.canvas import panels
 from appca.canvas.image_placement import SPACING, room_orders
 from appca.canvas.panels import JITTER, Axes, Components, Groups, Usage
 
-RATIO = 1.5  # of width to height
+RATIO = 1.5  # width / height
 MOVES = 500  # exchanges a panel
 SEED = 3
 
@@ -40,7 +40,7 @@ def seriated_cells(components: list[Components], counts: np.ndarray) -> list[tup
 
 PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
 WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
-MOST_IMAGES = 12_000  # of a panel that find their place ahead
+MOST_IMAGES = 12_000  # placed ahead, per panel
 LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
 
 
@@ -163,10 +163,7 @@ def _layout(
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, those of each panel in the order in which their images are placed; levels.
-
-    The panels share a number of images; the remainder of small ones goes to the others.
-    """
+    """Return the rows, those of each panel in the order of their images, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

@@ -14,8 +14,8 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour
 from appca.words import capital
 
-TRUST, PANELS = "trust", "panels"  # of the map, and of the panels
-SOME, MANY = 0.05, 0.2  # of the most that ranks of neighbours could be off by
+TRUST, PANELS = "trust", "panels"
+SOME, MANY = 0.05, 0.2  # share of the largest possible rank error
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
 TRUST_NAMES = tuple(
     ", ".join(filter(None, (false, missing))) or "neighbours kept"
@@ -141,12 +141,12 @@ Components = tuple[int, ...]
 class Groups(NamedTuple):
     """Panels of a layout and their rows."""
 
-    components: list[Components]  # of each panel
+    components: list[Components]  # by panel
     rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
     start: np.ndarray  # (n_panels + 1,) where each begins; what lies behind the last is gathered
     totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
     gathered: int = 0  # panels behind the last one
-    n_rows: int = 0  # of the priority, that were looked at
+    n_rows: int = 0  # length of the priority list
 
     @property
     def counts(self) -> np.ndarray:
@@ -296,7 +296,7 @@ def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
 
 
 JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
-SPREAD, REACH = 0.8, 1.0  # of rows along such an axis, and of the axis
+SPREAD, REACH = 0.8, 1.0  # extent of rows and of the axis
 TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # a range is that of the central 99%, this much wider
 FEW = 20  # rows, all of which are shown: none of them is far from the others by chance
 _X, _Y = 0x85EBCA77, 0x9E3779B1  # odd numbers without pattern

@@ -88,7 +88,7 @@ def heaviest(
 
 
 MOST_ROWS = 100_000  # that are sent with their texts
-MOST_NAMES = 1_000  # classes whose names are sent once; more are texts
+MOST_NAMES = 1_000
 
 
 class RowText(NamedTuple):
@@ -149,7 +149,7 @@ def _text_buffer(texts: np.ndarray) -> np.ndarray:
 
 
 FORMAT = 1
-DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
+DOUBT_BELOW = 128  # of 255; rows below 1/2 are drawn hollow
 
 
 class Map(NamedTuple):
@@ -172,7 +172,7 @@ class Scene(NamedTuple):
     buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers read them
     sheets: Sheets | None
     component_sheet: bytes | None  # PNG
-    lines: Sequence[RowText] = ()  # of the hover card
+    lines: Sequence[RowText] = ()  # text of the hover card
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:

@@ -18,7 +18,7 @@ from appca.plots.components import SPARK, png, row_lines
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
 JUDGED = 200  # images by which strokes are told from photographs
-SEED = 20  # of the sample; any fixed number will do, but it must not change between reruns
+SEED = 20  # fixed, so reruns draw the same sample
 
 
 def sample(n_rows: int, most: int) -> np.ndarray:

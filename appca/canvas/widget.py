@@ -97,7 +97,7 @@ def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
     return behind({}, estimator, model)
 
 
-MOST_SHEET_BYTES = 32 << 20  # of images that go to the browser, in the order of the canvas
+MOST_SHEET_BYTES = 32 << 20  # sent to the browser, in canvas order
 HEIGHT = 600  # pixels
 
 
@@ -146,7 +146,7 @@ class Explorer(anywidget.AnyWidget):
         self.rows = rows
         self.run: FittedRun | None = None  # what the model says of the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
-        self._shape = shape  # of components that are images, where the rows are codes
+        self._shape = shape  # image shape of components of codes
         nothing = np.empty(0, np.int64)
         super().__init__(model=model, selection=nothing, _height=height)
         self.on_msg(self._answer)
@@ -161,7 +161,7 @@ class Explorer(anywidget.AnyWidget):
             run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
             scene = scene_of_rows(self.rows, run, self._maps)
         if self.run is None and scene.sheets is not None:
-            drawn: list[bytes] = []  # the first ones have what a far view shows
+            drawn: list[bytes] = []
             for number in range(scene.sheets.n_sheets):
                 if sum(map(len, drawn)) <= MOST_SHEET_BYTES:
                     drawn.append(scene.sheets.png(number))
@@ -194,7 +194,6 @@ class Explorer(anywidget.AnyWidget):
         return np.unique(selection)
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
-        """Send the scores of rows on all components, for ghosts."""
         asked = np.frombuffer(buffers[0], "<u4")
         rows = asked[asked < self.rows.dataset.n_rows]
         run = self.run

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if sentence := is_served():
         raise InputError(sentence)
     token = "" if options.no_token else secrets.token_urlsafe(24)
-    server = _started(options, token)  # first: it loads its code while the data are read
+    server = _started(options, token)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         opens = place(options)
@@ -111,10 +111,7 @@ def _url(options: argparse.Namespace) -> str:
 
 
 def _show(address: str) -> None:
-    """Open the browser by a file that leads to the address.
-
-    All users see the command line of a browser, and only this one may read the file.
-    """
+    """Open the browser by a private file, because all users see a browser's command line."""
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     files.write(home() / PAGE, text)
     (home() / PAGE).chmod(0o600)  # it holds a link, and a home may be shared by its owner
@@ -145,7 +142,6 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
 
 
 def _tell(server: "subprocess.Popen[bytes]", digest: str) -> None:
-    """Let the server look at data before the browser asks for them."""
     if server.stdin is not None:
         with suppress(OSError), server.stdin as pipe:
             pipe.write(f"{digest}\n".encode())

@@ -1,4 +1,4 @@
-"""``appca data``: what there is to open, what is in it, and the same as another kind of file."""
+"""``appca data``: list and describe data sets, and convert files."""
 
 import argparse
 import shlex
@@ -112,7 +112,7 @@ def table_of(dataset: Dataset) -> "pd.DataFrame":
 
 
 def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
-    """Say what is there: roles of columns, classes, gaps and what becomes of them, constants."""
+    """Report roles of columns, classes, gaps and their treatment, and constants."""
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
     for name in list(report.get("likely_labels", {}))[:1]:
@@ -188,7 +188,6 @@ def _missing(dataset: Dataset, lines: dict[str, str], gaps: str) -> dict[str, st
 
 
 def _constant(dataset: Dataset) -> list[Any]:
-    """Name the columns with one value, also those left out for it; gaps do not count."""
     left_out = dataset.provenance.get("report", {}).get("left_out", {})
     places = np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0)).tolist()
     names = dataset.feature_names

@@ -106,7 +106,7 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Fit, say what was done and how it went, and keep what was asked for."""
+    """Fit, report the settings and the outcome, and write the requested files."""
     is_annotated = writing.is_annotated(options)
     writing.check_place(options, (options.out.suffix,) if is_annotated else ())
     dataset = opened(options)
@@ -149,7 +149,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
-    """Say how the fit went and how sure it is of its rows; return the same as facts."""
     from appca.analysis.components import DOUBTFUL, rarely_used
 
     info, rows = result.info, result.fitted
@@ -176,7 +175,6 @@ def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str |
 
 
 def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) -> None:
-    """Say what is fitted: the numbers mean nothing without."""
     seed = f"seed {config.parameters.get('random_state', 0)}"
     before = Preprocessing.from_dict(config.preprocessing)
     chosen = any(getattr(options, name) is not None for name in PREPARING)
@@ -210,11 +208,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _arrays(dataset: Dataset, config: RunConfig, result: FitResult) -> dict[str, np.ndarray]:
-    """Return a model file (see `appca.runs.model_file`) that also holds what was said of the rows.
-
-    `project` reads from it, beside the model, what new rows must look like and how far out the
-    rows of the fit lie.
-    """
+    """Return a model file that also has the limits for new rows."""
     members = {**result.fitted.to_arrays(), **writing.identity(dataset)}
     members |= about_run(config, result.info, dataset.feature_names)
     members["data_type"] = np.array(str(dataset.X.dtype))

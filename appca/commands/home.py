@@ -104,7 +104,6 @@ def checked(home: Path) -> Iterator[Line]:
 
 
 def _words(file: Path, home: Path) -> tuple[str, str]:
-    """Say what a file is part of, and how to repair it."""
     kind, *below = file.relative_to(home).parts
     name = below[0].removesuffix(".json").removesuffix(".npz")
     if kind == "datasets":
@@ -119,7 +118,7 @@ def _words(file: Path, home: Path) -> tuple[str, str]:
         return _run(home / kind / name, file)
     if kind == "selections":
         what = f"a selection of the data set {file.parent.name[:12]}"
-        with suppress(Exception):  # a damaged file fails in as many ways as its parsers can
+        with suppress(Exception):  # parsers raise any exception
             what = f"selection “{shortened(read_arrays(file)['name'])}”"
         return what, "delete the file, then select the rows and save them again"
     if kind == "studies":
@@ -145,7 +144,6 @@ def _run(folder: Path, file: Path) -> tuple[str, str]:
 
 
 def _facts(file: Path) -> dict[str, Any]:
-    """Return the facts that are still readable in a damaged description."""
     try:
         return as_object(file.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError):

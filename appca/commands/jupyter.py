@@ -15,7 +15,7 @@ from appca.processes import python_path
 from appca.storage import access_control
 from appca.words import InputError
 
-NAME = "appca"  # of the tile, and below the address of a person's server
+NAME = "appca"  # name of the tile and of its path
 HEADER = "X-Appca-Token"
 
 
@@ -84,7 +84,6 @@ def open_app(path: str | os.PathLike[str]) -> AppLink:
 
 
 def _base_url() -> str:
-    """Return the path of the Jupyter server that started this kernel."""
     if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:
         return os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     started_by = int(os.environ.get("JPY_PARENT_PID", os.getppid()))

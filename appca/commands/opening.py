@@ -1,4 +1,4 @@
-"""The data a command works on: built-in, a file, several files, a folder, or what is piped in."""
+"""The data a command works on: built-in, files, a folder, or standard input."""
 
 import argparse
 import io
@@ -96,7 +96,6 @@ def _dataset(
 
 
 def _hint(error: InputError, options: argparse.Namespace) -> str | None:
-    """Return what to type, where a reader can only say what to choose."""
     if isinstance(error, UnknownNameError) and error.kind == "column" and PIPE not in options.data:
         return f"`python -m appca data {shlex.quote(options.data[0])} --columns` lists them"
     report = error.report or {}
@@ -107,7 +106,6 @@ def _hint(error: InputError, options: argparse.Namespace) -> str | None:
 
 
 def _built_in(source: str, options: argparse.Namespace, chosen: dict[str, Any]) -> Dataset:
-    """Open a built-in data set; what is for files is refused."""
     dataset = load(source, **chosen)
     columns = [*dataset.labels, *(dataset.feature_names or ())]
     for name in (name for flag in _ROLES for name in getattr(options, flag)):
@@ -133,7 +131,6 @@ def _source(data: list[str]) -> str | None:
 
 
 def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
-    """Return names and contents; the names keep the folders that tell the files apart."""
     data = options.data
     if PIPE in data:
         return [_piped(options)]
@@ -166,7 +163,6 @@ def _packed(store: Path, ends: ExitStack) -> File:
 
 
 def _nothing(text: str) -> InputError:
-    """Say that a name is neither a file nor built in, and which is near."""
     place = Path(text).parent
     beside = [path.name for path in place.iterdir()] if place.is_dir() else []
     near = str(unknown("file", Path(text).name, [*SOURCES, *beside[:1000]]))
@@ -187,7 +183,7 @@ def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
 
 
 def _title(content: bytes) -> str:
-    """Name what was piped in after its kind; what no first bytes tell is taken for a text table."""
+    """Name standard input after its kind, by default a text table."""
     from appca.data.readers import kind_of
 
     stem = "standard input"

@@ -31,7 +31,7 @@ _FLAGS = {  # what the models and readers call it, and what it is here
 _NAMES = re.compile(r"“[^”]*”|\b(" + "|".join(_FLAGS) + r")\b(?=[ =.,:;])")
 
 
-_WRONG = (TypeError, OverflowError)  # of Python itself, where a value was not foreseen
+_WRONG = (TypeError, OverflowError)  # raised by Python for unexpected values
 
 
 class UsageError(InputError):
@@ -39,7 +39,7 @@ class UsageError(InputError):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one sentence."""
+    """A parser that reports errors in one sentence."""
 
     def error(self, message: str) -> NoReturn:
         """Write the sentence and leave with exit code 2."""
@@ -156,7 +156,7 @@ def value(text: str) -> object:
 
 @contextmanager
 def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
-    """Let a refusal of a model speak of what was typed: -K, not n_components.
+    """Make errors of a model name the typed option: -K, not n_components.
 
     Raises UsageError for a sentence about a setting: one that begins with the name of one of the
     `settings`, or any sentence without these; InputError for others, which are about the data.
@@ -190,7 +190,7 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
 
 
 def from_pipe(limit: int) -> bytes:
-    """Return what is piped in, at most one byte over the limit; UsageError at a terminal."""
+    """Return standard input, at most one byte over the limit; UsageError at a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
         raise UsageError(msg)

@@ -34,7 +34,7 @@ _ABOUT = ("data_type", "image_shape")
 
 
 class RowsDescriber(NamedTuple):
-    """A model, and what is known of the rows it was fitted to."""
+    """A model, and facts about the rows it was fitted to."""
 
     config: RunConfig
     model: FittedModel
@@ -62,7 +62,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Describe the rows, say what was found, and write it."""
+    """Describe the rows, report the result and write it."""
     _check(options)
     fitted = _fitted(options.fitted)
     takes = fits_around_gaps(fitted.config) and not fitted.model.preprocessing.reduces
@@ -165,7 +165,7 @@ def _fitted(text: str) -> RowsDescriber:
 def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
     try:
         return wanted_by(DatasetStore(home()).get(config.dataset))
-    except InputError:  # the data are gone, the run is not
+    except InputError:
         return Wanted(len(model.preprocessing.offset))
 
 

@@ -79,7 +79,7 @@ class Meter:
 
 
 def clear() -> None:
-    """Take away what is shown beside the answer."""
+    """Remove the progress lines."""
     _show("")
 
 

@@ -88,7 +88,6 @@ def check_file(path: Path, kinds: Sequence[str]) -> None:
 
 
 def _check_packages(kind: str) -> None:
-    """Raise ModuleNotFoundError where a file cannot be written for want of a package."""
     for package in PACKAGES.get(kind, ()):
         if find_spec(package) is None:
             raise ModuleNotFoundError(name=package)

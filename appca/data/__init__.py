@@ -1,1 +1,1 @@
-"""Data sets: what they are, where they come from, and what is done to them before a fit."""
+"""Data sets: their types, sources and preprocessing."""

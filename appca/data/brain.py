@@ -224,7 +224,6 @@ def _recording(
     seconds: float,
     facts: dict[str, Any],
 ) -> Dataset:
-    """Return the voxels (V, T) of a mask (x, y, z) with their places and times."""
     places = {"grid": list(mask.shape), "affine": np.asarray(affine, dtype=float).tolist()}
     ids = np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)])
     times = tuple(f"{seconds * volume:g} s" for volume in range(X.shape[1]))
@@ -274,7 +273,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
     is_second = data[:4] in (b"\x1c\2\0\0", b"\0\0\2\x1c")  # 540, the length of its header
     try:
         image = (Nifti2Image if is_second else Nifti1Image).from_stream(io.BytesIO(data))
-    except Exception as error:  # nibabel and NumPy fail in many ways on other files
+    except Exception as error:
         msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
@@ -285,7 +284,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
     files.check_matrix(name, math.prod(shape[:3]), math.prod(shape[3:]), 4, limits)
     try:
         return image, image.get_fdata(dtype=np.float32, caching="unchanged")
-    except Exception as error:  # as above; a truncated file is one of the ways
+    except Exception as error:
         msg = f"“{title}” is truncated; copy or write it again."
         raise InputError(msg) from error
 
@@ -298,7 +297,7 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         f"{title} is {len(image.shape)}-dimensional ({' x '.join(map(str, image.shape))}); a "
         "recording over time has four dimensions, the fourth being time with many volumes.",
     )
-    sides = np.abs(turn).max(axis=0)  # of a voxel along its main axes, in millimeters
+    sides = np.abs(turn).max(axis=0)  # voxel size in millimeters
     refuse_if(
         not np.isfinite(image.affine).all()
         or not 1e-4 < sides.min() <= sides.max() < 1e4
@@ -306,8 +305,8 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         f"The header of {title} does not place its voxels in space; write millimeters into its "
         "affine (srow_x, srow_y, srow_z).",
     )
-    unit, most = "unknown", 60.0  # seconds; more, in a file without a unit, are milliseconds
-    with suppress(KeyError):  # a code that the format does not define
+    unit, most = "unknown", 60.0  # seconds; larger numbers without a unit are milliseconds
+    with suppress(KeyError):
         unit = str(image.header.get_xyzt_units()[1])
     axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
     seconds = float(image.header.get_zooms()[axis]) * {"msec": 1e-3, "usec": 1e-6}.get(unit, 1.0)

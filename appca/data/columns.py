@@ -16,7 +16,7 @@ class Wanted(NamedTuple):
     n_features: int
     names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
-    dtype: np.dtype | None = None  # of the values the data set holds
+    dtype: np.dtype | None = None  # dtype of the stored values
     image_range: tuple[float, float] | None = None  # drawn as black and as white
 
 
@@ -26,7 +26,7 @@ class Matched(NamedTuple):
     dataset: Dataset
     by_name: bool  # columns were found by their names; else they were taken in order
     reordered: bool  # the file has them in another order
-    ignored: tuple[str, ...]  # columns of the file that were not wanted
+    ignored: tuple[str, ...]
 
 
 def wanted_by(dataset: Dataset) -> Wanted:
@@ -87,7 +87,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         "with the same names.",
     )
     if wanted.dtype is not None and (wanted.dtype != np.uint8 or are_bytes(X)):
-        X = X.astype(wanted.dtype, copy=False)  # the same rows give the same bits
+        X = X.astype(wanted.dtype, copy=False)
     white = {} if wanted.image_range is None else {"image_range": list(wanted.image_range)}
     dataset = replace(
         new,
@@ -96,7 +96,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         missing=missing,
         image_shape=wanted.image_shape,
         feature_names=wanted.names,
-        provenance=new.provenance | white,  # drawn as the images of the fit
+        provenance=new.provenance | white,
     )
     return Matched(dataset, by_name, order != sorted(order), ignored)
 
@@ -110,7 +110,7 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
     """
     features = set(wanted.names or ())
     roles: dict[str, str] = {}
-    while True:  # each round decides the role of at least one column; one is usually enough
+    while True:
         refusal = None
         try:
             new = read(roles)

@@ -18,7 +18,7 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
-MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
+MOST_LEFT_OUT = 1_000
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
 
@@ -66,7 +66,7 @@ class _LeftOut(Struct):
     name: Text  # and its name
     n: Annotated[int, Meta(ge=2)]  # its rows
     why: Text = ""
-    ids: list[Text] = []  # of the rows left out, if they are few
+    ids: list[Text] = []  # ids of the rows left out, if few
 
 
 class Provenance(Struct):
@@ -82,7 +82,7 @@ class Provenance(Struct):
     class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
     left_out: _LeftOut | None = None  # rows, by `Dataset.without`
     ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
-    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
     affine: list[list[Finite]] = []
     repetition: Finite = 1.0
     events: list[_Event] = []
@@ -134,7 +134,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
         X, missing = self.X, self.missing
-        is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
+        is_stored = isinstance(X, np.memmap)
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
             masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
@@ -322,14 +322,14 @@ class Dataset:
         """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
-        if self.image_shape is not None:  # drawn on the scale of the whole
+        if self.image_shape is not None:
             parts["provenance"] = self.provenance | {"image_range": list(self.image_range)}
         parts["labels"] = {key: column[index] for key, column in self.labels.items()}
         parts["missing"] = None if self.missing is None else self.missing[index]
         return replace(self, **parts)
 
     def without(self, rows: np.ndarray, why: str) -> "Dataset":
-        """Return the data set without some rows; its provenance says what was left out.
+        """Return the data set without some rows; its provenance names the rows left out.
 
         `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
         Leaving out more of the result names the rows of both steps. Raises InputError where fewer
@@ -362,7 +362,7 @@ class Dataset:
             return pixels
         # halves, as a range may overflow; constant images are black
         half = max(high / 2 - low / 2, 0.0) or np.inf
-        with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+        with np.errstate(over="ignore"):
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 
@@ -375,7 +375,7 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]
-    if len(set(names)) < len(names):  # such as 1000001 and 1000002, or a gap and “missing”
+    if len(set(names)) < len(names):
         names = [_category_name(value, short=False) for value in values.tolist()]
     places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
     if values.dtype.kind == "U":
@@ -401,7 +401,6 @@ def _category_name(value: object, *, short: bool = True) -> str:
 
 
 def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
-    """Return texts or numbers (n,), read-only, after checking them."""
     column = np.asarray(column)
     column = column if column.dtype.kind in "buifU" else column.astype(str)
     refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the texts again.")

@@ -31,15 +31,15 @@ except (AttributeError, ValueError, OSError):  # not on every system
 class ReadLimits(NamedTuple):
     """What one file may ask of the machine."""
 
-    # of the file, of what it unpacks to, and of the matrix made from it
+    # of file, unpacked content and matrix
     n_bytes: int = min(1 << 30, MACHINE_MEMORY // 4)
     members: int = 200_000  # files in a zip
-    pixels: int = 50_000_000  # of one image
-    columns: int = 1 << 17  # of a table, each with a name of its own
-    features: int = 4_000_000  # of arrays and images, whose columns are only numbered
+    pixels: int = 50_000_000  # per image
+    columns: int = 1 << 17  # named columns of a table
+    features: int = 4_000_000  # unnamed features of arrays and images
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
-    least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
-    head_rows: int = 0  # of a table: first rows whose cells the report is to hold, as they are
+    least_rows: int = 2  # 1 for rows that a model only describes
+    head_rows: int = 0  # raw first rows in the report of a table
 
     @property
     def most(self) -> str:
@@ -51,7 +51,7 @@ LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
-_ROW_BYTES = 64  # of a row's id, and of what is noted to find repeated rows
+_ROW_BYTES = 64  # memory for ids and hashes
 
 
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
@@ -82,7 +82,7 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> Bi
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
         kept = ends.enter_context(tempfile.TemporaryFile(dir=limits.scratch))
         kept.writelines(chunks)
-        kept.seek(0)  # also writes what is still in the buffer
+        kept.seek(0)  # also flushes the buffer
         ends.pop_all()  # the caller closes it
     return kept
 
@@ -101,7 +101,7 @@ def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
 
 
 def chunks_of(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield what is left of a stream, a megabyte at a time."""
+    """Yield the remainder of a stream, a megabyte at a time."""
     while chunk := stream.read(_CHUNK):
         yield chunk
 
@@ -113,7 +113,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
     else:
-        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
+        stream = cast("BinaryIO", _Borrowed(file))
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:
@@ -164,7 +164,6 @@ class _Borrowed(io.RawIOBase):
 
 
 def _unpacked(name: str, stream: BinaryIO, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the bytes without gzip packing; stop before they are more than the limit."""
     packed = stream.read(2) == _GZIP
     stream.seek(0)
     size, inside = 0, " inside its gzip packing" if packed else ""
@@ -227,7 +226,7 @@ def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iter
     try:
         with archive.open(item) as stream:
             yield from chunks_of(stream)
-    except Exception as error:  # the module fails in as many ways as there are fields to be wrong
+    except Exception as error:  # zipfile raises any exception
         msg = f"“{shortened(item.filename)}” in “{name}” is damaged; pack it again."
         raise InputError(msg) from error
 
@@ -341,7 +340,6 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
 
 
 def _written(report: Mapping[str, Any]) -> str:
-    """Say how a table is written."""
     if sheet := report.get("sheet"):
         others = [name for name in report["sheets"] if name != sheet]
         parts = [f"sheet “{sheet}”", f"not read: {few(others)}" * bool(others)]
@@ -359,7 +357,6 @@ def _written(report: Mapping[str, Any]) -> str:
 
 
 def _cells(cells: Mapping[str, int]) -> str:
-    """Name cells, such as those of a column that are no numbers: "3 cells: n/a (2), <0.01"."""
     named = [f"{shortened(cell, 20)}{f' ({n:,})' if n > 1 else ''}" for cell, n in cells.items()]
     return f"{counted(sum(cells.values()), 'cell')}: {few(named)}"
 
@@ -370,18 +367,18 @@ def few(names: list[str], n: int | None = None) -> str:
     return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
 
-ENDINGS = (  # of images
+ENDINGS = (  # image endings
     *(".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff"),
     *(".webp", ".pgm", ".ppm", ".pnm"),
 )
-LONGEST_NAME = 80  # characters that a sentence, and the data set, keep of a file's name
+LONGEST_NAME = 80  # longest file name in sentences and data sets
 OptionsT = TypeVar("OptionsT", bound=tuple[Any, ...])
 
 
 class Reader(NamedTuple, Generic[OptionsT]):
     """How files of one format become a data set."""
 
-    options: type[OptionsT]  # a NamedTuple whose fields all have defaults
+    options: type[OptionsT]
     read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: see the next
     # several files that make one data set, or a single one; None where only `read` can be used
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

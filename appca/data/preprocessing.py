@@ -17,12 +17,12 @@ from appca.data.dataset import Dataset
 from appca.storage.packed import give_back
 from appca.words import counted, percent, refuse_if
 
-Blocks = Callable[[], Iterator[np.ndarray]]  # each call walks over the rows once
-Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
+Blocks = Callable[[], Iterator[np.ndarray]]
+Times = Callable[[Any, Any], Any]
 SCALES = ("none", "feature", "global")
-_EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
-_EXACT_VALUES = 1 << 27  # N x D up to which the rows may be in memory together (1 GB)
-_BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
+_EXACT = 3000  # larger matrices: a random sketch
+_EXACT_VALUES = 1 << 27  # N x D held in memory (1 GB)
+_BLOCK_VALUES = 1 << 21  # values converted at a time (16 MB)
 
 
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
@@ -45,7 +45,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         """Eigenvectors by falling eigenvalue, and how many of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
-        share = keep * total * (1 - 1e-12)  # reached exactly, it must not be missed by rounding
+        share = keep * total * (1 - 1e-12)
         wanted = np.searchsorted(held, share) + 1 if isinstance(keep, float) else keep
         return vectors[:, ::-1], int(wanted)
 
@@ -80,7 +80,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to the data before a fit, in this order.
+    """Steps before a fit, in this order.
 
     Every value is divided by ``divide`` (255 for photographs). ``centre`` subtracts the mean of
     each feature; ``pca`` implies it. ``scale`` divides each "feature" by its own standard
@@ -124,7 +124,7 @@ class Preprocessing:
         return cls(**options)
 
     def in_words(self) -> str:
-        """Say what is done, in order: "centred, each feature divided by its standard deviation"."""
+        """Name the steps, in order: "centred, each feature divided by its standard deviation"."""
         share = percent(self.pca, 1) if isinstance(self.pca, float) else ""
         steps = {
             f"divided by {self.divide:g}": self.divide != 1,
@@ -268,7 +268,7 @@ def suggest(dataset: Dataset) -> Preprocessing:
     if dataset.image_shape is not None:
         low, high = dataset.image_range
         return Preprocessing(divide=high if low == 0 and high > 1 else 1.0)
-    if dataset.provenance.get("comparable"):  # features in one unit, such as scans over time
+    if dataset.provenance.get("comparable"):
         return Preprocessing(centre=True, scale="global")
     return Preprocessing(centre=True, scale="feature")
 

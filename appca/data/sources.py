@@ -18,7 +18,7 @@ from appca.data.folders import folder_of_files, sample_file
 from appca.storage.identity import sha256_of_file
 from appca.words import InputError, refuse_if, refused
 
-Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 when the server does not say)
+Progress = Callable[[int, int], None]
 
 
 class Option(NamedTuple):
@@ -202,7 +202,7 @@ def fetch(
     downloader = pooch.HTTPDownloader(
         progressbar=Meter(),
         chunk_size=1 << 16,
-        headers={"Accept-Encoding": "identity"},  # the bytes of the file, not of a packed copy
+        headers={"Accept-Encoding": "identity"},
         timeout=(10, 30),
     )
     checksum, reason = sha256 and f"sha256:{sha256}", ""
@@ -227,10 +227,7 @@ def fetch(
 
 
 def _content(path: Path, name: str) -> np.ndarray:
-    """Return the values (n,), uint8, of a published file: of an IDX file, or the images of the zip.
-
-    The images are in object, then view order. Raises InputError for any other file.
-    """
+    """Return the values (n,), uint8, of a published file; raises InputError for any other."""
     if name != ZIP:
         digest, right = sha256_of_file(path), FILES["mnist"][name]
         refuse_if(
@@ -248,10 +245,10 @@ def _content(path: Path, name: str) -> np.ndarray:
             members = {name.rpartition("/")[2]: name for name in archive.namelist()}
             for number, view in np.ndindex(20, 72):
                 with archive.open(members[f"obj{number + 1}__{view}.png"]) as member:
-                    data = io.BytesIO(member.read(1 << 20))  # the published images have some 8 kB
+                    data = io.BytesIO(member.read(1 << 20))
                 with Image.open(data, formats=["PNG"]) as image:
                     images.append(np.asarray(image.convert("L")).reshape(128, 128))
-    except Exception as error:  # the decoders fail in as many ways as there are fields
+    except Exception as error:
         msg = f"{path} is damaged ({type(error).__name__}); delete it and download it again."
         raise InputError(msg) from error
     X = np.stack(images)
@@ -267,11 +264,7 @@ def _content(path: Path, name: str) -> np.ndarray:
 def _published(
     key: str, folder: Path, progress: Progress | None, options: dict[str, Any]
 ) -> Dataset:
-    """Read MNIST or COIL-20, or some of its rows, in the order of the files, fetching what lacks.
-
-    Of MNIST, the 60,000 digits for training come before the 10,000 for tests, ids ``train-0`` to
-    ``test-9999``; of COIL-20, objects before views, ids ``obj1__0`` to ``obj20__71``.
-    """
+    """Read MNIST (training digits first) or COIL-20 (objects before views), or some rows."""
     title, content = SOURCES[key].title, []
     advice = (
         f"to open {title} without a network, put {', '.join(FILES[key])} into {folder}, or drop "
@@ -336,13 +329,12 @@ def _published(
 
 
 def _bundled(key: str) -> Dataset:
-    """Read a small data set that comes with scikit-learn or with the project."""
     names = shape = None
     X: Any
     named: Sequence[str]
     facts: dict[str, Any] = {"source": key}
     if key == "digits":
-        spec = find_spec("sklearn")  # finds the folder without running the package
+        spec = find_spec("sklearn")
         folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
         path = folder / "datasets" / "data" / "digits.csv.gz"
         refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
@@ -367,7 +359,7 @@ def _bundled(key: str) -> Dataset:
         X, labels = bunch.data, {label: np.array(bunch.target_names).astype(str)[bunch.target]}
         names = tuple(name.replace("_", " ") for name in bunch.feature_names)
         file = f"{file} of scikit-learn"
-    elif key == "planes":  # each spanned by two of three directions
+    elif key == "planes":
         title, names, file = "Three planes in space", ("x", "y", "z"), "planes.csv"
         lines = sample_file(file).read_text(encoding="utf-8").splitlines()
         named, *axes, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)

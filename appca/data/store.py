@@ -74,13 +74,13 @@ class DatasetStore:
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
         except files.OtherFormat:
             raise
-        except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
+        except Exception as error:
             msg = (
                 f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
                 "load the data again in its place."
             )
             raise InputError(msg) from error
-        dataset.__dict__["digest"] = digest  # computing it again reads the whole matrix
+        dataset.__dict__["digest"] = digest
         return dataset
 
     def note_origin(self, digest: str, path: Path) -> None:
@@ -136,8 +136,6 @@ class DatasetStore:
         raise InputError(msg)
 
     def _is_sound(self, folder: Path) -> bool:
-        """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
-
         def read() -> Dataset:
             dataset, where = self.get(folder.name), self.path(folder.name)
             for name, digest in _read_meta(where)[files.FILES].items():

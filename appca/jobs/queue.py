@@ -36,12 +36,12 @@ class JobStatus(NamedTuple):
     key: str  # what it makes: two jobs with the same key are one
     asked: bool = True  # by a person, not by a preview
     state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
-    stage: str = "waiting for a free worker"  # what is being done, in words
+    stage: str = "waiting for a free worker"  # current stage, in words
     fraction: float = 0.0  # 0 to 1
     iteration: int | None = None
     curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) of the present stage
     seconds_left: float | None = None
-    result: Mapping[str, Any] = {}  # of a finished job: {"run": id} and the like
+    result: Mapping[str, Any] = {}  # {"run": id} and the like
     message: str = ""  # one sentence when it failed
 
 
@@ -188,7 +188,6 @@ class Jobs:
         return next((job for job in self._open if job.status.id == job_id), None)
 
     def _dispatch(self) -> None:
-        """Hand waiting jobs to workers, as far as some are free."""
         with self._lock:
             now = time.monotonic()
             waiting = [job for job in self._open if job.thread is None and job.begins <= now]
@@ -199,7 +198,6 @@ class Jobs:
                 job.thread.start()
 
     def _run(self, job: _Job) -> None:
-        """Let a worker do a job and wait for its end, in a thread of its own."""
         last = self._done(job)
         with self._lock:
             self._busy -= 1
@@ -207,7 +205,6 @@ class Jobs:
         self._dispatch()
 
     def _done(self, job: _Job) -> dict[str, Any]:
-        """Return how a job ended."""
         try:
             with self._pool.lent() as worker:
                 with self._lock:
@@ -231,7 +228,6 @@ class Jobs:
             return {"state": "failed", "message": message}
 
     def _finish(self, job: _Job, **last: Any) -> None:
-        """Note the end of a job, unless it is over; a worker that still does it is killed."""
         if job not in self._open:
             return
         self._open.remove(job)
@@ -255,13 +251,11 @@ class Jobs:
             return Child(self._command, environment(threads()), stderr=printed, process_group=0)
 
     def _sweep(self) -> None:
-        """Remove what workers left that were killed."""
         with suppress(OSError):
             sweep(self.home / "runs")
 
 
 def _cause_of_death(worker: Child) -> str:
-    """Say in one sentence how a worker ended."""
     code = worker.process.wait()
     cause = f"signal {-code}" if code < 0 else f"exit code {code}"
     hint = ", possibly out of memory" if code == -9 else ""

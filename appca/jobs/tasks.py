@@ -44,7 +44,7 @@ _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
 _START = 0.15  # how far EM moves the bar when it only starts the chains
-_FITTED = 0.9  # what is left is describing and storing the rows
+_FITTED = 0.9  # the remainder: description and storage
 
 
 class Context:
@@ -193,7 +193,7 @@ def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
     return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))
 
 
-PROCESSES = 2  # of an experiment of the paper
+PROCESSES = 2
 
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -231,7 +231,6 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Dataset, Fitted]:
-    """Return the data set of a job and its fitted preprocessing."""
     dataset = context.dataset(config.dataset)
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
@@ -296,7 +295,7 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure what is missing of a campaign: its settings as dict -> ``{kind: id}``."""
+    """Measure the remainder of a campaign: its settings as dict -> ``{kind: id}``."""
     config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in spec if name != "key"})
     dataset = context.dataset(config.dataset)
     hold_threads()
@@ -339,8 +338,8 @@ HELD_OUT = 0.2
 LEAST_ROWS = 20
 MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
 NEAR = ("trustworthiness", "continuity", "kept", "accuracy")  # [value, standard error] each
-FIRST = "ppca_l"  # quick to measure: somebody waits for the first line
-_MOST_CLASSES = 1 / 3  # of the rows
+FIRST = "ppca_l"  # quick ones first
+_MOST_CLASSES = 1 / 3  # share of the rows
 
 
 class MethodWork(NamedTuple):
@@ -349,7 +348,7 @@ class MethodWork(NamedTuple):
     key: str
     title: str
     size: int  # numbers of a row's scores
-    used: int  # of them not zero
+    used: int  # nonzero
     fit: Method
 
 
@@ -376,7 +375,7 @@ class QualityConfig(Campaign):
 
     def __post_init__(self) -> None:
         config = RunConfig.from_dict(plain("run", self.run))
-        run = replace(config, imported=None).to_dict()  # what is measured is a fit
+        run = replace(config, imported=None).to_dict()  # a comparison measures a fit
         object.__setattr__(self, "run", run)
 
     @property

@@ -33,7 +33,7 @@ NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 def warm() -> None:
     """Import what most jobs need while nobody waits for it."""
-    with suppress(ImportError):  # the job itself will say what is missing
+    with suppress(ImportError):  # the job names the missing package
         import appca.models.adaptive_ppca
         import appca.runs.fit
         import appca.runs.store  # noqa: F401
@@ -62,7 +62,7 @@ def work(
             raise ValueError(msg)
         result = handlers[kind](spec, context)
     except Exception as error:
-        with suppress(OSError):  # a full disk, too, has no room for the trace
+        with suppress(OSError):
             traceback.print_exc()
         return {"state": "failed", "message": sentence(error, context.home / FOLDER / LOG)}
     context.tell()

@@ -15,9 +15,9 @@ MOST_TEXT = 16  # columns up to which a cell carries its number
 SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT, HEIGHT = 330, 270  # pixels
-PALE = "rgba(128, 140, 155, 0.16)"  # of choices without a number yet
-MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
-CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of the draws after it
+PALE = "rgba(128, 140, 155, 0.16)"  # choices that are not measured yet
+MOST_POINTS = 2000  # points per line
+CLIMB_SHOWN = 1.5  # relative to the draws after the burn-in
 DOUBT = 0.5  # membership below this is doubtful
 DOUBTFUL = CATEGORICAL[1]
 
@@ -28,7 +28,7 @@ class Picture(NamedTuple):
     values: np.ndarray  # (nK, nL); NaN where there is nothing yet
     components: tuple[int, ...]  # K of the columns
     actives: tuple[int, ...]  # L of the rows
-    name: str  # of the number, with its unit
+    name: str  # name and unit
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:

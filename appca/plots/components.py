@@ -68,7 +68,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Fig
     return figure.update_traces(hovertemplate="%{text}<extra></extra>")
 
 
-COURSE = (64, 96)  # height and width of a component as a line, in pixels
+COURSE = (64, 96)
 SPARK = (24, 32)  # and of a row
 SCALED_BY = 500  # rows
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
@@ -81,7 +81,7 @@ class Loading(NamedTuple):
     name: str
     value: float
     share: float  # |value| relative to the largest of the component, 0 .. 1
-    place: int  # of the feature
+    place: int  # feature index
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
@@ -202,7 +202,7 @@ def data_uri(image: np.ndarray | bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-COLUMNS, BARS = 6, 10  # images on a line; most features of a component
+COLUMNS, BARS = 6, 10
 LEAST_SIDE = 112  # pixels of an image in the picture
 
 
@@ -261,7 +261,7 @@ def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.nd
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
 EVEN = "#8a94a0"  # readable on white and on black
-MOST_SHARING_LETTERS = 14  # of a class's name on an axis
+MOST_SHARING_LETTERS = 14
 
 
 def circles(
@@ -356,7 +356,6 @@ def popularity_map(
 
 
 def _ticks(numbers: Iterable[Any]) -> dict[str, Any]:
-    """Name the components below the bars where there is room for all their numbers."""
     texts = [*map(str, numbers)]
     return {} if len(texts) > 30 else {"tickvals": [*range(1, len(texts) + 1)], "ticktext": texts}
 

@@ -16,8 +16,8 @@ from appca.plots.style import CATEGORICAL, CLEAR, chart, class_colour, framed, l
 if TYPE_CHECKING:
     import pandas as pd
 
-Arrays = Mapping[str, np.ndarray]  # of a study, by name
-Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column
+Arrays = Mapping[str, np.ndarray]  # study arrays by name
+Row = Mapping[str, Any]  # a row by column name
 
 MOST_SVG = 4000  # points drawn as vectors; more go to WebGL
 SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
@@ -35,7 +35,7 @@ BRAIN_COLOURS = {"appca": "#3f90da", "ppca_l": "#ffa90e", "ppca_k": "#832db6"}
 TITLE_T = "Linear model, t above the family-wise threshold"
 BRAIN_HEIGHT = 330  # pixels
 CARD_HEIGHT, CARD_WIDTH = 160, 290  # pixels
-MOST_POINTS, POINT = 1500, 3.5  # of a thumbnail, and their size in pixels
+MOST_POINTS, POINT = 1500, 3.5  # thumbnail points and their size, pixels
 
 
 class Scatter(NamedTuple):
@@ -70,7 +70,7 @@ def scatters(
     )
     kind = go.Scatter if sum(len(panel.x) for panel in panels) <= MOST_SVG else go.Scattergl
     listed: set[int] = set()
-    pictures: list[dict[str, Any]] = []  # put in at once: one by one takes seconds
+    pictures: list[dict[str, Any]] = []
     for place, panel in enumerate(panels):
         at = {"row": place // columns + 1, "col": place % columns + 1}
         for trace in _traces(panel, names, size, listed):
@@ -87,7 +87,6 @@ def scatters(
 def _traces(
     panel: Scatter, names: Sequence[str], size: float, listed: set[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield one trace with colours of its own, or one for each class; `listed` have a legend."""
     shapes = None if panel.symbols is None else np.array(SYMBOLS)[panel.symbols % len(SYMBOLS)]
     for code in [None] if panel.rgb is not None else np.unique(panel.codes).tolist():
         rows = np.flatnonzero((panel.codes == code) | (code is None))
@@ -109,7 +108,6 @@ def _traces(
 def _images(
     panel: Scatter, images: np.ndarray, cells: int, n_classes: int, axis: str
 ) -> Iterator[dict[str, Any]]:
-    """Images of the points nearest to the middles of the cells of a grid, framed by class."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
     look = {"sizex": 0.86 * wide, "sizey": 0.86 * tall, "sizing": "contain"}
@@ -215,7 +213,7 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     Of a long one the first `MOST_INDICATORS` rows are drawn.
     """
     n = len(matrices)
-    edges = 76  # pixels above and below all; 40 are between them
+    edges = 76
     height = edges + n * (92 if n > 1 else 190) + (n - 1) * 40
     figure = _panels(list(matrices), 1, 40 / (height - edges) if n > 1 else 0.0)
     look = {"zmin": 0, "zmax": 1, "colorscale": [[0, "#ffffff"], [1, "#000000"]]}
@@ -261,7 +259,6 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
 
 
 def _panels(titles: Sequence[str], columns: int, gap: float, **more: Any) -> go.Figure:
-    """Return an empty figure of panels line by line, under their titles, `gap` between lines."""
     size = -(-len(titles) // columns), columns
     return make_subplots(*size, subplot_titles=titles, vertical_spacing=gap, **more)
 
@@ -271,7 +268,6 @@ def _of_brain(traces: list[go.Scatter], x: Any, y: Any) -> go.Figure:
 
 
 def _lines(table: "pd.DataFrame", x: str, y: str, hover: str, **look: Any) -> go.Figure:
-    """Draw lines with dots, each with its name beside the text under the pointer."""
     import plotly.express as px
 
     figure = px.line(table, x, y, markers=True, render_mode="svg", **look)
@@ -351,7 +347,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
     figure.layout.annotations = ()
     figure.update_traces(line_width=1.8, marker_size=7, error_y={"thickness": 1.2, "width": 3})
     for column, (axis, title) in enumerate(axes.items(), start=1):
-        shown: list[int] = []  # from the largest; crowded ones are left out
+        shown: list[int] = []
         for place in sorted(set(there[axis]), reverse=True):
             if not shown or shown[-1] / place > CROWDED:
                 shown.append(int(place))

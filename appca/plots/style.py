@@ -77,7 +77,7 @@ VIRIDIS = (
     *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
     *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
 )
-LEVELS = 254  # of a number's scale; one byte per row leaves room for the missing level
+LEVELS = 254  # one byte per row, minus the missing level
 # A number's colours span the central 99% of its values: one outlier must not flatten the rest.
 CLIP = (0.5, 99.5)
 FEW_INTEGERS = 20  # integers with at most this many different values are classes
@@ -89,8 +89,8 @@ class Colour(NamedTuple):
     kind: str  # "category" or "number"
     name: str
     values: np.ndarray  # (N,)
-    names: tuple[str, ...] = ()  # of the categories
-    colours: tuple[str, ...] = ()  # of the categories, where they are not those of `class_colour`
+    names: tuple[str, ...] = ()  # category names
+    colours: tuple[str, ...] = ()  # overrides `class_colour`
 
 
 class Levels(NamedTuple):
@@ -99,7 +99,7 @@ class Levels(NamedTuple):
     codes: np.ndarray  # (N,) uint8, or uint16 above 256 levels
     table: tuple[str, ...]  # (n_levels,) hex; the last one is for missing values
     shapes: tuple[str, ...]  # (n_levels,) members of SHAPES
-    limits: tuple[float, float] | None  # of a number: the values of the first and the last level
+    limits: tuple[float, float] | None  # values of the first and last level
 
 
 def label_colour(data: dataset.Dataset, name: str) -> Colour:

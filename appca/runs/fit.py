@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from appca.models.loop import Progress
     from appca.models.posterior import Description
 
-DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
-MOST_DRAWN_BYTES = 2**26  # of components stored draw by draw; more draws than fit are thinned
+DESCRIBING = "describing the rows"
+MOST_DRAWN_BYTES = 2**26  # stored draws of components; more are thinned
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
@@ -85,7 +85,7 @@ def fit_run(
     model = FittedModel.from_estimator(estimator, preprocessing)
     result = _result(began, estimator, description, model, **facts)
     draws = dict(getattr(estimator, "posterior_", {}))
-    if "components" in draws:  # thinned where they would fill the disk
+    if "components" in draws:
         W = draws["components"]
         step = max(1, -(-W.size * np.dtype(np.float32).itemsize // MOST_DRAWN_BYTES))
         draws["components"] = W[:, ::step].astype(np.float32)
@@ -101,7 +101,6 @@ def fits_around_gaps(config: RunConfig) -> bool:
 
 
 def _refuse(dataset: Dataset, config: RunConfig) -> None:
-    """Raise InputError for settings that cannot be fitted here, or not to these data."""
     title, msg = MODELS[config.model].title, ""
     if config.imported is not None:
         msg = (
@@ -213,7 +212,6 @@ def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndar
 def _describe(
     estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
 ) -> "Description":
-    """Describe the rows; where that takes long, in parts that are reported."""
     from appca.models.loop import Progress
     from appca.models.posterior import Description
 
@@ -236,7 +234,6 @@ def _describe(
 def _result(
     began: float, estimator: Any, description: "Description", model: FittedModel, **facts: Any
 ) -> FitResult:
-    """Join a model with its description of the rows and the facts of the fit."""
     rows = DescribedRows.from_description(description)
     info = RunInfo(
         n_iter=int(estimator.n_iter_),
@@ -268,8 +265,8 @@ def versions() -> dict[str, str]:
 ROWS, PASSES = 5000, 40
 RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
 COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
-_SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
-_BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
+_SAMPLE_SEED = 0
+_BLOCK_VALUES = 1 << 22  # block size of the projection
 
 
 class Ground(NamedTuple):
@@ -395,7 +392,7 @@ def _fit_on_ground(
     parameters, K, L = config.parameters, config.k, config.parameters["n_active"]
     estimator: Any = estimator_class(config.model)(**parameters, callback=lambda _: watch())
     control = estimator._control(sample)
-    if _KERNELS not in sys.modules:  # a preview does not wait for the compiler
+    if _KERNELS not in sys.modules:
         control = control._replace(settings=control.settings._replace(compiled=False))
     rng = np.random.default_rng(parameters["random_state"])
     names = candidates(parameters["init"], parameters["n_init"], K)
@@ -410,14 +407,13 @@ def _fit_on_ground(
         fit = fit_by_em(rng, sample, start.state.W, control)
     publish_subspace(estimator, sample, fit.state, L, fit.second)
     estimator._ended(fit.log_likelihoods, fit.stop_reason).n_features_in_ = q
-    W = estimator.components_ @ ground.basis.T  # the largest entry of each becomes positive
+    W = estimator.components_ @ ground.basis.T
     signs = np.copysign(1, W[range(K), np.abs(W).argmax(axis=1)])[:, None]
     estimator.components_ = estimator.components_ * signs
     model = FittedModel.from_estimator(estimator, ground.preprocessing)
     mean = (ground.origin + ground.basis @ model.mean).astype(W.dtype)
     watch()
     described: Description = estimator.describe(ground.coordinates)
-    # all that is outside of the coordinates is noise
     outside = background(ground.outside, estimator.noise_variance_, D - q)
     described = described._replace(
         error=(described.error * q + ground.outside) / D,
@@ -427,7 +423,7 @@ def _fit_on_ground(
 
 
 FOLDER = "projections"
-MOST_BYTES = 500_000_000  # of all that is stored
+MOST_BYTES = 500_000_000  # stored result
 
 
 def key_of(run_id: str, digest: str) -> str:

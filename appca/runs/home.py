@@ -9,7 +9,7 @@ from pathlib import Path
 from appca.storage import files, lock
 
 SECRET, SECRET_BYTES = "secret", 32
-_held: list[ExitStack] = []  # the lock of the home that this process serves
+_held: list[ExitStack] = []
 
 
 def home() -> Path:
@@ -28,8 +28,8 @@ def home() -> Path:
 @cache
 def private(folder: Path) -> Path:
     """Make a folder its owner's alone; return where it is."""
-    folder = folder.resolve()  # not at each of the hundred calls of a page
-    with suppress(OSError):  # where nothing can be written, reading goes on
+    folder = folder.resolve()
+    with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
@@ -42,7 +42,7 @@ def is_served(*, hold: bool = False) -> str | None:
     To `hold` it is to have it as long as this process lives. Commands may use it all the same.
     """
     place = home() / "jobs"
-    with suppress(OSError), ExitStack() as stack:  # what cannot be locked nobody can change
+    with suppress(OSError), ExitStack() as stack:
         place.mkdir(exist_ok=True)
         file = stack.enter_context(lock.opened(place))
         if file is not None and lock.take(file) is False:

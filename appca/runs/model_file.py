@@ -35,7 +35,7 @@ class ModelFile(NamedTuple):
     config: RunConfig
     info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
     model: FittedModel
-    names: tuple[str, ...] = ()  # of the features of the data, where the file has them
+    names: tuple[str, ...] = ()  # feature names, if stored
 
 
 class _About(Struct):
@@ -125,7 +125,6 @@ def _restore(
 
 @contextmanager
 def _describing(name: str, what: str) -> Iterator[None]:
-    """Raise InputError for a description that cannot be read, OtherFormat as it is."""
     try:
         yield
     except OtherFormat:
@@ -137,7 +136,6 @@ def _describing(name: str, what: str) -> Iterator[None]:
 
 
 def _saved(packed: Packed, name: str) -> Any:
-    """Return the estimator that a file of `save` holds."""
     from appca.models.estimator import ESTIMATOR
 
     with _describing(name, "estimator"):
@@ -217,7 +215,6 @@ def _opened(name: str, file: Path | str | BinaryIO) -> Iterator[Packed]:
 
 
 def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
-    """Read the arrays of a model; a file of `save` has no config, and perhaps no preprocessing."""
     names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     read = FittedModel.from_saved if config is None else FittedModel.from_arrays

@@ -59,7 +59,6 @@ class _Registry(NamedTuple):
     names: np.ndarray  # (M,) str
 
     def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
-        """Return these directions and, after them, new ones."""
         n = len(numbers)
         new = (numbers, directions.astype(np.float32), np.zeros(n, bool), np.array([""] * n, str))
         return _Registry(*(np.concatenate(both) for both in zip(self, new, strict=True)))
@@ -152,16 +151,11 @@ class ComponentNumbers:
     def _decided(
         self, run: Run, screen: np.ndarray | None, came: Labels | None = None
     ) -> tuple[_Stored, _Registry]:
-        """Return the stored numbering of a run, decided now if there is none, and the registry.
-
-        A new component gets the name and sign that came with the run, or are its labels; one that
-        was registered gets the name if it has none. A name that clashes stays with its run alone,
-        as do all that came in a file.
-        """
+        """Return the numbering of a run, decided now if none is stored, and the registry."""
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
         old = registry.numbers.tolist()
-        if stored is not None:  # the registry may be lost: the run still knows
+        if stored is not None:
             lost = [k for k, number in enumerate(stored.numbers) if number not in old]
             if not lost:
                 return stored, registry
@@ -207,7 +201,7 @@ class ComponentNumbers:
             yield
 
 
-@lru_cache(maxsize=4)  # pages run again and again on the same large arrays
+@lru_cache(maxsize=4)
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     """Return a run as people see it: component j in row j, turned, with its name."""
     return fitted.arranged(*numbering)
@@ -283,7 +277,6 @@ def _nothing(n_features: int) -> _Registry:
 
 
 def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
-    """Combine the stored numbering of a run with the registry."""
     turned = set(registry.numbers[registry.turned].tolist())
     all_names = dict(zip(registry.numbers.tolist(), registry.names.tolist(), strict=True))
     shown = sorted(zip(stored.places, range(len(stored.places)), *stored[:3], strict=True))
@@ -301,7 +294,7 @@ def _stored(run: Run) -> _Stored | None:
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
-    except Exception:  # a damaged file fails in as many ways as there are types
+    except Exception:  # parsers raise any exception
         return None
     K = len(run.fitted.components)
     whole = len(set(numbers)) == len(signs) == len(names) == K and min(numbers, default=1) > 0

@@ -68,11 +68,11 @@ class RunConfig(OfModel):
     dataset : str
         Digest of the data set.
     preprocessing : dict
-        Options as `Preprocessing.to_dict` makes them; what is left out has its default.
+        Options as `Preprocessing.to_dict` makes them; the others have their defaults.
     model : str
         A key of `MODELS`.
     parameters : dict
-        Keywords of the estimator; what is left out has its default. ``random_state`` is a whole
+        Keywords of the estimator; the others have their defaults. ``random_state`` is a whole
         number, so that the run can be repeated. Settings of sampling are dropped where nothing is
         sampled: they do not change the numbers, so they must not make another run.
     stopped_at : int or None
@@ -214,16 +214,16 @@ class RunInfo(NamedTuple):
 
     n_iter: Count
     stop_reason: Text
-    log_likelihood: Finite  # of all rows, nats
+    log_likelihood: Finite  # nats, all rows
     likelihood: Text  # how it was computed, such as "exact"
     likelihood_error: NotNegative  # its standard error, nats; 0 where exact
     n_rows: FromOne
     n_features: Count  # after preprocessing
-    versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # of packages the numbers depend on
+    versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # versions of packages
     seconds: NotNegative
-    stopped_at: FromOne | None = None  # iterations, of all stages, after which a person stopped it
+    stopped_at: FromOne | None = None  # iterations before a person stopped it
     n_missing: Count | None = None  # cells; None where none is
-    preview: bool = False  # whether few rows and passes stand in for the fit
+    preview: bool = False  # whether it is a preview
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":

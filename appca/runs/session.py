@@ -97,12 +97,12 @@ class Session(NamedTuple):
     """The contents of a session file to write."""
 
     dataset: Dataset
-    runs: Sequence[Run]  # of this data set
+    runs: Sequence[Run]  # runs of this data set
     selections: Sequence[SavedSelection] = ()
     selected: np.ndarray | None = None  # (N,) bool, the rows selected now
     opened: str | None = None  # id of the run on screen
     look: Mapping[str, str | float] = {}  # colours, view and settings of the map, as the page has
-    maps: Sequence[KeptMap] = ()  # of its rows
+    maps: Sequence[KeptMap] = ()  # maps of its rows
 
 
 class Unpacked(NamedTuple):
@@ -187,7 +187,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         maps = [umap.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
     except InputError:
         raise
-    except Exception as error:  # arrays of other kinds than they should be fail in many ways
+    except Exception as error:
         why = f": {error}" if isinstance(error, Misfit) else ""
         msg = f"“{shortened(name)}” is damaged{why}; save it again."
         raise InputError(msg) from error
@@ -240,7 +240,6 @@ def unpack_here(
 
 
 def _contents(packed: Packed) -> _Contents:
-    """Read and check the description of the contents."""
     name = shortened(packed.name)
     if CONTENTS not in packed:
         msg = f"“{name}” is not a session file; save one on the page Export."
@@ -299,7 +298,6 @@ def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) ->
 def _read_run(
     packed: Packed, number: int, about: _AboutRun, dataset: Dataset
 ) -> tuple[RunConfig, FitResult, Numbering]:
-    """Read a run and how it was shown, with its components in the order of the estimator."""
     try:
         config, info = RunConfig.from_record(about.config), RunInfo.from_dict(about.info)
     except OtherFormat:
@@ -348,7 +346,6 @@ def _is_fit(run: Run | None, fitted: FittedRun) -> bool:
 def _keep_selections(
     store: SelectionStore, dataset: Dataset, named: Iterable[tuple[str, np.ndarray]]
 ) -> tuple[str, ...]:
-    """Store selections, each under a free name; return the names."""
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     stored = []
     for wanted, mask in named:

@@ -53,8 +53,7 @@ class Run:
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
-        except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
-            # what a parser says is for programmers
+        except Exception as error:  # zipfile and NumPy raise any exception
             why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             if is_passing(error):
@@ -107,7 +106,7 @@ class RunStore:
                 files.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             for run in [run for run in self.list() if not run.kept][LIVE_RUNS_KEPT:]:
-                now = self.get(run.id)  # it may have been given a name meanwhile
+                now = self.get(run.id)
                 if now is not None and not now.kept:
                     files.discard(run.path)
         return present or _read(target)
@@ -259,7 +258,6 @@ def changeable(run: Run, folder: Path) -> Run:
 
 
 def _is_sound(folder: Path) -> bool:
-    """Whether a run, with its arrays, is as it was stored; see `or_none`."""
     run = or_none(partial(_read, folder))
     check = partial(files.check_file, folder / ARRAYS)
     return bool(run) and or_none(lambda: check(_read_meta(folder)[FILES][ARRAYS]) is None) is True
@@ -278,13 +276,12 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # of all stages, those before the iterations that a run counts as well
+        # all stages, not only the counted iterations
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 
 
 def _marked(name: str | None, config: RunConfig) -> str | None:
-    """Mark the name of a run that was not fitted on this machine."""
     return f"{name} (imported)" if name and config.imported is not None else name
 
 
@@ -300,7 +297,7 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
     with files.solid(folder / ARRAYS) as file:
         files.write_arrays(file, arrays)
         n_bytes = file.tell()
-    labels = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
+    labels = folder.parent / meta["id"] / LABELS  # keeps the labels of a damaged run
     if labels.is_file():
         with files.solid(folder / LABELS) as file:
             file.write(labels.read_bytes())
@@ -342,13 +339,11 @@ def findings(home: Path) -> Iterator[StoredFinding]:
         for place, inside, _ in os.walk(home / name):
             inside[:] = sorted(folder for folder in inside if not folder.startswith("."))
             folder, must = Path(place), needed if Path(place).parent == home / name else ()
-            # a file may have been replaced meanwhile: look again
             if any(_in_folder(folder, must)) and folder.is_dir():
                 yield from _in_folder(folder, must)
 
 
 def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]:
-    """Compare the files of a folder with the digests in its descriptions, or their own."""
     entries = (path for path in folder.iterdir() if not path.name.startswith("."))
     present = {path.name: path for path in sorted(entries) if path.is_file()}
     for name in needed:
@@ -363,7 +358,7 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
                 msg = "it lists other files than its own"
                 raise ValueError(msg)
             digests |= listed
-        except Exception as error:  # a damaged file fails in as many ways as its parsers can
+        except Exception as error:  # parsers raise any exception
             yield StoredFinding(file, reason(error))
             is_described &= name not in needed
     for name in {**digests, **(present if is_described else {})}:
@@ -395,7 +390,7 @@ def labels(run: Run) -> Labels:
     k = len(run.fitted.components)
     try:
         return _read_labels(run, k)
-    except Exception:  # a damaged file fails in as many ways as there are types
+    except Exception:  # parsers raise any exception
         return Labels(("",) * k, (1,) * k)
 
 

@@ -1,1 +1,1 @@
-"""One base for all that is kept on disk: written whole, locked, numbered by format."""
+"""Storage on disk: atomic, locked, numbered by format."""

@@ -31,7 +31,7 @@ _TRIES = 10
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Put a file in its place whole; text becomes UTF-8. May raise OSError.
 
-    When the disk refuses, the file that was there is as it was and nothing stands beside it. Of a
+    If the disk refuses, the old file stays as it was and no draft remains. Of a
     `durable` file it waits until that would outlast a failure of the power.
     """
     with growing(path, durable=durable) as file:
@@ -39,8 +39,8 @@ def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Raise OSError where `write` could not make the file that is to stand there."""
-    path.exists()  # a name may be too long for a disk
+    """Raise OSError where `write` could not make a file."""
+    path.exists()
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
         pass
 
@@ -67,7 +67,7 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_folder(parent: Path) -> Iterator[Path]:
-    """Give a folder to fill, which others leave alone; what is still there in the end is removed.
+    """Give a folder to fill, which others leave alone; it is removed at the end unless moved.
 
     May raise OSError.
     """
@@ -82,8 +82,8 @@ def put_folder(
 ) -> None:
     """Build a folder beside its place and move it there; a sound one that is there stays.
 
-    `fill` writes the files into the draft, `is_sound` says whether what is in the place now is as
-    good; what is not is removed. May raise OSError.
+    `fill` writes the files into the draft, `is_sound` says whether the folder in the place is
+    as good; a worse one is removed. May raise OSError.
     """
     with draft_folder(target.parent) as draft:
         fill(draft)
@@ -139,7 +139,7 @@ def discard(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove what is there, a folder, a file or a link; what cannot be removed stays."""
+    """Remove a folder, a file or a link, if possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -177,7 +177,7 @@ def _new_name(folder: Path) -> Path:
 
 @contextmanager
 def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """Make a draft and hold its lock; what is still there in the end is removed."""
+    """Make a draft and hold its lock; remove it at the end unless it was moved."""
     for _ in range(_TRIES):
         draft = _new_name(folder)
         try:
@@ -242,7 +242,7 @@ def or_none(read: Callable[[], Content]) -> Content | None:
         return read()
     except OtherFormat:
         raise
-    except Exception:  # a damaged file fails in as many ways as parsers can
+    except Exception:  # parsers raise any exception
         return None
 
 
@@ -300,7 +300,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
     return lines, n_damaged
 
 
-DIGEST = "sha256"  # key of the digest of a JSON file's other facts
+DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # folders
 SETTLED_SECONDS = 2.0  # before this, a change may keep the time that the system noted
 Result = TypeVar("Result")
@@ -404,7 +404,7 @@ def keep_other_format(file: Path, what: str) -> None:
             read_json(file, what)
     except OtherFormat:
         raise
-    except Exception:  # it is not there, or damaged in one of the many ways that parsers fail
+    except Exception:  # absent or damaged
         return
 
 
@@ -416,7 +416,7 @@ def read_cached(file: Path) -> dict[str, np.ndarray] | None:
     try:
         arrays = read_numbered(file, file.name)
         arrays.pop(_OF, None)
-    except Exception:  # a damaged file fails in as many ways as its parsers can
+    except Exception:  # parsers raise any exception
         return None
     with contextlib.suppress(OSError):
         os.utime(file)
@@ -427,7 +427,7 @@ def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
     """Write an NPZ file, without pickle; others see all of it or nothing.
 
     It goes when what it is made `of` is deleted: the digest of a data set or the id of a run.
-    Raises OtherFormat when a later version wrote what is there, or OSError.
+    Raises OtherFormat when a later version wrote the file, or OSError.
     """
     write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
 

@@ -15,7 +15,7 @@ import numpy as np
 from appca.storage.schema import Misfit, fitted
 from appca.words import InputError, shortened
 
-_MOST = 1 << 63  # of whole numbers; a longer one could not even be turned into a float
+_MOST = 1 << 63  # bound of whole numbers
 ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002
 
 
@@ -24,8 +24,8 @@ class Recorded:
 
     Declare them with ``eq=False``: settings are equal, and hash alike, where their ids are.
 
-    A field that came later stands in `later` with the value that does what was done before it was
-    there. With that value it is not recorded, so what was stored before keeps its id and is found.
+    `later` has the fields that were added later, with the value that keeps the older behaviour.
+    With that value a field is not recorded, so older records keep their ids.
     """
 
     later: ClassVar[Mapping[str, object]] = {}
@@ -49,7 +49,7 @@ class Recorded:
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Rebuild settings from `to_dict`.
 
-        Raises ValueError for what is missing, of another type, or not among these settings.
+        Raises ValueError for missing, mistyped and unknown settings.
         """
         unknown = sorted(set(settings) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
         if unknown:

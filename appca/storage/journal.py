@@ -82,7 +82,6 @@ class JournalStore:
         return [file.parent.name for _, file in sorted(files, reverse=True)]
 
     def _checked(self, name: str) -> Path:
-        """Return a journal's folder; the name may come from an address."""
         if not is_id(name):
             msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
             raise ValueError(msg)

@@ -1,6 +1,6 @@
 """One writer at a time in a folder, among the threads and processes of a machine.
 
-A folder is locked itself, so that no lock file lies among what is stored.
+A folder is locked itself, so no lock file is among the stored files.
 """
 
 import os
@@ -68,7 +68,7 @@ def is_free(path: Path) -> bool | None:
 def opened(path: Path) -> Iterator[int | None]:
     """Open a file or folder to lock it; None where that cannot be."""
     file = None
-    if fcntl is not None:  # else an open file would only prevent its renaming
+    if fcntl is not None:
         with suppress(OSError, ValueError):
             file = os.open(path, os.O_RDONLY)
     try:

@@ -16,7 +16,7 @@ import numpy as np
 
 from appca.words import InputError, is_text, shortened
 
-MOST_BYTES = 1 << 32  # of all that a file unpacks to
+MOST_BYTES = 1 << 32  # unpacked size of a file
 MOST_MEMBERS = 10_000
 MOST_TEXT = 1 << 26  # bytes of one JSON text, which becomes many small objects
 _RATIO = 50  # to packed bytes; tables of numbers have 2 to 20
@@ -48,7 +48,7 @@ class Packed:
         self._most_text = min(MOST_TEXT, max(_SMALL_TEXT, 4 * packed))
         try:
             self._archive = zipfile.ZipFile(stream)
-        except Exception as error:  # the module fails in as many ways as there are fields
+        except Exception as error:  # zipfile raises any exception
             self._refuse("is not a zip file or is damaged", error)
         items = [item for item in self._archive.infolist() if not item.filename.endswith("/")]
         self._items = {item.filename: item for item in items}
@@ -60,7 +60,7 @@ class Packed:
         if self.n_bytes > most_bytes:
             size, most = self.n_bytes / 1e6, most_bytes / 1e6
             self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
-        for item in items:  # also those that nobody reads: their names may be what is damaged
+        for item in items:  # names of unread items can be damaged, too
             try:
                 self._archive.open(item).close()
             except Exception as error:
@@ -98,7 +98,7 @@ class Packed:
                 msg = "characters that do not exist"
                 raise ValueError(msg)
             return values.astype(dtype.newbyteorder("="), copy=False)
-        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+        except Exception as error:
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
@@ -121,7 +121,7 @@ class Packed:
         try:
             with self._archive.open(item) as stream:
                 return as_object(stream.read(item.file_size).decode())
-        except Exception as error:  # as above, and NumPy's parsers of a header likewise
+        except Exception as error:
             self._refuse(f"holds a damaged “{shortened(member)}”", error)
 
     def _item(self, member: str) -> zipfile.ZipInfo:
@@ -167,7 +167,7 @@ def write(
 
 
 def _entry(member: str, compression: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(member)  # dated 1980, so that equal contents make equal files
+    entry = zipfile.ZipInfo(member)
     entry.compress_type = compression
     entry.external_attr = 0o644 << 16
     return entry

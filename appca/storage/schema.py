@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from appca.words import InputError, shortened
 
-MOST = (1 << 53) - 1  # of whole numbers that every reader of JSON knows
+MOST = (1 << 53) - 1  # largest exact integer of JSON
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
@@ -100,7 +100,7 @@ def _clause(told: str, record: object) -> str:
         of = _place(path)
         return f"it lacks “{lacking[1]}”{of and f' of {of}'}"
     value, place = _at(record, path), _place(path)
-    if "[...]" in path:  # msgspec does not say which of the values it is
+    if "[...]" in path:
         return f"{place} is not {_rule(what)}"
     return f"it has {_shown(value)}{place and f' for {place}'}, where {_rule(what)} belongs"
 

@@ -163,12 +163,7 @@ def _judged(
 def _maps(
     recording: Recording, stimulus: Stimulus | None, shown: dict[str, StimulusComponent]
 ) -> dict[str, np.ndarray]:
-    """Gather the arrays that the figures and the exports are made of, each named for its model.
-
-    `map` (V,) has the scores, `course` is (T,), `errors` count voxels between `edges`. `mask` is
-    (x, y, z), `affine` takes indices to millimetres, `signal` is each voxel's mean, `times` are
-    seconds; `stimulus` is a course, `map_t` above `threshold` the map of the linear model.
-    """
+    """Return the arrays of figures and exports, each named for its model."""
     most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
     arrays = {"mask": recording.mask, "affine": recording.affine, "signal": recording.signal}
@@ -242,7 +237,7 @@ def map_file(outcome: Outcome, key: str) -> bytes:
 def _figures(plots: ModuleType, outcome: Outcome) -> Figures:
     titles, arrays = titles_of(outcome), outcome.arrays
     different: dict[str, str] = {}
-    for key, title in titles.items():  # a larger PPCA may only add components to a smaller one
+    for key, title in titles.items():
         courses = (arrays[f"course_{name}"] for name in (key, *different))
         first = next(courses)
         if not any(np.allclose(first, other, atol=1e-3) for other in courses):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Holds = Literal["yes", "partly", "no", "not tested"]
-HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")  # of the claims' first fields
+HEADINGS = ("The paper says", "Its number", "Measured here", "Holds")
 
 
 class Claim(NamedTuple):

@@ -48,7 +48,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
+    """Width (N,) of the lit part of uint8 images (N, h, w), as a share of the image's.
 
     From the first lit column to the last.
     """
@@ -127,13 +127,13 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     from scipy.stats import rankdata
 
     position = np.cumsum(active, axis=1)
-    channels = np.full((len(scores), 3), 0.5)  # as the paper's figures have it for L = 2
+    channels = np.full((len(scores), 3), 0.5)
     for j in range(3):
         of_row = active & (position == j + 1)
         has = of_row.any(axis=1)
         if has.any():
             values = scores[has, of_row[has].argmax(axis=1)]
-            if len(values) > 1:  # equal values share the middle of their ranks
+            if len(values) > 1:
                 channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
     return np.round(255 * channels).astype(np.uint8)
 

@@ -49,7 +49,6 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
     import optax
 
     rng, adam = np.random.default_rng(seed), optax.adam(RATE)
-    # the same numbers beside a GPU
     networks = jax.device_put(start(rng, X, dimensions), jax.devices("cpu")[0])
     state = adam.init(networks)
 
@@ -67,7 +66,7 @@ def train(X: np.ndarray, dimensions: int, epochs: int, seed: int, report: Report
         order = rng.permutation(len(X))
         for i in range(steps):
             if i % REPORT_EVERY == 0:
-                np.asarray(value)  # JAX runs ahead; a look at the last result waits for it
+                np.asarray(value)
                 report("training the autoencoder", (epoch + i / steps) / epochs)
             batch = X[np.sort(order[i * size : (i + 1) * size])]
             noise = rng.standard_normal((len(batch), dimensions), dtype=np.float32)
@@ -125,13 +124,13 @@ class Digits(NamedTuple):
     """Digits and their codes."""
 
     images: np.ndarray  # (N, 28, 28) uint8
-    names: list[str]  # of the digits
+    names: list[str]  # digit names
     codes: np.ndarray  # (N,) into the names
     Y: np.ndarray  # (N, d) codes of the autoencoder
 
 
 TRAINING = ("n_rows", "dimensions", "epochs", "seed")
-_LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process share the training
+_LAST: dict[tuple[int, ...], Digits] = {}
 
 
 def fitted_digits(options: Options, report: Report) -> tuple[Digits, PanelFit]:
@@ -213,8 +212,8 @@ STUDY = Study(
 
 ODD = ["1", "3", "5", "7", "9"]
 NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much
-SHUFFLES = 200  # of the labels, for what chance does to the grid
-FEW_PATHS = 4  # of the sums over sets that only the likelihood needs
+SHUFFLES = 200  # label shuffles for the null of the grid
+FEW_PATHS = 4  # paths of likelihood-only sums
 FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that shares much
 
 
@@ -245,7 +244,7 @@ def shared_factors(
     n, rng = len(names), np.random.default_rng(seed)
     shares = components.sharing(active, codes, n)
     shuffled = (rng.permutation(codes) for _ in range(SHUFFLES))
-    # of the grid when the labels are permuted at random
+    # null of the grid, labels permuted
     chance = np.std([components.sharing(active, each, n).shared for each in shuffled], axis=0)
     far = (shares.shared - shares.overall) / np.maximum(chance, 1e-12)
     grid = shares.shared / np.nanmax(shares.shared)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Spec = dict[str, Any]  # a piece of work, as in JSON
 COMMAND = (sys.executable, "-m", "appca.studies.fitting")
-WAIT = 0.1  # seconds between two looks at whether to stop
+WAIT = 0.1
 CLEARLY = 0.01  # accuracy
 
 
@@ -202,7 +202,7 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
         return None
     try:
         copy = _opened(source, str(folder_of_files()))
-    except InputError:  # a damaged file: the figure is drawn without images
+    except InputError:  # damaged: draw without images
         return None
     return copy.images(rows) if rows.max(initial=-1) < copy.n_rows else None
 

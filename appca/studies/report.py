@@ -19,14 +19,14 @@ from appca.words import OTHER, InputError, duration, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
-MOST_ROWS = 60  # of a table on the page; the CSV has all
+MOST_ROWS = 60  # shown rows; the CSV has all
 RESULTS = "../appca/studies/results"  # seen from docs/
 HEAD = """# Reproducing the paper
 
 Every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
 sparsity in sparse factor analysis models: adaptive latent feature sharing for piecewise linear
 dimensionality reduction* ([arXiv 2006.12369](https://arxiv.org/abs/2006.12369)): what the paper
-claims, what is measured here, and whether the claim holds. The app's page Paper shows the figures.
+claims, our measurements, and whether the claim holds. The app's page Paper shows the figures.
 
 `{command}`
 writes this page from the results that come with the package; a test fails when the two differ.
@@ -126,7 +126,6 @@ def _claims(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
 
 
 def _main_table(study: Study, outcome: Outcome) -> tuple[list[str], list[list[str]]]:
-    """Names and cells of the chosen columns of the first table."""
     rows = next(iter(outcome.tables.values()), [])
     names = list(study.columns or [*rows, {}][0])
     return names, [[_cell(row[name]) for name in names] for row in rows]

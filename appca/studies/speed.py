@@ -13,7 +13,7 @@ from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
-SLACK = 0.01  # of the way from the start: so near the level counts as there
+SLACK = 0.01  # relative tolerance of the level
 SIGN = {"error": 1.0, "likelihood": -1.0}  # times the measure: lower is better
 ORDERS = 100.0  # times faster is orders of magnitude faster
 CLOCK = (
@@ -164,7 +164,6 @@ def ladder(spec: Spec, tick: Report) -> list[Row]:
 
 
 def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
-    """Compare an EM with a Gibbs sampler of the same model: ratios over the data sets."""
     measured = []
     for number in sorted({row["data_set"] for row in rows}):
         ours, other = (

@@ -21,8 +21,8 @@ from appca.studies.study import Options, Outcome, Row, Study
 from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
-MOST_BYTES = 3_000_000  # of all shipped results together
-KINDS = {"whole": int, "number": float, "text": str}  # of a column; each may hold None
+MOST_BYTES = 3_000_000  # all shipped results
+KINDS = {"whole": int, "number": float, "text": str}  # column kinds; cells may be None
 
 
 class Stored(NamedTuple):

@@ -14,7 +14,7 @@ from appca.words import InputError, unknown
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Report = Callable[[str, float], None]  # (stage in words, share done); raising ends the work
+Report = Callable[[str, float], None]
 Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
 Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
 Figures = dict[str, "go.Figure"]
@@ -40,7 +40,7 @@ class Study(NamedTuple):
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     draw: Callable[[ModuleType, Outcome], Figures]  # `appca.plots.studies`, result
     revision: int = 1  # counts the changes after which older results are outdated
-    columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
+    columns: tuple[str, ...] = ()  # shown in a terminal; empty: all
     private: tuple[str, ...] = ()  # arrays that hold the data themselves, never shipped
 
     @property
@@ -96,7 +96,6 @@ def sized(seconds: tuple[float, float, float], options: Options) -> dict[str, An
 
 
 def _check(name: str, value: Any, usual: Any) -> None:
-    """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     kind, from_zero = type(usual), name in {"seed", "burn_in"}
     if kind is list:
         fits, words = isinstance(value, (list, tuple)) and bool(value), f"a list such as {usual}"

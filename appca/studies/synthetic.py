@@ -143,7 +143,7 @@ Z_PRIORS = Study(
 
 
 MOST_LABELLED = 50  # different sets of factors that still make a label
-MOST_VALUES = 5_000_000  # of a data set made here
+MOST_VALUES = 5_000_000  # size of a synthetic data set
 LIMITS = {
     "n_rows": (20, 20_000),
     "n_features": (2, 1_000),

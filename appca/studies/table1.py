@@ -174,7 +174,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
     empty = numerics.background(np.square(Y).sum(axis=1), noise, D)
-    if design == "balanced":  # any L of K factors, all sets alike
+    if design == "balanced":
         model, seeds = supports.CollapsedModel(G, 1.0), fixed_size_supports.row_seeds(Y)
         L = int(Z_of_law[0].sum())
         members = fixed_size_supports.best(c, model, L, seeds)[0]
@@ -189,7 +189,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
     return Oracle(question.best().Z, empty + free.log_sum, free.error, free.method)
 
 
-LEAST_SHARE = 0.01  # of the rows must use a true factor before its direction is judged
+LEAST_SHARE = 0.01  # least share of rows for a judged factor
 
 
 def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:
@@ -332,13 +332,12 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 @cache
 def _warm() -> None:
-    """Load the compiled kernels, which would count in the seconds of the first fit."""
     sizes = {"n_rows": 60, "n_features": 8, "n_components": 4, "n_active": 2}
     Y = draw_synthetic(np.random.default_rng(0), "balanced", **sizes).Y
     list(fits(METHODS, Task(Y, 4, 2, 3, 2, 2, 0), "", lambda _stage, _share: None))
 
 
-SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row of the paper's table
+SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")
 BY_EM = ("afa", "afa_most", "afa_paper")
 NEAR = 1.2  # times the oracle's squared error still counts as reaching it
 ALIKE = 2.0  # times the printed error, or a part of it, is the same measure

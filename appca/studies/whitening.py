@@ -20,7 +20,7 @@ from appca.studies.study import Options, Outcome, Report, Row, Study, sized
 from appca.words import InputError, fixed, percent, unknown
 
 BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
-LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
+LEAST_ROWS = 100  # smallest subspace with its own classifier
 RAW, PCA = "raw", "pca"
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
 TITLES = {
@@ -41,7 +41,7 @@ class Labelled(NamedTuple):
     name: str
     X: np.ndarray  # (N, D) as they were read
     y: np.ndarray  # (N,) codes of the classes
-    names: tuple[str, ...]  # of the classes
+    names: tuple[str, ...]  # class names
     preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all
 
 
@@ -221,7 +221,6 @@ def cell(spec: Spec, tick: Report) -> list[Row]:
     def score(
         method: str, K: int | None, L: int | None, H: np.ndarray, H_test: np.ndarray
     ) -> np.ndarray:
-        """Train on inputs (n, d), note the accuracy on (m, d), return the predictions."""
         predicted = predict(H, y, H_test, options)
         note(method, K, L, H.shape[1], predicted)
         return predicted
@@ -339,7 +338,6 @@ def claims(table: Sequence[Row]) -> list[Claim]:
 
 
 def _gains(rows: Sequence[Row], measure: str) -> str:
-    """Write how far each size is above PCA, in points, with the 95% interval."""
     size = measure[-1].upper()
     gains = (
         f"{fixed(100 * r[measure], 1)} ± {100 * r[f'{measure}_error']:.1f} ({size} = {r[size]})"

@@ -121,7 +121,7 @@ def test_a_notebook_shows_codes_and_answers_about_all_components(seed):
 
 def test_the_guide_runs():
     pytest.importorskip("anywidget", reason="the extra notebook brings it")
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "codes.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "notebook.md").read_text("utf-8")
     names: dict = {}
     for part in re.findall(r"^```python\n(.*?)^```", guide, re.M | re.S):
         exec(part, names)

@@ -1,4 +1,4 @@
-"""The pages “add a …” do what they say: their blocks run in a copy of the tree."""
+"""The sections “add a …” do what they say: their blocks run in a copy of the tree."""
 
 import os
 import re
@@ -27,9 +27,10 @@ class Written(NamedTuple):
     code: str
 
 
-def blocks(page: str) -> list[Written]:
+def blocks(section: str) -> list[Written]:
     found = []
-    for block in BLOCK.finditer((ROOT / "docs/extend" / page).read_text("utf-8")):
+    text = (ROOT / "docs/extend.md").read_text("utf-8").partition(f"\n## {section}\n")[2]
+    for block in BLOCK.finditer(text.partition("\n## ")[0]):
         path, _, place = block["caption"].partition(", ")
         after = "" if place == "at its end" else place.removeprefix("after ").strip("`") or None
         found.append(Written(path, after, block["code"]))
@@ -66,10 +67,10 @@ def write(folder: Path, block: Written) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", ["model.md", "page.md", "reader.md", "rival.md"])
-def test_a_page_that_says_how_to_add_something_adds_it(page, tree):
+@pytest.mark.parametrize("what", ["model", "page", "reader", "rival"])
+def test_a_section_that_says_how_to_add_something_adds_it(what, tree):
     commands = []
-    for block in blocks(page):
+    for block in blocks(f"Add a {what}"):
         if block.path == "in the folder of the project":
             commands += [line.removeprefix("$ ") for line in block.code.splitlines()]
         else:

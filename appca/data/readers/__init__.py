@@ -21,10 +21,10 @@ from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 class Kind(NamedTuple):
     """Files of one kind."""
 
-    endings: tuple[str, ...]  # of their names
+    endings: tuple[str, ...]  # file name endings
     module: str
     reader: str = "READER"  # in the module
-    title: str = ""  # in sentences; by default that of the kind in capitals
+    title: str = ""
 
 
 def _gz(*endings: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ KINDS = {
 SUFFIXES = tuple(ending for kind in KINDS.values() for ending in kind.endings)
 # read by C code that a broken file can crash: see `process`
 BY_LIBRARIES = {"sheet", "mat", "hdf5", "h5ad", "mtx", "zarr"}
-_REMEDIES = {  # for endings that people try, beside the general one
+_REMEDIES = {
     **dict.fromkeys((".rds", ".rdata", ".rda"), "write it in R by write.csv(x, 'x.csv')"),
     **dict.fromkeys((".pkl", ".pickle", ".feather"), "write it by frame.to_parquet('x.parquet')"),
     **dict.fromkeys((".json", ".jsonl"), "write it by pandas.read_json(...).to_csv('x.csv')"),
@@ -67,12 +67,11 @@ _REMEDIES = {  # for endings that people try, beside the general one
         (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz"), "unpack it, and give what is in it"
     ),
 }
-# first bytes of a file
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
 _STARTS |= {
     bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
 }
-_ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")  # two numbers side by side, as in a table
+_ROW = re.compile(rb"\d[\s,;|]+[-+.]?\d")
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
@@ -119,14 +118,14 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     Returns
     -------
     Dataset
-        ``provenance["report"]`` says what was found and what was done about it; ``sha256`` is of
+        ``provenance["report"]`` has the findings and their remedies; ``sha256`` is of
         the file, ``options`` are those given. Numbers of large files may stay on the disk until
         they are used.
 
     Raises
     ------
     InputError
-        One sentence; its ``report`` holds what was found until then.
+        One sentence; its ``report`` has the findings until then.
     """
     return read_many([(name, file)], limits=limits, **options)
 
@@ -187,7 +186,6 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 
 
 def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
-    """Name and label the rows of an array by the columns of a table beside it."""
     from appca.data.readers.intake import names_beside
     from appca.data.readers.tables import table_beside
 
@@ -222,7 +220,6 @@ def _down_first(dataset: Dataset) -> Dataset:
 
 
 def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
-    """Return what a zip without images holds as files of their own, and the names of the others."""
     from appca.data.readers.annotated import side_of
 
     name, file = files[0]

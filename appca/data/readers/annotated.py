@@ -23,11 +23,11 @@ from appca.frames import HIGHLY_VARIABLE, MOST_CATEGORIES, distinct_names
 from appca.words import InputError, refuse_if, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")
-_PLACES = ("layers", "obsm")  # of matrices with the rows of X
-_OTHER = {"raw": "before filtering"}  # parts that are not read, beside those of no single row
+_PLACES = ("layers", "obsm")  # groups of matrices with the rows of X
+_OTHER = {"raw": "before filtering"}
 _OTHER |= dict.fromkeys(("uns", "varm", "obsp", "varp"), "not about single rows")
 _NO_STORE = "is not a Zarr store, or is damaged; save it again"
-_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # of parts of a store
+_DESCRIPTIONS = (".zarray", ".zgroup", "zarr.json")  # files of a Zarr store
 
 
 class H5adOptions(NamedTuple):
@@ -35,8 +35,8 @@ class H5adOptions(NamedTuple):
 
     array: str | None = None  # X, layers/NAME or obsm/NAME; None takes X
     mask_var: str | None = HIGHLY_VARIABLE  # a column of var, where there is one; None takes all
-    feature_type: str | None = None  # of var; None takes gene expression, "all" takes all
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    feature_type: str | None = None  # column of var; None: gene expression, "all": all
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 class ZarrStore:
@@ -67,7 +67,6 @@ class ZarrStore:
         return dict(self._nodes[path].attrs) if path in self._nodes else {}
 
     def _load(self, path: str, node: Any) -> np.ndarray:
-        """Read an array, whose chunks may be larger than it; texts become those of NumPy."""
         most = max(node.size, math.prod(node.shards or node.chunks)) * node.dtype.itemsize
         self.upload.check_size(path, most)
         with self.upload.or_damaged(_NO_STORE):
@@ -136,7 +135,7 @@ class Contents:
         if named is not None or f"{path}/codes" in self.items:
             codes = self.items[path if named is not None else f"{path}/codes"].load()
             of = f"{path}/categories" if named is None else _text(named)
-            of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # of anndata 0.7
+            of = of if of in self.items else f"{path.rpartition('/')[0]}/{of}"  # anndata 0.7
             names = self.items[of].load().astype(str)
             places = codes.astype(np.int64, casting="same_kind")
             texts: np.ndarray = np.append([""], names)[np.maximum(places, -1) + 1]
@@ -287,9 +286,9 @@ _SIDES = {
 class MtxOptions(NamedTuple):
     """How to read a Matrix Market file."""
 
-    transpose: bool | None = None  # each column is a row; None decides by the names beside it
-    feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    transpose: bool | None = None
+    feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 def is_market(names: list[str]) -> bool:
@@ -314,7 +313,7 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
             "can hold or its text has; save it again.",
         )
         matrix = coo_matrix(mmread(io.BytesIO(text), spmatrix=False))
-    tables: dict[str, list[list[str]]] = {}  # of features, the second cell is the symbol
+    tables: dict[str, list[list[str]]] = {}  # in features, the second cell is the symbol
     for other, data in _with_neighbours(files):
         if other != name:
             beside = uploads.file_bytes(shortened(other), data, limits)
@@ -352,7 +351,6 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
 
 
 def _with_neighbours(files: Files) -> Files:
-    """Return a matrix on this machine with the files of names that lie beside it."""
     name, file = files[0]
     if len(files) > 1 or not isinstance(file, (str, Path)) or Path(file).name != name:
         return files

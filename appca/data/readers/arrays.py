@@ -21,14 +21,14 @@ from appca.storage.packed import npy_header
 from appca.words import InputError, counted, refuse_if, shortened, unknown
 
 _MOST_LISTED = 6
-_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
+_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24
 _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
-_MASKS = ("mask", "missing", "{}_mask", "{}_missing")  # arrays that say which cells are missing
-_LABEL_NAMES = "label_names"  # beside label_0, label_1, ... in the files this project writes
+_MASKS = ("mask", "missing", "{}_mask", "{}_missing")
+_LABEL_NAMES = "label_names"
 _NO_NPY = "is not an NPY file; save it with numpy.save"
 _SPARSE = {"format", "shape"}  # arrays of `scipy.sparse.save_npz` in every format
-GENES = "Gene Expression"  # the feature type that is read unless another is chosen
+GENES = "Gene Expression"
 
 
 class Item(NamedTuple):
@@ -36,7 +36,7 @@ class Item(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    load: Callable[[], Any]  # an array, or a sparse matrix of SciPy
+    load: Callable[[], Any]
     is_sparse: bool = False
 
 
@@ -44,18 +44,18 @@ class ArrayOptions(NamedTuple):
     """How to read a file of several arrays; those in groups are named like ``train/X``."""
 
     array: str | None = None  # the one with the rows; None takes X, or the only one it can be
-    transpose: bool = False  # each column is a row, as MATLAB's tools often have it
+    transpose: bool = False
     ids: str | None = None  # the array that names the rows; None guesses, "" takes none
     label: str | None = None  # the only one that labels them; None takes all, "" none
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
-    feature_type: str | None = None  # of 10x counts; None takes gene expression, "all" takes all
+    feature_type: str | None = None  # 10x counts; None: gene expression, "all": all
 
 
 class NpyOptions(NamedTuple):
     """How to read a single array: an NPY or IDX file."""
 
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: tuple[int, ...] | None = None  # (h, w) or (h, w, 3) when rows are images
 
 
@@ -121,7 +121,7 @@ def check_array(
     limits: ReadLimits,
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
-    """Refuse what is no matrix and no stack of images, or is more than one file may hold."""
+    """Refuse arrays other than matrices and stacks of images, and those above the limits."""
     least = counted(limits.least_rows, "row")
     if dtype.hasobject or dtype.kind not in "buif":
         kinds = {"c": "complex numbers", "O": "Python objects"}
@@ -186,11 +186,7 @@ def _beside(
     sides: tuple[int, ...],
     options: ArrayOptions,
 ) -> Beside:
-    """Find ids and label columns among arrays with one entry a row, and texts that name columns.
-
-    As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else all but texts of
-    which many differ; those that all differ name the rows.
-    """
+    """Find ids and labels among arrays with one entry a row, and texts that name columns."""
     report, n_rows, features = upload.report, sides[0], None
     unused, columns, named = report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
@@ -320,7 +316,7 @@ def of_type(upload: Upload, types: np.ndarray | None, wanted: str | None) -> np.
 def _mapped(
     upload: Upload, stream: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], order: Any = "C"
 ) -> np.ndarray:
-    """Map numbers from the place of a stream on, which must be all that is left."""
+    """Map the numbers of a stream from its position to its end."""
     begin = stream.tell()
     present, expected = stream.seek(0, io.SEEK_END) - begin, math.prod(shape) * dtype.itemsize
     refuse_if(
@@ -421,8 +417,8 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
 
 
 _MOST_OBJECTS = 10_000
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # of HDF5 itself and h5py
-_NETCDF_FILL = 9.969209968386869e36  # of numbers that were never written
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # filters of HDF5 and h5py
+_NETCDF_FILL = 9.969209968386869e36  # fill value of unwritten numbers
 _DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
 _PACKED = {"_FillValue", "missing_value", "scale_factor", "add_offset"}  # attributes of netCDF
 _OF_10X = ("data", "indices", "indptr", "shape", "barcodes")  # counts of 10x Genomics
@@ -492,7 +488,7 @@ class Hdf5:
             return f"packed by filter {odd[0]}; write it with gzip"
         try:
             dtype = np.dtype(node.dtype)
-        except TypeError:  # a type that NumPy does not have
+        except TypeError:
             dtype = np.dtype(object)
         if h5py.check_string_dtype(dtype) is not None:
             dtype = np.dtype(("U", max(1, 0 if dtype.hasobject else dtype.itemsize)))
@@ -504,7 +500,6 @@ class Hdf5:
         return Item(tuple(node.shape), dtype, partial(self._load, path, node, dtype))
 
     def _load(self, path: str, node: Any, dtype: np.dtype) -> np.ndarray:
-        """Read texts, or numbers by the attributes with which netCDF packs them and marks gaps."""
         self.upload.check_size(path, node.size * dtype.itemsize)
         with self.upload.or_damaged(_DAMAGED):
             if dtype.kind == "U":
@@ -562,7 +557,6 @@ class Hdf5:
 
 
 def _cell(node: Any) -> Any:
-    """Return what a cell of version 7.3 holds."""
     if not hasattr(node, "shape") or node.attrs.get("MATLAB_empty", 0):
         return "" if hasattr(node, "shape") else None
     is_text = node.attrs.get("MATLAB_class") == b"char"
@@ -644,7 +638,7 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
             kinds = {key: _NUMBERS.get(kind) for key, _, kind in whosmat(stream)}
             stream.seek(0)
             for key, value in loadmat(stream, spmatrix=False).items():
-                if not key.startswith("__"):  # whole numbers are written in fewer bytes
+                if not key.startswith("__"):
                     dtype = kinds.get(key) if value.dtype.kind in "biuf" else None
                     stored = value if dtype is None else value.astype(dtype)
                     _take(key, stored, items, upload.report["unused"])
@@ -652,7 +646,6 @@ def read_mat(name: str, file: File, options: ArrayOptions, limits: ReadLimits = 
 
 
 def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) -> None:
-    """List a variable of versions up to 7, or the fields of a struct."""
     from scipy.io.matlab import MatlabFunction, MatlabObject, MatlabOpaque
 
     variable: Item | str
@@ -683,7 +676,6 @@ def _stored(values: np.ndarray) -> Item:
 
 
 def _of_cells(cells: list[Any]) -> Item | str:
-    """Return the texts or numbers of a cell array, one in each cell."""
     sizes = [getattr(cell, "size", 1) for cell in cells]
     is_text = [isinstance(cell, str) for cell in cells]
     if not cells:

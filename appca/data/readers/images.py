@@ -32,7 +32,7 @@ _HIDDEN = 32  # grey levels by which ink must differ from the ground under it
 _MOST_SIDE = 4096
 _CHOICES = {"colour": ("grey", "keep"), "classes": ("auto", "none"), "broken": ("refuse", "skip")}
 PathParts = tuple[str, ...]
-Entry = tuple[str, Callable[[], bytes]]  # the name of a file, and what reads it
+Entry = tuple[str, Callable[[], bytes]]
 
 
 class NotAnImageError(Exception):
@@ -43,10 +43,10 @@ class ImageOptions(NamedTuple):
     """How to read images."""
 
     size: tuple[int, int] | None = None  # (h, w) to bring all to; None refuses different sizes
-    colour: str = "grey"  # or "keep": three values per pixel when at least one image has colour
+    colour: str = "grey"  # or "keep" colours
     classes: str = "auto"  # or "none": see `labels_of`
-    broken: str = "refuse"  # or "skip": what to do with files that end like images and are none
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN of float images
+    broken: str = "refuse"  # or "skip" files that are no images
+    missing: str = "refuse"  # or "model", "mean", "drop"
 
 
 class Page(NamedTuple):
@@ -107,7 +107,7 @@ def dataset_of(
         paths = [path[1:] for path in paths]  # without the folders that all share
     stems = [_stem(path[-1]) for path in paths]
     inner = ["/".join((*path[:-1], stem)) for path, stem in zip(paths, stems, strict=True)]
-    whole = ["/".join(path) for path in paths]  # of which a zip may hold one twice
+    whole = ["/".join(path) for path in paths]  # a zip may hold one path twice
     ids = next((ids for ids in (stems, inner) if len(set(ids)) == len(ids)), whole)
     named = Beside(np.array(ids), labels_of(paths, stems) if options.classes == "auto" else {})
     dataset = build(upload, X, named, options.missing, sides)
@@ -118,7 +118,7 @@ def dataset_of(
 def _decoded(
     upload: Upload, entries: list[Entry], options: ImageOptions
 ) -> tuple[list[PathParts], list[Page]]:
-    """Return paths and pages in natural order; the report receives what was skipped."""
+    """Return paths and pages in natural order; the report receives skipped files."""
     limits, report = upload.limits, upload.report
     paths, pages = list[PathParts](), list[Page]()
     n_bytes, n_paged = 0, 0
@@ -201,13 +201,12 @@ def decode(
                 yield page._replace(is_deep_colour=is_deep)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
-    except Exception as error:  # decoders fail in as many ways as there are formats
+    except Exception as error:
         raise NotAnImageError(name) from error
     refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
 
 def _page(image: "Image.Image", tags: Mapping[int, Any], size: tuple[int, int] | None) -> Page:
-    """Bring any mode to numbers."""
     from PIL import Image
 
     def resized(layer: Image.Image) -> np.ndarray:
@@ -247,7 +246,6 @@ def grey(pixels: np.ndarray) -> np.ndarray:
 
 
 def _check_alike(title: str, first: Page, label: str, page: Page, report: FileReport) -> None:
-    """Refuse another size or depth than that of the first image."""
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
     msg = ""
     if (h, w) != (h2, w2):
@@ -268,11 +266,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
 def _stacked(
     pages: list[Page], report: FileReport
 ) -> tuple[np.ndarray, tuple[int, ...], list[float]]:
-    """Return the rows (N, D), the shape of an image, and the values drawn as black and white.
-
-    Grey levels beyond 256 stay as they are, on one scale. The ground under transparent parts is
-    white where ink is dark, else black. Empties `pages`.
-    """
+    """Return rows (N, D), the shape of an image, and the values drawn as black and white."""
     is_coloured = any(page.pixels.ndim == 3 for page in pages)
     sides: tuple[int, ...] = pages[0].pixels.shape[:2] + ((3,) if is_coloured else ())
     dtype = pages[0].pixels.dtype
@@ -311,7 +305,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""

@@ -18,8 +18,8 @@ from appca.words import InputError, counted, is_text, refuse_if, shortened, unkn
 if TYPE_CHECKING:
     import pandas as pd
 
-FileReport = dict[str, Any]  # what was found in a file, and what was done about it
-GAPS = frozenset(  # stand for no number, in lower case; in a column of words only "" is a gap
+FileReport = dict[str, Any]  # findings in a file and their remedies
+GAPS = frozenset(  # gaps among numbers, in lower case
     ["", "na", "n/a", "#n/a", "<na>", "n.a.", "null", "none", "nan", "nil", "?", "-", "--", "—"]
 ) | frozenset([".", "..", "…", "*", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!"])
 _SIGNS = str.maketrans(
@@ -54,13 +54,13 @@ _PLAIN = {
 }
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE = re.compile(r"[+-]?\d+")
-_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are no number when all cells are of the kind
+_CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are codes if all cells look so
 _MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
-_MANY_NUMBERS = 0.5  # share from which a column of text is said to hold numbers, too
+_MANY_NUMBERS = 0.5  # share of numbers that a text column reports
 _LOOKED_AT = 400  # distinct cells, or numbers, by which most columns are known
-EXACT = 2**53  # whole numbers up to it are exact as reals
+EXACT = 2**53
 _MOST_LISTED = 50  # different cells that are no numbers, of a column
-_LARGEST = 1e150  # number whose squares can be summed up
+_LARGEST = 1e150
 _FAR = 3.0  # times the range of the others
 _JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
 _NINES = re.compile(r"-?9{2,}(?:\.0)?")
@@ -153,10 +153,7 @@ def _numbers_of(
     said: dict[str, Any],
     is_chosen: bool,
 ) -> np.ndarray | str:
-    """Return the column as numbers, or why it is text, as are digits with leading zeros and codes.
-
-    Whole numbers beyond 2^53 stay exact, as whole numbers or as text.
-    """
+    """Return the column as numbers, exact beyond 2^53, or why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
     matches = [
@@ -174,7 +171,7 @@ def _numbers_of(
     if is_code and not is_chosen and all(t.isdigit() or _CODE.fullmatch(t) for t in numbers):
         return ""
     units: Counter[str] = Counter()
-    reals = np.full(len(texts) + 1, np.nan)  # the last one is that of cells that are missing
+    reals = np.full(len(texts) + 1, np.nan)  # the last is for missing cells
     for i, match in enumerate(matches):
         if match is not None:
             units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
@@ -255,7 +252,7 @@ _MOST_NUMBERED = 1000  # columns that a report lists though they have no names o
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that is read: what sentences call it, what it may ask for, and what is told of it."""
+    """A file being read: its name in sentences, the chosen options, and the report."""
 
     name: str
     limits: ReadLimits
@@ -268,7 +265,7 @@ class Upload:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
             raise
-        except Exception as error:  # they fail in as many ways as there are fields in a file
+        except Exception as error:
             msg = f"“{self.name}” {why}."
             raise InputError(msg) from error
 
@@ -393,7 +390,6 @@ def _settled(
 def _check_magnitudes(
     low: np.ndarray, high: np.ndarray, names: Sequence[str], report: FileReport
 ) -> None:
-    """Refuse columns whose squares overflow, or whose variance vanishes."""
     if low.dtype != np.float64:
         return
     with np.errstate(over="ignore"):
@@ -424,7 +420,7 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
 
 
 ROLES = ("id", "label", "feature", "ignored")
-# of columns that hold no numbers, in words
+# kinds of columns without numbers
 KINDS = {"text": "words", "date": "dates", "empty": "empty", "list": "lists", "long": "long texts"}
 KINDS["other"] = "of another table"
 _LABEL_NAME = re.compile(
@@ -442,11 +438,11 @@ _DATE = re.compile(
     r"([T ]*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AP]M)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
 )
-_FEWEST = 8  # rows from which on growing numbers, and shares of classes, are no accident
-FEW = 100  # distinct values up to which a column of whole numbers may be a label
-_FEW_CLASSES, _FEWEST_EACH = 30, 3  # of a column that is suggested as a label
+_FEWEST = 8  # fewest rows for an index or a label
+FEW = 100  # most distinct whole numbers of a label
+_FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
 _MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
-_LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
+_LONGEST_LABEL = 500  # most characters of a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cells in a report
 
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
@@ -455,8 +451,8 @@ ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey a
 class TableOptions(NamedTuple):
     """How to read a table whose columns have names and kinds: Parquet and ARFF."""
 
-    roles: dict[str, str] | None = None  # name to role (see `ROLES`) where the guess is wrong
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    roles: dict[str, str] | None = None  # name to role, see `ROLES`
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: ImageShape = None  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
@@ -466,9 +462,9 @@ class Table(NamedTuple):
     """Columns with names that differ: numbers, or texts with None in the gaps."""
 
     frame: "pd.DataFrame"
-    named: list[bool]  # the name of the column is in the file
+    named: list[bool]
     report: FileReport  # how the file is written
-    # of columns of texts: their kind, as the file declares it, or why numbers among them are none
+    # declared kind of text columns, or why their numbers are text
     said: Mapping[str, str] = MappingProxyType({})
 
 
@@ -481,9 +477,9 @@ class Column(NamedTuple):
     complete: bool = False  # no cell is missing
     distinct: int = 0  # values; of numbers only where the name makes it matter
     whole: bool = False  # all numbers are whole
-    grows: bool = False  # whole numbers, each greater than the one above, as numbers of rows are
-    span: float = 0.0  # between the least and the greatest of the numbers
-    is_large: bool = False  # whole numbers of so many digits that they can only be names
+    grows: bool = False
+    span: float = 0.0
+    is_large: bool = False  # digits of whole numbers that are names
     note: str = ""  # why numbers are read as text
     called_id: bool = False  # its name is one of ids
     declared: bool = False  # its kind is stated in the file
@@ -716,7 +712,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # of a single new row, a gap of this one
+        return "feature", ""  # a single new row with a gap
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
@@ -747,7 +743,6 @@ def _with(roles: dict[str, str], role: str) -> list[str]:
 def _matrix(
     frame: "pd.DataFrame", features: list[str], report: FileReport, none: Sequence[str]
 ) -> np.ndarray:
-    """Return the features (n, d); words in a column that was chosen as one become gaps."""
     import pandas as pd
 
     X = np.empty((len(frame), len(features)))
@@ -772,7 +767,6 @@ def _matrix(
 def _image_shape(
     chosen: ImageShape, features: list[str], named: bool, X: np.ndarray
 ) -> tuple[int, ...] | None:
-    """Return the chosen shape, or that of squares whose names and values are those of pixels."""
     if chosen != "auto":
         return None if chosen is None else tuple(chosen)
     side = int(np.sqrt(len(features)))
@@ -784,8 +778,6 @@ def _image_shape(
 def _ids_and_labels(
     frame: "pd.DataFrame", roles: dict[str, str], report: FileReport, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray]]:
-    """Return the names of the rows, if a column has them, and the labels: the class first."""
-
     def rank(name: str) -> tuple[bool, bool, bool]:
         n_values, named = len({*frame[name].dropna().tolist()}), is_label_name(name)
         return n_values >= len(frame), n_values > _FEW_CLASSES and not named, not named
@@ -817,7 +809,6 @@ def _ids_and_labels(
 
 
 def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:
-    """Return first cells as texts, None where they are missing."""
     cells: dict[str, list[str | None]] = {}
     for name, values in frame.items():
         texts = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in values.tolist()]

@@ -34,7 +34,7 @@ _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
 _HERE = "appca.data.readers.process"
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
-_LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
+_LARGEST = 400 << 20  # bytes in use above which a process is replaced
 Result = TypeVar("Result")
 
 
@@ -55,7 +55,7 @@ def work_apart(
     limits: ReadLimits = LIMITS,
     **options: Any,
 ) -> Result:
-    """Let another process do something with files, and return what is received of the result.
+    """Let another process do something with files, and return the result.
 
     `task` names a function, as "module:function", which gets copies of the files, a folder that
     ends with the work, the limits and the options; `receive` gets the folder and what it returns.
@@ -124,7 +124,7 @@ class ReadingProcess(Child):
         self.late = False
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Let it do what is asked for, within the seconds allowed. Raises Ended."""
+        """Run a request within the allowed seconds. Raises Ended."""
         began, timer = time.monotonic(), Timer(SECONDS, self.kill)
         timer.daemon = True
         timer.start()
@@ -140,8 +140,6 @@ atexit.register(_PROCESSES.end)
 
 
 def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
-    """Open the data set that was written into a folder."""
-
     def array(name: str) -> np.ndarray:
         values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
         return values if name in ("matrix", "missing") else np.array(values)
@@ -150,7 +148,7 @@ def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
 
 
 def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
-    """Do what is asked for; return what came of it, and whether to use this process again."""
+    """Run a request; return its outcome, and whether to use this process again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
     options = {
         key: tuple(value) if isinstance(value, list) else value
@@ -196,7 +194,7 @@ def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> 
     return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
 
 
-Sets = dict[str, list[str]]  # names of features by the name of their set
+Sets = dict[str, list[str]]
 
 
 def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, Any]) -> Sets:
@@ -237,7 +235,7 @@ def read_sets(
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
-    with suppress(csv.Error):  # such as a field of more than 131,072 letters
+    with suppress(csv.Error):
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
@@ -251,5 +249,5 @@ def read_sets(
     return sets
 
 
-if __name__ == "__main__":  # pages go first, and nobody waits for what is slow to import
+if __name__ == "__main__":  # low priority, and slow imports first
     serve(_outcome, lambda: [importlib.import_module(name) for name in _LIBRARIES], niceness=5)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
-_FEWEST_ROWS = 5  # of the sample, however wide the table is
-_MOST_CELLS = 1000  # of a line that are looked at to guess how it is written
+_FEWEST_ROWS = 5  # rows of the sample, for any width
+_MOST_CELLS = 1000  # cells of a line used for guessing its format
 _PIECE = 1 << 20  # bytes that are looked at together
-_TOP, _HEADER_LINES = 40, 3  # lines in which a header is looked for, and most lines of it
-_MANY = 10  # real numbers that rise and may be names
-_MOSTLY = 0.9  # share of numbers in a column of numbers, and of lines or lists of one width
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header, and its most lines
+_MANY = 10
+_MOSTLY = 0.9  # least share of numbers, and of equal widths
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
@@ -45,8 +45,7 @@ _SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # of a text whose encoding is detected
-# a cell of a line that is drawn
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # bytes and disorder for the encoding detector
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}")
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
@@ -60,14 +59,14 @@ _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\
 
 
 class CsvOptions(NamedTuple):
-    """How to read a text table; what is None is guessed."""
+    """How to read a text table; None is guessed."""
 
     separator: str | None = None  # one character; a blank stands for any run of blanks
     decimal: str | None = None  # "." or ","
     header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
     encoding: str | None = None
-    roles: dict[str, str] | None = None  # name to role (see `intake.ROLES`) where it is wrong
-    missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
+    roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
+    missing: str = "refuse"  # or "model", "mean", "drop"
     image_shape: intake.ImageShape = "auto"  # "auto" takes squares of grey for images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
@@ -90,7 +89,7 @@ class SheetOptions(NamedTuple):
 class Record(NamedTuple):
     """A row of cells, and where it is written."""
 
-    line: int  # of the file, from 1 on; of several, the last
+    line: int  # from 1 on; the last of several files
     start: int  # bytes
     stop: int
     cells: list[str]
@@ -131,7 +130,9 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
-    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # of all, it would keep a copy
+    above = _COMMENTS.match(
+        text[begin : begin + _SAMPLE_BYTES]
+    )  # a match on the whole text would copy it
     if above and options.header in (None, True, False):  # else lines count
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
@@ -288,7 +289,7 @@ class Grid(NamedTuple):
     """Cells of some rows, without the blanks at their ends."""
 
     texts: np.ndarray  # (n, width)
-    values: np.ndarray  # as numbers; NaN where there is none
+    values: np.ndarray
     gaps: np.ndarray
 
     @classmethod
@@ -327,7 +328,7 @@ def lay_out(
     if shorter:
         padded = some[top]._replace(cells=["", *some[top].cells])
         grid = Grid.of([padded, *some[top + 1 :]], grid.texts.shape[1])
-    with np.errstate(invalid="ignore"):  # of infinite numbers
+    with np.errstate(invalid="ignore"):  # infinite numbers warn
         has_header, in_doubt = _header(grid) if header is None else (header is not False, False)
     if in_doubt:
         report["doubt"] = {"option": "header", "now": has_header, "other": not has_header}
@@ -394,7 +395,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
         named = unnamed or n_words > 0 if numeric.any() else not is_number.any()
         return named and (len(grid.texts) > 1 or len(numeric) > 1), False
     steps = np.diff(numbers, axis=1)
-    rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)  # or falls, from each to the next
+    rises = np.all(steps > 0, axis=1) | np.all(steps < 0, axis=1)
     if not rises[0] or (above % 1).any():
         steady = len(above) >= _MANY and bool(rises[0])
         return n_words > len(above) or steady, steady
@@ -473,7 +474,6 @@ def _even(
 
 
 def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> Iterator[Record]:
-    """Yield lines of another width in text without quotation marks."""
     while start < len(text):
         end = text.rfind(b"\n", start, start + _PIECE) + 1
         end = end or text.find(b"\n", start) + 1 or len(text)  # a line longer than a piece
@@ -537,7 +537,6 @@ def _parsed(
 
 
 def _has_codes(text: bytes, separator: str) -> bool:
-    """Whether some cells are digits that begin with 0."""
     before = np.zeros(256, bool)
     before[[*separator.encode()[-1:], *b'\n" ']] = True
     for start in range(0, len(text), _PIECE):
@@ -556,10 +555,9 @@ def _table(
     report: FileReport,
     gaps: Iterable[str] = (),
 ) -> Table:
-    """Leave out rows that are no data, and read the columns of texts as numbers or words.
+    """Leave out rows without data, and read the columns of texts as numbers or words.
 
-    A word such as NA is a gap among words where it is one of numbers in the same row, too; `gaps`
-    has those seen among numbers that are parsed already.
+    NA is a gap among words where it is one of numbers in the same row; `gaps` has those seen.
     """
     none = intake.as_list(options.na_values)
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
@@ -719,7 +717,6 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
 
 
 def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
-    """Return the rows of a sheet as texts; a merged cell is in each of its places."""
     sheet = book.get_sheet_by_name(title)
     uploads.check_matrix(title, sheet.total_height, max(1, sheet.total_width), 8, limits)
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
@@ -730,15 +727,14 @@ def _cells(book: Any, title: str, limits: ReadLimits) -> list[Record]:
 
 
 def _text(cell: object) -> str:
-    """Return a cell of a spreadsheet as a text table would have it."""
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
     return str(cell).removesuffix(" 00:00:00")
 
 
-_NO_TIME = r"( 00:00:00)?\.0+$", ""  # of a date written as a point in time
+_NO_TIME = r"( 00:00:00)?\.0+$", ""  # midnight in a date
 _MOST_NESTED = 3  # structs in structs
-_INDEX = "__index_level_0__"  # what pandas calls the row names it keeps
+_INDEX = "__index_level_0__"
 _NUMBER, _TEXT, _NESTED = "integer floating", "string large_string binary", "nested"
 _LIST = "list large_list fixed_size_list"
 _NO_PART = "__HIVE_DEFAULT_PARTITION__"
@@ -784,7 +780,6 @@ def _parts(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
 
 
 def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "pa.Table":
-    """Read a file; `texts` receives the columns of texts that may be numbers."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -815,7 +810,6 @@ def _read(name: str, stream: BinaryIO, texts: set[str], limits: ReadLimits) -> "
 
 
 def _check_size(name: str, file: Any, limits: ReadLimits) -> None:
-    """Refuse what unpacks to too much; few rows of lists may hold very many values."""
     metadata, kinds = file.metadata, file.schema_arrow.types
     intake.check_columns(name, metadata.num_columns, limits)
     uploads.check_matrix(name, metadata.num_rows, max(1, metadata.num_columns), 8, limits)
@@ -886,7 +880,6 @@ def _is(kind: "pa.DataType", names: str) -> bool:
 
 
 def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
-    """Return a column as numbers or as texts, each written once, and its kind if declared."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -912,10 +905,7 @@ def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
 def _places(
     name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
 ) -> "list[tuple[str, pa.Array]] | None":
-    """Return lists of numbers, or of such lists, as columns title[0], title[1], ...; else None.
-
-    Rows whose list is missing or of another length than most are gaps.
-    """
+    """Return lists of numbers as columns title[0], title[1], ...; else None."""
     import pyarrow as pa
     from pyarrow import compute
 
