@@ -119,7 +119,7 @@ QUESTIONS = (
     *("bic", "aic", "estimate_score_samples", "score_bands"),
 )
 IN_PARTS = ("score_blocks", "transform_blocks")
-DIFFER = ("float32", "masked", "nullable", "csr", "Dask, masked", "Dask frame")
+DIFFER = ("float32", "nullable", "csr", "Dask, masked")
 # Where what a dense array gets is refused, and nowhere else.
 ONE_SENTENCE = r"[^\n]{20,300}\."
 REFUSED = {
