@@ -69,7 +69,8 @@ def _unexplained(folder: Path, places: set[str]) -> list[str]:
     )
     commands = _parser()[1]
     said = {
-        name: (folder / f"{name}.html").read_text("utf-8") for name in ("guides/index", "command_line")
+        name: (folder / f"{name}.html").read_text("utf-8")
+        for name in ("guides/index", "command_line")
     }
     return [
         *(f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in places),
