@@ -41,7 +41,7 @@ KINDS = {
         title="tables",
     ),
     "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
-    "parquet": Kind((".parquet", ".pq"), f"{_HERE}tables", "PARQUET_READER", "Parquet"),
+    "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
     "npz": Kind((".npz",), f"{_HERE}arrays", "NPZ_READER"),
     "mat": Kind((".mat",), f"{_HERE}arrays", "MAT_READER"),
