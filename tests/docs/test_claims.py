@@ -147,7 +147,7 @@ ANSWERS = {  # a stranger's question, by words of its row in the README: words o
     "nginx": "proxy_pass http://127.0.0.1:8501",
     "table 1": "python -m appca paper table1",
     "E step": "`appca.models.em:expect`",
-    "add a model": "toctree} :maxdepth: 1 model",
+    "add a model": "## Add a model A model is a scikit-learn estimator",
     "delete it": "rm -rf ~/.local/share/appca",
 }
 
