@@ -59,14 +59,14 @@ LONG = (  # with few tests for their time
     "tests/docs/test_extend.py",
     "tests/faults/test_killed_workers.py",
     "tests/jobs/test_study.py",
-    "tests/ui/session/test_windows.py",
-    "tests/ui/explore/test_models.py",
+    "tests/ui/test_background.py",
+    "tests/ui/test_explore.py",
     "tests/models/supports/test_row_blocks.py",
     "tests/jobs/test_worker.py",
     "tests/analysis/check/test_choose.py",
-    "tests/ui/check/test_choose.py",
+    "tests/ui/test_check.py",
     "tests/analysis/export/test_as_python.py",
-    "tests/ui/rows/test_point.py",
+    "tests/ui/test_rows.py",
     "tests/jobs/test_quality.py",
 )
 

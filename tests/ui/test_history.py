@@ -1,4 +1,4 @@
-"""Undo and redo of data, K, L, model, selection and names; and the last work of a browser."""
+"""Undo and redo by button and by the browser, and the last work at the bare address."""
 
 import numpy as np
 import pytest
