@@ -2,8 +2,8 @@
 
 Starts the app with an empty home and does what the guides say, with data that ship with the
 project or are made here. Writes ``docs/subspaces.png``, ``docs/pictures/*.png``, each with a dark
-twin, and ``docs/pictures/readme.png``; with the name ``gallery`` the thumbnails of the gallery, from
-from the built site. Needs the extra ``test`` and a Chromium.
+twin, and ``docs/pictures/readme.png``. With the name ``gallery`` it takes the thumbnails of the
+gallery from the built site. Needs the extra ``test`` and a Chromium.
 """
 
 import io

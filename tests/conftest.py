@@ -57,14 +57,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 LONG = (  # with few tests for their time
     "browser",
     "tests/docs/test_extend.py",
-    "tests/ui/session/test_windows.py",
-    "tests/ui/explore/test_models.py",
+    "tests/ui/test_background.py",
+    "tests/ui/test_explore.py",
     "tests/models/supports/test_row_blocks.py",
     "tests/jobs/test_worker.py",
     "tests/analysis/test_choose.py",
-    "tests/ui/check/test_choose.py",
+    "tests/ui/test_check.py",
     "tests/analysis/test_as_python.py",
-    "tests/ui/rows/test_point.py",
+    "tests/ui/test_rows.py",
     "tests/jobs/test_campaigns.py",
 )
 

@@ -1,6 +1,6 @@
-"""The page Explore: the canvas in a Streamlit page, beside sliders and the one selection."""
+"""The page Explore in a browser: the canvas beside its sliders, a click on a point, long fits."""
 
-from pathlib import Path
+import re
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,9 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import SECOND, idle, open_page
+from tests.browser.test_app import APP, SECOND, idle, open_page
 
 pytestmark = pytest.mark.browser
-APP = Path(__file__).parents[2] / "app.py"
-ROWS = 1797
 ROOT = "document.querySelector('.appca-explorer')"
 UNDER_THE_HAND = """["k", "l"].flatMap((name) => [
   getComputedStyle(document.querySelector(`[class*=st-key-${name}_typed-]`), "::after").content,
@@ -34,25 +32,6 @@ def settled(page: Any, condition: str = "true") -> dict[str, str]:
     return page.evaluate(f"({{ ...{ROOT}.dataset }})")
 
 
-def corner_of_the_map(page: Any) -> list[float]:
-    """Left, top, right and bottom of the map's card, in pixels of the window."""
-    box = page.locator(".appca-hit").bounding_box()
-    x, y, width, height = (box[key] for key in ("x", "y", "width", "height"))
-    return [x + 40, y + 0.52 * height, x + 0.28 * width, y + 0.95 * height]
-
-
-def move_k(page: Any, key: str) -> None:
-    idle(page)
-    page.locator("[class*=st-key-k-] input").focus()
-    page.keyboard.press(key)
-
-
-def arrived(page: Any, k: int) -> None:
-    """Wait for the rerun that a key of K's slider starts: it may overtake what is typed."""
-    page.wait_for_url(f"**k={k}&**", timeout=60 * SECOND)
-    idle(page)
-
-
 def set_k(page: Any, k: int) -> None:
     """Type K, whatever the test before has left, and wait for its picture of L = 2."""
     idle(page, 60)
@@ -61,46 +40,6 @@ def set_k(page: Any, k: int) -> None:
     box.press("Enter")
     settled(page, f"said.panels === '{k * (k - 1) // 2}'")
     idle(page, 60)
-
-
-def test_every_row_is_in_one_picture_fetched_from_the_server_itself(page):
-    set_k(page, 4)
-    said = settled(page)
-    assert (said["rows"], said["points"], said["panels"]) == ("1797", "1797", "6")
-    requests = "performance.getEntriesByType('resource').map((one) => one.name)"
-    assert sum("/canvas/" in one for one in page.evaluate(requests)) >= 5
-
-
-def test_a_lasso_becomes_the_selection_of_all_pages_and_comes_back(page):
-    left, top, right, bottom = corner_of_the_map(page)
-    page.evaluate(f"{ROOT}.dataset.mark = 'same element'")
-    page.keyboard.down("Shift")
-    page.mouse.move(left, top)
-    page.mouse.down()
-    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top + 5)):
-        page.mouse.move(x, y, steps=4)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    count = int(settled(page, "Number(said.selected) > 100")["selected"])
-    page.get_by_role("radio", name=f"Selection {count:,}").click(timeout=60 * SECOND)
-    page.get_by_text(f"of {ROWS:,} rows").first.wait_for(timeout=60 * SECOND)
-    idle(page)
-    assert page.evaluate(f"{ROOT}.dataset.mark") == "same element", "a rerun mounts nothing anew"
-    page.locator(".st-key-tray_invert button").first.click()
-    settled(page, f"Number(said.selected) === {ROWS - count}")
-    page.locator(".st-key-tray_clear button").first.click()
-    settled(page, "said.selected === '0'")
-
-
-def test_the_picture_stays_and_its_points_move_when_k_does(page):
-    set_k(page, 4)
-    page.evaluate(f"{ROOT}.dataset.mark = 'same element'")
-    move_k(page, "ArrowRight")
-    settled(page, "said.panels === '10'")
-    move_k(page, "ArrowLeft")
-    said = settled(page, "said.panels === '6'")
-    assert said["mark"] == "same element"
-    arrived(page, 4)
 
 
 def components(page: Any, k: int) -> dict[str, str]:
@@ -148,18 +87,7 @@ def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped
     assert page.evaluate(UNDER_THE_HAND)[:2] == ["none", "K = 6"]
 
 
-def test_a_chip_says_which_components_are_new(page):
-    set_k(page, 4)
-    page.evaluate(
-        "window.written = new Set(); const all = CanvasRenderingContext2D.prototype;"
-        "const write = all.fillText; all.fillText = function (text, ...more) {"
-        " written.add(text); return write.call(this, text, ...more) }; void 0"
-    )
-    set_k(page, 5)
-    page.wait_for_function("[...written].some((one) => /^(new|was [1-5])$/.test(one))")
-
-
-@pytest.mark.parametrize("width", [1440, 900, 390])
+@pytest.mark.parametrize("width", [1440, 390])
 def test_map_stays_under_the_pointer_that_chooses_it(visit, page, width):
     other = visit(page.url.partition("?")[0], width=width, height=844).page
     settled(other)
@@ -265,7 +193,7 @@ def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, se
     page.get_by_role("heading", name="Export").wait_for(timeout=60 * SECOND)
 
 
-@pytest.mark.parametrize("width", [1440, 900])
+@pytest.mark.parametrize("width", [900])
 def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visit, serve, width):
     page = visit(serve(APP, OMP_NUM_THREADS="1").url, width=width).page
     settled(page)
@@ -283,3 +211,165 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
     bar.locator(".st-key-bar_split button").click()
     settled(page, "said.view === 'subspaces+pca'")
+
+
+NEAREST = ".st-key-near_data button"
+
+
+def click_a_point(page: Any) -> int:
+    """Click where a row stands on the map or in a panel; return the row that is held."""
+    box = page.locator(".appca-hit").bounding_box()
+    for share in range(30, 98, 2):
+        page.mouse.click(box["x"] + box["width"] * share / 100, box["y"] + 0.62 * box["height"])
+        page.wait_for_timeout(500)  # a second click on the same picture would let go
+        held = int(page.evaluate(f"Number({ROOT}.dataset.held)"))
+        if held >= 0:
+            return held
+    pytest.fail("no row stands on a line through the picture")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_click_shows_the_row_keeps_all_colours_and_a_second_lets_go(serve, visit, width):
+    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2", width=width, height=844).page
+    settled(page, "said.panels === '6'")
+    idle(page, 60)
+    row = click_a_point(page)
+    heading = page.locator(".ca-point .ca-name")
+    heading.get_by_text(f"digit-{row}").wait_for(timeout=60 * SECOND)
+    assert page.get_by_text("average", exact=False).first.is_visible()
+    assert settled(page)["selected"] == "0"
+    assert page.evaluate("document.body.dataset.drawer === 'open' || innerWidth >= 1000")
+    near = page.locator(NEAREST)
+    near.first.wait_for(state="attached", timeout=60 * SECOND)  # on a phone below the edge
+    idle(page)
+    near.first.dispatch_event("click")  # the picture follows the details
+    settled(page, f"said.held !== '{row}' && said.held !== '-1'")
+    page.keyboard.press("Escape")
+    settled(page, "said.held === '-1'")
+
+
+def test_keys_go_from_a_row_to_its_nearest_rows_and_select_them(serve, visit):
+    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2").page
+    settled(page, "said.panels === '6'")
+    idle(page, 60)
+    row = click_a_point(page)
+    page.locator(NEAREST).first.wait_for(state="attached", timeout=60 * SECOND)
+    idle(page, 60)
+    page.locator(".appca-hit").focus()
+    said = page.locator(".appca-live")
+    for key, place in (("ArrowLeft", 6), ("ArrowRight", 1), ("ArrowRight", 2)):
+        page.keyboard.press(key)
+        page.locator(".appca-live", has_text=f", {place} of the 6 nearest").wait_for(
+            state="attached"
+        )
+    nearest = re.search(r"[Rr]ow ([\d,]+),", said.text_content())
+    page.keyboard.press("Enter")
+    number = int(nearest[1].replace(",", ""))
+    assert number != row
+    settled(page, f"said.held === '{number}'")
+    page.locator(".ca-point .ca-name").get_by_text(f"digit-{number}").wait_for()
+    idle(page, 60)
+    page.locator(".appca-hit").focus()
+    page.keyboard.press("n")
+    settled(page, "said.selected === '7'")
+
+
+HELD = """
+import time
+
+from appca.ui import fits as fitting
+
+if not hasattr(fitting, "fits"):
+    fitting.fits, fitting.looks = fitting.fit_run, fitting.preview
+    fitting.takes = fitting.estimate_seconds
+
+    def held(dataset, config, callback=None, **more):
+        while config.k == 7:
+            time.sleep(0.05)
+            callback(None)
+        return fitting.fits(dataset, config, callback=callback, **more)
+
+    def held_look(dataset, config, watch=bool, **more):
+        while config.k == 8:
+            time.sleep(0.05)
+            watch()
+        return fitting.looks(dataset, config, watch=watch, **more)
+
+    def long(n_rows, n_features, config, **more):
+        return 9.0 if config.k == 8 else fitting.takes(n_rows, n_features, config, **more)
+
+    fitting.fit_run, fitting.preview, fitting.estimate_seconds = held, held_look, long
+"""
+STRENGTH = """() => {
+  const stale = document.querySelectorAll('.st-key-explore_canvas [data-stale=true]').length;
+  for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
+  let strength = 1;
+  for (let one = document.querySelector('.appca-explorer'); one; one = one.parentElement)
+    strength *= Number(getComputedStyle(one).opacity);
+  return [stale > 0, strength];
+}"""
+
+
+@pytest.fixture(scope="module")
+def page_fitting(serve, visit, tmp_path_factory):
+    """Open the app where fits of seven components and previews of eight never end by themselves."""
+    folder = tmp_path_factory.mktemp("held")
+    (folder / "pages").symlink_to(APP.parent / "pages")
+    app = folder / "app.py"
+    app.write_text(HELD + APP.read_text())
+    opened = visit(f"{serve(app, OMP_NUM_THREADS='1').url}/").page
+    settled(opened, "said.rows === '1797'")
+    return opened
+
+
+def choose(page_fitting, k: int) -> None:
+    idle(page_fitting)
+    box = page_fitting.locator("[class*=st-key-k_typed-] input")
+    box.fill(str(k))
+    box.press("Enter")
+
+
+def test_the_picture_does_not_fade_while_a_fit_is_made_and_stop_ends_it(page_fitting):
+    choose(page_fitting, 7)
+    fitting = page_fitting.locator(".st-key-fitting")
+    fitting.get_by_text("Fitting K = 7, L = 2 …").wait_for()
+    assert page_fitting.evaluate(STRENGTH) == [True, 1]
+    assert not page_fitting.locator(".ca-outcome").is_visible()
+    fitting.get_by_role("button", name="Stop").click()
+    page_fitting.get_by_role("button", name="Fit fully").wait_for(timeout=60 * SECOND)
+    settled(page_fitting, "said.panels === '21'")
+    idle(page_fitting)
+    assert fitting.count() == 0
+    assert page_fitting.locator(".ca-outcome").inner_text() == "Not fitted yet"
+
+
+def test_stop_ends_a_preview_at_once_and_the_picture_stays(page_fitting):
+    choose(page_fitting, 4)
+    settled(page_fitting, "said.panels === '6'")
+    choose(page_fitting, 8)
+    fitting = page_fitting.locator(".st-key-fitting")
+    fitting.get_by_text("Fitting K = 8, L = 2 …").wait_for()
+    fitting.get_by_role("button", name="Stop").click()
+    page_fitting.get_by_role("button", name="Start the fit").wait_for(timeout=60 * SECOND)
+    idle(page_fitting)
+    assert fitting.count() == 0
+    assert settled(page_fitting)["panels"] == "6"
+    page_fitting.get_by_role("button", name="Start the fit").click()
+    settled(page_fitting, "said.panels === '28'")
+
+
+def test_another_k_ends_the_fit_of_the_last_one(page_fitting):
+    choose(page_fitting, 4)
+    settled(page_fitting, "said.panels === '6'")
+    page_fitting.get_by_role("button", name="Adaptive PPCA").click()
+    seed = page_fitting.locator("[class*=st-key-set-random_state] input")
+    seed.fill("1")
+    seed.press("Enter")
+    page_fitting.keyboard.press("Escape")
+    choose(page_fitting, 7)
+    page_fitting.locator(".st-key-fitting").get_by_text("Fitting K = 7").wait_for()
+    box = page_fitting.locator("[class*=st-key-k_typed-] input")
+    box.fill("5")
+    box.press("Enter")
+    settled(page_fitting, "said.panels === '10'")
+    page_fitting.wait_for_url("**k=5**", timeout=60 * SECOND)

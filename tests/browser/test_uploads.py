@@ -164,14 +164,6 @@ def test_spectra_are_lines_coloured_by_their_kind_without_a_click(data):
     assert clicks(data) == 0
 
 
-def test_files_that_do_not_belong_together_get_one_sentence_and_the_page_lives(data):
-    drop(data, ("a.csv", b"p,q\n1,2\n"), ("b.csv", b"p,q\n1,2\n"))
-    data.get_by_text("do not make one data set together").wait_for()
-    assert data.locator("[data-testid=stException]").count() == 0
-    drop(data, ("a.csv", clean()))
-    see(data, 300)
-
-
 def test_what_is_larger_than_a_file_may_be_is_refused_in_one_sentence(visit, serve):
     server = serve(APP, OMP_NUM_THREADS="1", STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1")
     page = visit(f"{server.url}/data").page
@@ -190,19 +182,6 @@ def test_what_is_larger_than_a_file_may_be_is_refused_in_one_sentence(visit, ser
 def test_a_hundred_and_twenty_images_come_without_loss(data, on):
     drop(data, *((f"p{i}.png", encoded(noise(i, 4, 4))) for i in range(120)), on=on)
     see(data, 120)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_mnist_is_a_picture_after_two_clicks(visit, address):
-    page = visit(address).page
-    page.set_default_timeout(WAIT)
-    see(page, 1797)
-    count_clicks(page)
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Data").click()
-    page.locator(".st-key-source-mnist-open button").click()
-    see(page, 10_000, images=True)
-    assert clicks(page) == 2
 
 
 @pytest.mark.slow

@@ -139,21 +139,6 @@ def test_a_folder_of_zarr_is_one_file(start, tmp_path):
 
 
 @pytest.mark.thorough
-def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
-    rows = "\n".join(
-        f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 13 - 0.7}" for i in range(40)
-    )
-    app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
-    choose(app, "preview", "Role of b", "Ignored").button(key="upload_use").click().run()
-    assert "40 rows × 3" in html(healthy(app))
-    go(app, "data/this")
-    roles = [chosen(healthy(app), f"Role of {name}") for name in "abcd"]
-    assert roles == ["Feature", "Ignored", "Feature", "Feature"]
-    choose(app, "preview", "Role of c", "Ignored").button(key="upload_use").click().run()
-    assert "40 rows × 2" in html(healthy(app))
-
-
-@pytest.mark.thorough
 def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes(start):
     X = np.random.default_rng(0).normal(size=(20, 12))
     X[3, 4] = np.nan
@@ -167,16 +152,6 @@ def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes
     choose(app, "read_as", "Missing values", "1 cell missing: column mean")
     app.button(key="upload_use").click().run()
     assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
-
-
-@pytest.mark.thorough
-def test_the_form_shows_how_the_table_is_written_after_a_visit_of_another_page(start):
-    app = go(give(start("data/open"), ("t.csv", b"1,2\n3,4\n5,4\n7,7\n")), "data/this")
-    choose(app, "read_as", "Header", "Line 1 is the header")
-    app.button(key="upload_use").click().run()
-    assert "3 rows × 2" in html(healthy(app))
-    assert chosen(go(app, "data/this"), "Header") == "Line 1 is the header"
-    assert not [one for one in app.button if one.key == "upload_use"]
 
 
 def test_several_arrays_are_offered_and_rows_can_be_images(start):

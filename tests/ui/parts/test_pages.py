@@ -92,12 +92,6 @@ def test_k_pushes_l_down_and_l_pushes_k_up(start):
     assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
 
 
-def test_l_moved_above_k_takes_k_along(start):
-    app = start(k="3", l="2")
-    slider(app, "l").set_value(5).run()
-    assert (slider(app, "k").value, slider(app, "l").value) == (5, 5)
-
-
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
     app = start("explore")
     app.selectbox(key="set-init").select("pca").run()
@@ -322,13 +316,3 @@ def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeyp
     app = start()
     assert not app.exception
     assert html(app).count('class="ca-piece"') == 4
-
-
-def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
-    app = start("explore")
-    app.selectbox(key="set-model").select("PPCA").run()
-    assert "l" not in address(healthy(app))
-    go(app, "explore")
-    assert [one.label for one in healthy(app).slider] == ["K"]
-    go(app, "export")
-    healthy(app)

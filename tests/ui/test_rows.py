@@ -1,4 +1,4 @@
-"""The pages Components and Point: patterns, names and signs, one row, and rows that stand out."""
+"""One row in the drawer of Explore, and the table of rows that fit least."""
 
 import re
 from dataclasses import replace
@@ -17,10 +17,10 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import rows
-from appca.ui.rows import equation
+from appca.ui.rows import equation, table_of
 from tests.fitted_runs import fitted_run
 from tests.ui.conftest import address, go, healthy, html
-from tests.ui.parts.test_pages import good_table, select, table_of, upload
+from tests.ui.parts.test_pages import select
 
 COMPONENTS, POINT = "components/gallery", "explore"
 
@@ -115,22 +115,6 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
     assert {name.replace("\\", "") for name in near} <= set(load("wine").ids)
 
 
-def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
-    app = upload(start("data/open"), table_of(good_table("<script>alert(1)</script>")))
-    for page in (COMPONENTS, POINT):
-        go(app, page)
-        assert "<script>" not in html(healthy(app))
-        assert "<b>x</b>" not in html(app)
-
-
-def test_other_models_have_both_pages(start):
-    app = start("explore")
-    app.selectbox(key="set-model").select("PPCA").run()
-    assert html(healthy(go(app, COMPONENTS))).count('class="ca-piece"') == 4
-    page = html(point(go(app, POINT)))
-    assert page.count("<figure>") == 6  # average, all four components, what they add up to
-
-
 def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     wine, store = load("wine"), RunStore(home())
     DatasetStore(home()).put(wine)
@@ -181,3 +165,19 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
 def test_steps_go_row_by_row_or_through_the_selection(row, through, n, before, after):
     among = np.array(through, int)
     assert [rows.neighbour(row, among, n, by) for by in (-1, 1)] == [before, after]
+
+
+def test_each_number_stands_under_its_own_heading():
+    wine = load("wine")
+    active = np.random.default_rng(0).random((178, 3)) < 0.5
+    fitted = fitted_run(active)
+    ratios = np.stack([np.arange(178) + 0.25, 1000.0 - np.arange(178)], axis=1)
+    said = SimpleNamespace(fits=np.arange(178) != 7, ratios=ratios)
+    rows = np.array([7, 3])
+    table = table_of(wine, fitted, said, rows, {})
+    assert table["id"].tolist() == wine.ids[rows].tolist()
+    assert table["fits"].tolist() == ["no", "yes"]
+    assert table["T² / limit"].tolist() == [7.25, 3.25]
+    assert table["Q / limit"].tolist() == [993.0, 997.0]
+    assert np.allclose(table["log-likelihood"], fitted.log_likelihood_rows[rows], atol=0.005)
+    assert np.allclose(table["membership"], fitted.membership[rows], atol=0.0005)

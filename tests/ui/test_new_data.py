@@ -1,4 +1,4 @@
-"""The page New data: rows of a file under the run on screen."""
+"""New rows from a file: described by the run on screen, in a page or a job, and saved."""
 
 import io
 import zipfile
@@ -22,7 +22,7 @@ from appca.ui.state import KEYS
 from appca.words import InputError
 from tests.fitted_runs import described_rows, fitted_run
 from tests.ui.conftest import address, healthy, sentences
-from tests.ui.session.test_background import ScriptedJobs
+from tests.ui.test_background import ScriptedJobs
 
 PAGE = "data/add"
 

@@ -7,6 +7,7 @@ import streamlit as st
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
 from appca.runs.home import home
+from appca.ui import state
 from tests.ui.conftest import address, go, healthy, sentences
 from tests.ui.parts.test_pages import select
 
@@ -117,3 +118,12 @@ def test_named_selections_are_combined_with_the_present_one(start, zeros):
     assert selected(press(app, "named-union")) == 1797
     assert selected(press(app, "named-minus")) == 1797 - 178
     assert selected(press(app, "named-intersect")) == 0
+
+
+def test_rows_are_selected_by_their_numbers_or_as_a_mask(monkeypatch):
+    monkeypatch.setattr(state.st, "session_state", {})
+    wine = load("wine")
+    state.put(wine, np.array([3, 5]))
+    assert np.flatnonzero(state.get(wine)).tolist() == [3, 5]
+    state.put(wine, np.arange(178) > 175)
+    assert np.flatnonzero(state.get(wine)).tolist() == [176, 177]

@@ -1,4 +1,4 @@
-"""The page Components under AppTest: gallery, steering and sharing, and their words."""
+"""The pages Components and Groups, walked through as a person would."""
 
 import base64
 import json
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from appca.analysis.components import sharing
+from appca.data.dataset import Dataset
 from appca.data.readers import process
 from appca.data.sources import load
 from appca.runs.home import home
@@ -163,3 +164,49 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
     page = html(healthy(start("components/gallery", data=brain)))
     assert "too many to be drawn" in page
     assert 'style="left:' not in page
+
+
+def test_differences_open_with_a_panel_a_class_or_the_selection(start):
+    app = healthy(start("groups/differences"))
+    assert "differ from the rest most in" in told(app)
+    assert "subspace {" not in told(app), "a panel is no difference of its own rows"
+    rows = app.selectbox[0]
+    rows.set_value("digit = 0").run()
+    assert "The 178 rows of Digit 0 differ from the rest" in told(healthy(app))
+    assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
+    assert html(app).count("mean image: ") == 3
+    app.button(key="group_select").click().run()
+    assert "The 178 selected rows differ from the rest most in digit = 0" in told(healthy(app))
+    assert "sel" in address(app)
+
+
+def test_similar_neighbours_and_unusual_rows_answer(start):
+    app = start("groups/differences")
+    app = healthy(app.toggle(key="similar_rows").set_value(True).run())
+    assert "share a group most often" in told(app)
+    assert html(app).count('data-act="group"') == 6
+    app = healthy(go(app, "explore/point"))
+    assert "Row digit-0" in html(app)
+    assert sum(str(button.key).startswith("look-") for button in app.button) == 12
+    app = healthy(go(app, "groups/unusual"))
+    table = app.dataframe[0].value
+    worst = table[["T² / limit", "Q / limit"]].max(axis=1)
+    assert worst.is_monotonic_decreasing, "the worst first"
+    assert (table["fits"] == np.where(worst > 1, "no", "yes")).all()
+    beyond = told(app).split(" of 1,797 rows")[0].rpartition("**")[2]
+    app.button(key="unusual_select").click().run()
+    app = healthy(go(healthy(app), "groups/differences"))
+    assert f"{beyond} of 1,797 rows selected" in told(app)
+    app = healthy(go(app, "groups/unusual"))
+    app.button(key="unusual_row").click().run()
+    assert "1 of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
+
+
+def test_a_table_without_labels_has_all_tabs(start):
+    wine = load("wine")
+    bare = Dataset("bare", wine.X, wine.ids)
+    app = start("groups/differences", data=services.datasets().put(bare))
+    app = healthy(app.toggle(key="similar_rows").set_value(True).run())
+    assert "groups of similar rows" in told(app)
+    healthy(go(app, "groups/unusual"))
+    assert "rebuilt" in html(app), "the worst row is taken apart"

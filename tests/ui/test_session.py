@@ -1,0 +1,354 @@
+"""A session: callbacks, caches, foreign fits, and whatever stands in the address."""
+
+import ast
+import shutil
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.testing.v1 import AppTest
+
+from appca.analysis.selections import SelectionStore
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources import load
+from appca.data.store import DatasetStore
+from appca.runs.fit import fit_run
+from appca.runs.home import home
+from appca.runs.run import FitResult, RunConfig, defaults
+from appca.runs.store import RunStore
+from appca.ui import services, state, streamlit_internals
+from appca.ui.rows import near_rows
+from appca.ui.services import by_key, kept
+from appca.ui.state import guarded
+from appca.words import InputError
+from tests.ui.conftest import address, healthy, html, number, sentences, slider
+from tests.ui.test_background import ScriptedJobs
+
+FULL = OSError(28, "No space left on device", "x.npz")
+
+
+def fails(error: Exception):
+    """Return a function that cannot do what it is asked for."""
+
+    def act(*_: object, **__: object) -> None:
+        raise error
+
+    return act
+
+
+def test_a_refusal_becomes_a_notice_and_a_mistake_of_ours_stays_one(monkeypatch):
+    told = []
+    monkeypatch.setattr(state, "notify", lambda *said: told.append(said))
+    guarded(lambda a, b: told.append(a + b))("1", b="2")
+    guarded(fails(InputError("Give more rows.")))()
+    guarded(fails(FULL))()
+    assert told[:2] == ["12", ("error", "Give more rows.")]
+    assert told[2][1].startswith("The disk refused (x.npz: No space left on device); ")
+    with pytest.raises(KeyError):
+        guarded(fails(KeyError("x")))()
+
+
+@pytest.mark.parametrize(
+    ("page", "change"),
+    [
+        ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
+        ("explore", lambda app: number(app, "k").set_value(3)),
+        ("explore", lambda app: slider(app, "k").set_value(3)),
+    ],
+)
+def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, change):
+    digest = DatasetStore(home()).put(load("wine"))
+    app = start(page, data=digest)
+    shutil.rmtree(DatasetStore(home()).folder / digest)
+    st.cache_resource.clear()  # as when other data sets have taken its place in memory
+    change(app).run()
+    assert [problem.message for problem in app.exception] == []
+    (told,) = sentences(app)
+    assert digest[:12] in told
+    assert address(app)["data"] == load("digits").digest
+    assert "Handwritten digits" in html(app)
+
+
+def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, monkeypatch):
+    digits = load("digits")
+    SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
+    app = start("groups/differences")
+    monkeypatch.setattr(Path, "unlink", fails(FULL))
+    app.button(key="named-delete").click().run()
+    assert [problem.message for problem in app.exception] == []
+    assert "No space left" in sentences(app)[0]
+
+
+def test_what_is_said_twice_is_shown_once_and_nothing_is_lost(monkeypatch):
+    monkeypatch.setattr(st, "session_state", {})
+    said = [("error", "One."), ("info", "Two."), ("error", "One."), ("error", "Two.")]
+    for kind, text in said:
+        state.notify(kind, text)
+    assert state.take_notices() == [("error", "One."), ("info", "Two."), ("error", "Two.")]
+    assert state.take_notices() == []
+
+
+def page_whose_callback_is_interrupted() -> None:
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    from appca.ui.state import guarded
+
+    def take() -> None:
+        get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next
+        st.session_state["taken"] = st.session_state["size"]
+
+    st.number_input("Size", key="size", on_change=guarded(take))
+    st.write(st.session_state.get("taken", 0))
+
+
+def test_what_is_typed_is_taken_over_though_the_page_is_asked_for_again_meanwhile():
+    app = AppTest.from_function(page_whose_callback_is_interrupted).run()
+    app.number_input(key="size").set_value(5.0).run()
+    assert not app.exception
+    assert app.session_state["taken"] == 5.0
+
+
+def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
+    requests, done = ScriptRequests(), []
+    context = SimpleNamespace(script_requests=requests)
+    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(st, "session_state", {})
+    begun, asked = threading.Event(), threading.Event()
+
+    @guarded
+    def inner() -> None:
+        assert requests.on_scriptrunner_yield() is None
+
+    @guarded
+    def act() -> None:
+        begun.set()
+        assert asked.wait(10)
+        inner()
+        assert requests.on_scriptrunner_yield() is None
+        done.append("callback")
+
+    earlier = threading.Thread(target=act)
+    earlier.start()
+    assert begun.wait(10)
+    requests.request_stop()
+    later = threading.Thread(target=lambda: [state.wait(), done.append("page")])
+    later.start()
+    later.join(0.2)
+    assert done == []
+    asked.set()
+    later.join(10)
+    earlier.join(10)
+    assert done == ["callback", "page"]
+    assert requests.on_scriptrunner_yield().type is ScriptRequestType.STOP
+
+
+ROOT = Path(state.__file__).parent
+REACTIONS = ("on_click", "on_change", "on_select")
+HARMLESS = {"'rerun'", "'ignore'", "lambda: None"}
+
+
+def reactions(tree: ast.AST) -> list[ast.expr]:
+    """Return what the calls in a module give as their callbacks."""
+    return [
+        word.value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and not ast.unparse(call.func).startswith("canvas.")
+        for word in call.keywords
+        if word.arg in REACTIONS or (word.arg and word.arg.endswith("_change"))
+    ]
+
+
+def guarded_names(trees: Iterable[ast.AST]) -> set[str]:
+    """Return the names of the functions with the decorator."""
+    return {
+        function.name
+        for tree in trees
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        and "guarded" in map(ast.unparse, function.decorator_list)
+    }
+
+
+def is_guarded(given: ast.expr, known: set[str]) -> bool:
+    """Whether a callback is a guarded function, or a name for what was guarded in the module."""
+    inner = given.body if isinstance(given, ast.Lambda) else given
+    name = ast.unparse(inner.func if isinstance(inner, ast.Call) else inner).split(".")[-1]
+    return name in known | {"guarded", "act"}
+
+
+def test_every_callback_is_guarded():
+    trees = {file: ast.parse(file.read_text()) for file in ROOT.rglob("*.py")}
+    known = guarded_names(trees.values())
+    given = [(file.name, one) for file, tree in trees.items() for one in reactions(tree)]
+    bare = [
+        f"{name}: {text}"
+        for name, one in given
+        if (text := ast.unparse(one)) not in HARMLESS and not is_guarded(one, known)
+    ]
+    assert bare == []
+    assert len(given) > 40
+
+
+def test_each_function_makes_a_key_once_whatever_its_arguments():
+    st.cache_resource.clear()
+    made = []
+
+    @by_key(2)
+    def first(one: object, *, told: object) -> str:
+        made.append(("first", one, told))
+        return "first"
+
+    @by_key(2)
+    def second(one: object, *, told: object) -> str:
+        made.append(("second", one, told))
+        return "second"
+
+    unhashable = [lambda: None]
+    assert [first("a", unhashable, told=1), first("a", None, told=2)] == ["first", "first"]
+    assert second("a", unhashable, told=3) == "second"
+    assert made == [("first", unhashable, 1), ("second", unhashable, 3)]
+
+
+def test_more_keys_than_are_kept_are_made_again():
+    st.cache_resource.clear()
+    made = []
+    kept = by_key(2)(made.append)
+    for key in "abca":
+        kept(key, key)
+    assert made == ["a", "b", "c", "a"]
+    kept("c", "c")
+    assert made == ["a", "b", "c", "a"]
+
+
+def test_clicks_on_rows_leave_what_is_kept_of_fits():
+    st.cache_resource.clear()
+    dataset, made = load("wine"), []
+    fitted = SimpleNamespace(preprocessing=Preprocessing().fit(dataset.X))
+    shown = SimpleNamespace(fitted=fitted, config=SimpleNamespace(preprocessing={}))
+    for _ in range(2):
+        kept("patterns", lambda: made.append("patterns"))
+        for row in range(60):
+            near_rows(dataset, shown, row)
+    assert made == ["patterns"]
+
+
+def stored_run(data: str, model: str, preprocessing: dict | None = None, **parameters) -> RunConfig:
+    """Fit and keep a run as ``python -m appca fit --store`` does."""
+    dataset = load(data)
+    DatasetStore(home()).put(dataset)
+    config = RunConfig(dataset.digest, preprocessing or {}, model, defaults(model) | parameters)
+    RunStore(home()).save(config, fit_run(dataset, config))
+    return config
+
+
+def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(start, monkeypatch):
+    jobs = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: jobs)
+    quick = stored_run("planes", "aPPCA", n_components=2, n_active=1)
+    config = replace(quick, model="NPPCA", parameters=defaults("NPPCA") | {"max_components": 10})
+    # Its numbers stand for those of the chains, which take long to compile.
+    fitted, info = RunStore(home()).get(quick.id).fitted, RunStore(home()).get(quick.id).info
+    RunStore(home()).save(config, FitResult(fitted, info))
+    app = healthy(start(run=config.id))
+    assert (slider(app, "k").value, address(app)["run"]) == (10, config.id)
+    assert number(app, "k").value == 10
+    slider(app, "k").set_value(2).run()
+    assert (slider(app, "k").value, address(app)["k"]) == (2, "2")
+
+
+def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
+    before = {"pca": 0.99995, "divide": 1e-10}
+    config = stored_run("wine", "PPCA", before, n_components=2)
+    app = healthy(start("data/this", run=config.id))
+    assert app.number_input(key="pre-share").value == pytest.approx(99.995, abs=1e-9)
+    assert app.number_input(key="pre-divide").value == 1e-10
+    app = healthy(app.toggle(key="pre-centre").set_value(True).run())
+    changed = app.session_state["config"].preprocessing
+    assert (changed["pca"], changed["divide"], changed["centre"]) == (0.99995, 1e-10, True)
+    many = {"n_components": 2, "n_active": 1, "max_iter": 200_000, "latent_variance": 2e9}
+    config = stored_run("wine", "aPPCA", {"scale": "feature"}, **many)
+    app = healthy(start("explore", run=config.id))
+    assert address(app)["run"] == config.id
+    assert app.number_input(key="set-max_iter").value == 200_000
+    assert app.number_input(key="set-latent_variance-value").value == 2e9
+    app = healthy(app.number_input(key="set-max_iter").set_value(150_000).run())
+    assert app.session_state["config"].parameters == config.parameters | {"max_iter": 150_000}
+
+
+def test_a_number_that_no_browser_can_count_to_does_not_break_the_page(start):
+    config = stored_run("wine", "aPPCA", n_components=2, n_active=1, max_iter=10**17)
+    assert address(healthy(start("explore", run=config.id)))["run"] == config.id
+
+
+PARAMETERS = ("data", "run", "k", "l", "sel", "job")
+ODD = (
+    *("", " ", "0", "-1", "1", "3", "64", "65", "1e3", "2.5", "nan", "inf", "-0", "+4", "٣", "½"),
+    *(
+        "9" * 30,
+        "9" * 5000,
+        "0x10",
+        "1_000",
+        "None",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "[1,2]",
+        '{"a":1}',
+    ),
+    *(
+        "digits",
+        "wine",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "..",
+        ".",
+        "~",
+        "C:\\x",
+        "a/b",
+        "%2e%2e",
+    ),
+    *("f" * 64, "F" * 64, "0" * 12, "a" * 12, "g" * 12, "\0", "a\0b", "\n", "\ud7ff", "\u202ex"),
+    *("<script>alert(1)</script>", "'; DROP TABLE runs; --", "${7*7}", "x" * 1000, "\N{ROCKET}"),
+)
+
+
+def opens(start, address: dict[str, str]):
+    """Open an address, and return the app when it shows a picture."""
+    app = start(**address)
+    assert [problem.message for problem in app.exception] == [], address
+    assert len(sentences(app)) <= 1, address
+    for sentence in sentences(app):
+        assert sentence.endswith("."), address
+        assert len(sentence.splitlines()) == 1, address
+    assert 1 <= slider(app, "l").value <= slider(app, "k").value <= 64, address
+    return app
+
+
+def rounds(seed: int) -> list[dict[str, str]]:
+    """Addresses in which every parameter is each odd text once."""
+    rng = Random(seed)
+    columns = [rng.sample(ODD, len(ODD)) for _ in PARAMETERS]
+    return [dict(zip(PARAMETERS, texts, strict=True)) for texts in zip(*columns, strict=True)]
+
+
+def test_odd_texts_everywhere_in_the_address_still_open_a_picture(start, seed):
+    broke_once = {"data": "\n", "k": "9" * 5000, "l": "9" * 5000}
+    for odd in (broke_once, *rounds(seed)[:5]):
+        assert not opens(start, odd).run().exception, odd
+
+
+@pytest.mark.slow
+def test_every_odd_text_in_every_parameter_opens_a_picture(start, seed):
+    for odd in rounds(seed):
+        assert not opens(start, odd).run().exception, odd
+    for parameter in PARAMETERS:
+        for text in ODD:
+            opens(start, {parameter: text})
