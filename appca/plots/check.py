@@ -211,12 +211,12 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
 def nats_of(
     nats: Mapping[str, tuple[float, float]], texts: Sequence[str], ours: Sequence[bool]
 ) -> go.Figure:
-    """Draw the nats a row and the standard error of each model, with a text; rivals are grey."""
+    """Draw nats a row and standard errors of models, texts on hover; rivals are grey."""
     error = {"array": [error for _, error in nats.values()], "thickness": 1.2, "width": 3}
     look = {"text": texts, "marker_color": [CURVE if own else MISSING for own in ours]}
     across = {"title": "nats a row over the paper's model", "zeroline": True}
     means = {name: mean for name, (mean, _) in nats.items()}
-    return _bars(means, across, error_x=error, textposition="auto", **look)
+    return _bars(means, across, error_x=error, textposition="none", **look)
 
 
 def _bars(values: Mapping[str, float], across: dict[str, Any], **look: Any) -> go.Figure:

@@ -439,8 +439,8 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
     names = {line.key: name_of(line.key, config) for line in lines}
     if advice is not None:
         names[advice.chosen.key] = f"<b>{names[advice.chosen.key]}</b>"
-    nats = {names[line.key]: (line.nats, line.error) for line in lines}
-    texts = [f"{_signed(line.nats)}, {line.fit.n_parameters:,} parameters" for line in lines]
+    nats = {f"{names[line.key]} {_signed(line.nats)}": (line.nats, line.error) for line in lines}
+    texts = [f"{line.fit.n_parameters:,} parameters" for line in lines]
     ours = [line.key in VARIANTS for line in lines]
     kit.chart(plots.nats_of(nats, texts, ours), "models_chart")
     sizes = f"K = {config.n_components}, L = {config.n_active}"

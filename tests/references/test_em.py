@@ -155,7 +155,7 @@ def test_a_step_of_factor_analysis_is_that_of_the_reference(D, K, L, sigma2_W, l
         log_p -= 0.5 * np.sum(np.log(2 * np.pi * sigma2_W) + state.W**2 / sigma2_W)
     assert sums.log_likelihood == pytest.approx(log_p, rel=1e-10)
     r, h, M = em_adaptive_fa.moments(Y, *at, em_adaptive_fa.support_probabilities(Y, *at))
-    np.testing.assert_allclose(sums.used, r.sum(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(sums.used, r.sum(axis=0), rtol=1e-10, atol=1e-12)
     given = h, M, state.noise, L, None if learn_mean else mu, sigma2_W
     new = factor_em.maximise(sums, state, rows, settings)
     compare_factors(new, rows, em_adaptive_fa.m_step(Y, *given))
