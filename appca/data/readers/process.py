@@ -99,8 +99,7 @@ def work_apart(
             why += "a file, or is damaged"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
             why += "; give fewer rows or columns, or another kind of file, such as NPY."
-            msg = f"{title} {why}"
-            raise InputError(msg)
+            refuse_if(why, f"{title} {why}")
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
         return receive(place, facts)
@@ -239,11 +238,8 @@ def read_sets(
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
-    refuse_if(
-        not all(len(line) == 2 for line in table),
-        f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
-        "CSV.",
-    )
+    msg = f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such CSV."
+    refuse_if(any(len(line) != 2 for line in table), msg)
     for feature, of in table[1:]:
         sets.setdefault(of, []).append(feature)
     return sets
