@@ -99,7 +99,8 @@ def work_apart(
             why += "a file, or is damaged"
             why = f"took longer than {SECONDS:,.0f} s to read" if process.late else why
             why += "; give fewer rows or columns, or another kind of file, such as NPY."
-            refuse_if(why, f"{title} {why}")
+            msg = f"{title} {why}"
+            raise InputError(msg)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
         return receive(place, facts)
