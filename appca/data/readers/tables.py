@@ -104,8 +104,8 @@ def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Da
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
     if kind == "parquet":
-        found = parquet.parts_of([(name, file)], limits)
-        return parquet.columns_of(name, *found, TableOptions(), limits)
+        parts = parquet.parts_of([(name, file)], limits)
+        return parquet.columns_of(name, *parts, TableOptions(), limits)
     table = table_of(name, file, CsvOptions(), limits)
     if len(table.frame) != n_rows:
         again = table_of(name, file, CsvOptions(header=not table.report["header"]), limits)
@@ -580,8 +580,8 @@ def _rows_without_data(
         return [bare(column[row]) for column in columns.values()]
 
     again = header if is_text.all() and any(header) else None
-    found = {row: cells_of(row) for row in rows.tolist()}
-    kinds = {i: _no_data(row) or "repeated header" * (row == again) for i, row in found.items()}
+    texts = {row: cells_of(row) for row in rows.tolist()}
+    kinds = {i: _no_data(row) or "repeated header" * (row == again) for i, row in texts.items()}
     for row in range(len(frame) - 1, max(-1, len(frame) - 1 - _MOST_TOTALS), -1):
         first, *others = [*filter(None, cells_of(row)), ""]
         is_alone = not any(others) and frame.iloc[row, ~is_text].isna().all() and len(header) > 2
@@ -611,8 +611,8 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
                 unread[title] = f"a sheet that cannot be read: {error}"
     msg = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
     refuse_if(not sheets, msg)
-    found = [t for t in sheets for row in sheets[t] for cell in row.cells if number_in(cell, ".")]
-    chosen = max(sheets, key=Counter(found).__getitem__) if options.sheet is None else options.sheet
+    votes = [t for t in sheets for row in sheets[t] for cell in row.cells if number_in(cell, ".")]
+    chosen = max(sheets, key=Counter(votes).__getitem__) if options.sheet is None else options.sheet
     if chosen not in sheets:
         refusal = unknown("sheet", chosen, list(sheets), f" in “{name}”")
         raise refusal
