@@ -168,7 +168,9 @@ class Matrix(NamedTuple):
             return self.values
         import pandas as pd
 
-        return pd.DataFrame(self.values, columns=list(self.names))
+        is_sparse = hasattr(self.values, "tocsr")
+        frame = pd.DataFrame.sparse.from_spmatrix if is_sparse else pd.DataFrame
+        return frame(self.values, columns=list(self.names))
 
 
 def matrix_of(X: Any) -> Matrix:
