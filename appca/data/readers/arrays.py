@@ -23,7 +23,7 @@ from appca.words import InputError, counted, refuse_if, shortened, unknown
 Sides = tuple[int, ...]
 _MOST_LISTED = 6
 _FEWER = "take fewer rows or smaller images"
-_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24
+_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
 _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")

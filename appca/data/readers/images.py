@@ -198,7 +198,7 @@ def decode(
                 yield page._replace(is_deep_colour=is_deep)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
-    except Exception as error:
+    except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error
     refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
@@ -301,7 +301,7 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
     told = f"{words[ground]} in {counted(len(inks), 'image')}"

@@ -260,7 +260,7 @@ class Upload:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
             raise
-        except Exception as error:
+        except Exception as error:  # they fail in as many ways as there are fields in a file
             msg = f"“{self.name}” {why}."
             raise InputError(msg) from error
 

@@ -235,7 +235,7 @@ def read_sets(
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
-    with suppress(csv.Error):
+    with suppress(csv.Error):  # such as a field of more than 131,072 letters
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
