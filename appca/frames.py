@@ -168,8 +168,9 @@ class Matrix(NamedTuple):
             return self.values
         import pandas as pd
 
-        is_sparse = hasattr(self.values, "tocsr")
-        frame = pd.DataFrame.sparse.from_spmatrix if is_sparse else pd.DataFrame
+        frame: Any = pd.DataFrame  # whose stubs know no from_spmatrix
+        if hasattr(self.values, "tocsr"):
+            frame = frame.sparse.from_spmatrix
         return frame(self.values, columns=list(self.names))
 
 
