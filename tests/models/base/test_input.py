@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from appca import (
     PPCA,
@@ -77,12 +78,13 @@ def test_a_batch_that_fails_changes_nothing(X, monkeypatch):
 
 
 @pytest.mark.parametrize("factor", [1e-300, 0.0023, 1e12, 1e99])
+@pytest.mark.parametrize("latent", ["shared", "component"])
 @pytest.mark.parametrize("name", ["aPPCA", "aPPCA, noise", "aPPCA, sizes"])
 @pytest.mark.filterwarnings("ignore:EM ended")
-def test_a_common_factor_of_weights_changes_nothing(name, factor, X):
+def test_a_common_factor_of_weights_changes_nothing(name, latent, factor, X):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     fits = [
-        MODELS[name].__class__(**MODELS[name].get_params()).fit(X, sample_weight=w)
+        clone(MODELS[name]).set_params(latent_variance=latent).fit(X, sample_weight=w)
         for w in (weights, factor * weights)
     ]
     for attribute in ("components_", "noise_variance_", "explained_variance_"):
