@@ -437,9 +437,10 @@ def name_of(key: str, config: ModelsConfig) -> str:
 def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None) -> None:
     """Draw all models: nats a row over the paper's, standard errors, numbers of parameters."""
     names = {line.key: name_of(line.key, config) for line in lines}
+    labels = {line.key: f"{names[line.key]} {_signed(line.nats)}" for line in lines}
     if advice is not None:
-        names[advice.chosen.key] = f"<b>{names[advice.chosen.key]}</b>"
-    nats = {f"{names[line.key]} {_signed(line.nats)}": (line.nats, line.error) for line in lines}
+        labels[advice.chosen.key] = f"<b>{labels[advice.chosen.key]}</b>"
+    nats = {labels[line.key]: (line.nats, line.error) for line in lines}
     texts = [f"{line.fit.n_parameters:,} parameters" for line in lines]
     ours = [line.key in VARIANTS for line in lines]
     kit.chart(plots.nats_of(nats, texts, ours), "models_chart")
@@ -447,7 +448,7 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
     told = f"Blue: variants of adaptive PPCA, {sizes}. Grey: rivals. Whisker: one standard error."
     doubts = [f"{names[line.key]}, {'; '.join(line.flaws)}" for line in lines if line.flaws]
     told += f" Doubtful: {'. '.join(doubts)}." if doubts else ""
-    st.caption(kit.markdown(told.replace("<b>", "").replace("</b>", "")))
+    st.caption(kit.markdown(told))
 
 
 def _signed(nats: float, digits: int = 1) -> str:

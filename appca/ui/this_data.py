@@ -1,9 +1,12 @@
 """The tab This data: how the files were read, and the roles of columns."""
 
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -18,6 +21,7 @@ from appca.ui import arrivals, fits, services, state
 from appca.ui.arrivals import (
     DOUBTS,
     HEAD_ROWS,
+    HEADER_LINES,
     KINDS,
     Chip,
     Opened,
@@ -119,6 +123,7 @@ def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
 AT_ONCE = 24  # features in the table; the others are one press away
 MOST_SEEN = 200  # columns; of more, a name is looked for
 MOST_PINNED = 6
+LONGEST_LINE, SHOWN = 1 << 22, 100  # characters of a line that are read, and drawn
 ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of a file in doubt
 LISTED = ("feature", "label", "id", "ignored")  # as in the menu
 
@@ -203,6 +208,32 @@ def _question(opened: Opened, reading: Reading) -> None:
             st.html(_table(cut, False))
             act = guarded(partial(_change, opened, option, value))
             st.button("This one", key=f"doubt-{value}", on_click=act)
+
+
+def _lines(opened: Opened, reading: Reading) -> None:
+    """Draw the first lines of a text table, of which another can be pressed to be the header."""
+    (_, file), *others = opened.arrival.files
+    if opened.kind != "csv" or others:
+        return
+    how: Any = {"encoding": reading.report.get("encoding", "utf-8"), "errors": "replace"}
+    lines: list[str] = []
+    with suppress(OSError, EOFError, zlib.error):
+        with file.open("rb") as start:
+            is_packed = start.read(2) == b"\x1f\x8b"
+        with gzip.open(file, "rt", **how) if is_packed else file.open(**how) as text:
+            lines = [text.readline(LONGEST_LINE) for _ in range(HEADER_LINES)]
+    now = reading.report.get("header_line")
+    rows = [
+        tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
+        + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
+        for n, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+    body = tag("div", tag("table", "".join(tag("tr", row) for row in rows)), "ca-rows")
+    acts = {"line": lambda n, _: _change(opened, "header", int(n)) if n.isdecimal() else None}
+    with st.expander("Lines of the file", expanded=reading.dataset is None, key="header_lines"):
+        st.caption("Press the number of the line that names the columns.")
+        acting(body, "header_line", acts)
 
 
 def set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
@@ -457,6 +488,7 @@ def _is_as_opened(opened: Opened) -> bool:
     shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
+    _lines(opened, reading)
     if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
         table(reading, opened, opened.key)
     if reading.dataset is None:

@@ -122,9 +122,9 @@ def test_a_refused_file_is_corrected_where_it_stands(start):
     assert "20 rows × 2" in html(healthy(app))
 
 
-def test_another_line_is_chosen_to_be_the_header(start):
+def test_another_line_is_pressed_to_be_the_header(start):
     app = go(give(start("data/open"), ("t.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n")), "data/this")
-    choose(app, "read_as", "Header", "Line 3 is the header")
+    press(app, "header_line", "line", 3)
     app.button(key="upload_use").click().run()
     assert "2 rows × 2" in html(healthy(app))
 
