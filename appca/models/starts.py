@@ -134,7 +134,7 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
     elif settings.latent == "component":
-        tau2 = captured / np.maximum(used, 1) - noise
+        tau2 = captured / np.where(used > 0.0, used, 1.0) - noise
     else:
         tau2 = np.full(K, settings.latent)
     return SubspaceState(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
