@@ -168,7 +168,10 @@ class Matrix(NamedTuple):
             return self.values
         import pandas as pd
 
-        return pd.DataFrame(self.values, columns=list(self.names))
+        frame: Any = pd.DataFrame  # whose stubs know no from_spmatrix
+        if hasattr(self.values, "tocsr"):
+            frame = frame.sparse.from_spmatrix
+        return frame(self.values, columns=list(self.names))
 
 
 def matrix_of(X: Any) -> Matrix:

@@ -167,7 +167,7 @@ def near(log_likelihood: Floats) -> np.ndarray:
         return np.zeros(means.shape, dtype=bool)
     best = np.unravel_index(np.nanargmax(means), means.shape)
     behind, error = over_folds(log_likelihood[best] - log_likelihood)
-    return np.asarray(behind <= error)
+    return np.asarray(behind <= error)  # NaN compares as False; 0 <= 0 at the best itself
 
 
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:

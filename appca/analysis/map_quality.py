@@ -158,7 +158,7 @@ def compared_rows(
             measures[:, done] = _excess(near, in_projection, k), _excess(image, in_data, k), kept
             neighbours[done] = in_projection
             done += 1
-    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0
+    worst = k * (2.0 * n - 3.0 * k - 1.0) / 2.0  # what the largest k ranks exceed k by
     return Trust(*measures / np.array([[worst], [worst], [k]])), neighbours
 
 
@@ -270,7 +270,7 @@ def nearest_classes(
 
     votes = np.zeros((len(names), len(names)), dtype=int)
     for subspace in ranked(active):
-        if subspace.components:
+        if subspace.components:  # rows that use none are in one point and nowhere else
             points, mine = projected(scores, components, subspace), codes[subspace.rows]
             distances = np.where(mine[:, None] == mine, np.inf, cdist(points, points))
             near, voting = mine[distances.argmin(axis=1)], np.isfinite(distances).any(axis=1)

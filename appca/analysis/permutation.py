@@ -14,7 +14,7 @@ MORE = 10  # factor of permutations for tests that lack them
 TAIL = 250  # largest permuted statistics that the tail is fitted to, at most a quarter of all
 LEAST_TAIL = 25
 CLEAR = 1e-7  # smallest p of the extrapolated tail
-ROUNDING = 1e-9  # rounding of a permuted statistic
+ROUNDING = 1e-9  # by which a permuted statistic may miss the same statistic in another order
 
 
 def permuted(

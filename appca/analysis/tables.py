@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # reads by, and the blanks it drops, are the user's.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = r",;|\t\r\n"
-_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no ends: from each, the run of them was read again
 _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 

@@ -55,7 +55,7 @@ def nearest_rows(
     place = (indices == rows[:, None]).argmax(axis=1)
     place[indices[rows, place] != rows] = k - 1  # more equal rows than k: give up the last
     indices[rows, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = rows, 0.0
+    indices[:, 0], distances[:, 0] = rows, 0.0  # UMAP takes the first neighbour for the row
     return Neighbours(indices, distances)
 
 

@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if sentence := is_served():
         raise InputError(sentence)
     token = "" if options.no_token else secrets.token_urlsafe(24)
-    server = _started(options, token)
+    server = _started(options, token)  # first: it loads its code while the data are read
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         opens = place(options)

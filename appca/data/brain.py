@@ -273,7 +273,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
     is_second = data[:4] in (b"\x1c\2\0\0", b"\0\0\2\x1c")  # 540, the length of its header
     try:
         image = (Nifti2Image if is_second else Nifti1Image).from_stream(io.BytesIO(data))
-    except Exception as error:
+    except Exception as error:  # nibabel and NumPy fail in many ways on other files
         msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
@@ -306,7 +306,7 @@ def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
         "affine (srow_x, srow_y, srow_z).",
     )
     unit, most = "unknown", 60.0  # seconds; larger numbers without a unit are milliseconds
-    with suppress(KeyError):
+    with suppress(KeyError):  # a code that the format does not define
         unit = str(image.header.get_xyzt_units()[1])
     axis = next(axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1)
     seconds = float(image.header.get_zooms()[axis]) * {"msec": 1e-3, "usec": 1e-6}.get(unit, 1.0)

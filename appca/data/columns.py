@@ -87,7 +87,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         "with the same names.",
     )
     if wanted.dtype is not None and (wanted.dtype != np.uint8 or are_bytes(X)):
-        X = X.astype(wanted.dtype, copy=False)
+        X = X.astype(wanted.dtype, copy=False)  # the same rows give the same bits
     white = {} if wanted.image_range is None else {"image_range": list(wanted.image_range)}
     dataset = replace(
         new,

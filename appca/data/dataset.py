@@ -134,7 +134,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
         X, missing = self.X, self.missing
-        is_stored = isinstance(X, np.memmap)
+        is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
             masked = np.ma.getmaskarray(X)
             missing = masked if missing is None else masked | np.asarray(missing)
@@ -362,7 +362,7 @@ class Dataset:
             return pixels
         # halves, as a range may overflow; constant images are black
         half = max(high / 2 - low / 2, 0.0) or np.inf
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 

@@ -113,7 +113,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
     else:
-        stream = cast("BinaryIO", _Borrowed(file))
+        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:

@@ -20,7 +20,7 @@ from appca.words import counted, percent, refuse_if
 Blocks = Callable[[], Iterator[np.ndarray]]
 Times = Callable[[Any, Any], Any]
 SCALES = ("none", "feature", "global")
-_EXACT = 3000  # larger matrices: a random sketch
+_EXACT = 3000  # eigenvectors of a 3,000 x 3,000 matrix take seconds; beyond, a random sketch
 _EXACT_VALUES = 1 << 27  # N x D held in memory (1 GB)
 _BLOCK_VALUES = 1 << 21  # values converted at a time (16 MB)
 
@@ -45,7 +45,7 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
         """Eigenvectors by falling eigenvalue, and how many of them to keep."""
         values, vectors = np.linalg.eigh(symmetric)
         held = np.cumsum(np.maximum(values[::-1], 0))
-        share = keep * total * (1 - 1e-12)
+        share = keep * total * (1 - 1e-12)  # reached exactly, it must not be missed by rounding
         wanted = np.searchsorted(held, share) + 1 if isinstance(keep, float) else keep
         return vectors[:, ::-1], int(wanted)
 

@@ -202,7 +202,7 @@ def fetch(
     downloader = pooch.HTTPDownloader(
         progressbar=Meter(),
         chunk_size=1 << 16,
-        headers={"Accept-Encoding": "identity"},
+        headers={"Accept-Encoding": "identity"},  # the bytes of the file, not of a packed copy
         timeout=(10, 30),
     )
     checksum, reason = sha256 and f"sha256:{sha256}", ""
@@ -248,7 +248,7 @@ def _content(path: Path, name: str) -> np.ndarray:
                     data = io.BytesIO(member.read(1 << 20))
                 with Image.open(data, formats=["PNG"]) as image:
                     images.append(np.asarray(image.convert("L")).reshape(128, 128))
-    except Exception as error:
+    except Exception as error:  # the decoders fail in as many ways as there are fields
         msg = f"{path} is damaged ({type(error).__name__}); delete it and download it again."
         raise InputError(msg) from error
     X = np.stack(images)
@@ -334,7 +334,7 @@ def _bundled(key: str) -> Dataset:
     named: Sequence[str]
     facts: dict[str, Any] = {"source": key}
     if key == "digits":
-        spec = find_spec("sklearn")
+        spec = find_spec("sklearn")  # finds the folder without running the package
         folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
         path = folder / "datasets" / "data" / "digits.csv.gz"
         refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")

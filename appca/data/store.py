@@ -74,13 +74,13 @@ class DatasetStore:
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
         except files.OtherFormat:
             raise
-        except Exception as error:
+        except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
                 f"The stored data set {digest[:12]} is damaged ({reason(error)}); delete it, or "
                 "load the data again in its place."
             )
             raise InputError(msg) from error
-        dataset.__dict__["digest"] = digest
+        dataset.__dict__["digest"] = digest  # computing it again reads the whole matrix
         return dataset
 
     def note_origin(self, digest: str, path: Path) -> None:

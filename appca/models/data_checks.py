@@ -148,6 +148,7 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
 
     With `reset` the number and the names of the features become those of the model.
     """
+    X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
     if reset or named or values.shape[1] != getattr(model, "n_features_in_", None):

@@ -300,7 +300,7 @@ class Parts:
         return [partial(block, *ends) for ends in pairwise(edges)]
 
     def looked_at(self) -> Self:
-        """Sum up the squares; a pass."""
+        """Sum up the squares in one pass."""
         square = self.summed(square_sum, 0.0)
         careful = self.origin is not None and is_far(self.origin, square / self.n)
         return replace(self, total=square, careful=careful)

@@ -23,10 +23,7 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
     n, names = len(differences), [difference.name for difference in differences]
-    texts = [
-        [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
-        for difference in differences
-    ]
+    texts = [[plain(d.name), *sides(d), minus(f"{d.effect:+.2f}")] for d in differences]
     effects = [difference.effect for difference in differences]
     colours = [MORE if effect > 0 else LESS for effect in effects]
     hover = "%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}<br>effect "
@@ -36,8 +33,7 @@ def bars(differences: Sequence[GroupDifference]) -> "go.Figure":
     across = {"title": "effect: less in the group ← 0 → more", "range": [-1.04, 1.04]}
     down = category_axis(names, NAME_LENGTH)
     down |= {"range": [max(n, 1) - 0.4, -0.6], "automargin": True, "zeroline": None}
-    look = {"bargap": 0.35, "showlegend": False}
-    return chart([trace], 76 + 26 * max(n, 1), across, down, **look)
+    return chart([trace], 76 + 26 * max(n, 1), across, down, bargap=0.35, showlegend=False)
 
 
 def sides(difference: GroupDifference) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from appca.ui.kit import (
     words,
 )
 from appca.ui.state import KEYS, TOLD, guarded, sentence
+from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
 
 PLANES = dict(zip((90, 30, -30), CATEGORICAL[:3], strict=True))  # angle, in degrees: colour
@@ -148,7 +149,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
         st.html(STYLE)
         _listener(
             key="appca-frame",
-            data={"ahead": _ahead},
+            data={"ahead": _ahead, "base": base()},
             on_undo_change=state.undo,
             on_redo_change=state.redo,
         )

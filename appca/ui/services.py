@@ -62,6 +62,12 @@ def jobs() -> Jobs:
     return _of(str(home())).jobs
 
 
+def cookie(name: str) -> str:
+    """Return a cookie that the browser sent when it opened this window; empty without."""
+    value = st.context.cookies.get(name)
+    return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
+
+
 def dataset(digest: str) -> Dataset:
     """Open a data set by its digest, once for each time it is stored; its matrix stays on disk."""
     folder = datasets().folder / digest

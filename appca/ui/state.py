@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec
+from urllib.parse import parse_qsl, unquote
 
 import numpy as np
 import streamlit as st
@@ -25,6 +26,9 @@ from appca.ui import services, streamlit_internals
 from appca.words import TOO_MUCH, InputError
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+LAST_COOKIE = "appca_last"
+LAST_NAMES = {"data", "run", "k", "l"}
+LONGEST_COOKIE = 400  # characters; what is longer was not written here
 
 
 class Keys(NamedTuple):
@@ -74,13 +78,16 @@ def current_dataset() -> Dataset:
 def begin() -> bool:
     """Resolve the address once a session, and say whether it was now.
 
-    It names a run or a data set; the bare one opens the digits.
+    It names a run or a data set; the bare one opens the last work of this browser, or the digits.
     """
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
-    if not resolve(address):
+    last = {} if LAST_NAMES & set(address) else last_address()
+    if not (resolve(address) or resolve(last)):
+        if last:
+            take_notices()  # nobody has asked for it
         open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
@@ -247,6 +254,17 @@ def write_address(**more: str | None) -> None:
 def _set(wanted: RunConfig) -> None:
     st.session_state[KEYS.config] = wanted
     st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted
+
+
+def last_address() -> dict[str, str]:
+    """Return the query parameters of what this browser looked at last; empty without.
+
+    The page keeps it as a cookie (see `frame/frame.js`): the server learns it when a window opens,
+    and another person's browser does not. What it names is looked up like an address, and may be
+    gone.
+    """
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
+    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
 
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:

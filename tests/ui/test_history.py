@@ -151,3 +151,13 @@ def test_a_step_to_data_that_are_gone_is_one_sentence(app, monkeypatch):
     app.button(key="act-undo").click().run()
     assert sentences(app) == ["The digits are gone."]
     assert address(app)["data"] != digits
+
+
+def test_the_bare_address_opens_the_last_work_of_the_browser(start, monkeypatch):
+    there = address(start("data/open", k="7", l="3"))
+    monkeypatch.setattr(state, "last_address", lambda: {"data": there["data"], "k": "7", "l": "3"})
+    assert address(healthy(start()))["run"] == there["run"]
+    assert address(healthy(start(k="5")))["k"] == "5"  # an address wins
+    monkeypatch.setattr(state, "last_address", lambda: {"data": "f" * 64, "run": "0" * 12})
+    again = healthy(start())  # what is gone is no news
+    assert (address(again)["data"], address(again)["k"]) == (there["data"], "4")

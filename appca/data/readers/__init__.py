@@ -15,6 +15,8 @@ from appca.data import files as uploads
 from appca.data.dataset import Dataset
 from appca.data.files import LIMITS, File, Files, Reader, ReadLimits
 from appca.data.pixels import PixelShape, pixel_order
+from appca.data.readers.annotated import is_market, side_of
+from appca.data.readers.intake import names_beside
 from appca.words import InputError, counted, naming_extra, refuse_if, shortened
 
 
@@ -32,14 +34,11 @@ def _gz(*endings: str) -> tuple[str, ...]:
 
 
 _HERE = "appca.data.readers."
+_TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".asc", ".prn")
 _SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 KINDS = {
     "zarr": Kind((".zarr.zip", ".zarr"), f"{_HERE}annotated", "ZARR_READER", "Zarr"),
-    "csv": Kind(
-        _gz(".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".asc", ".prn"),
-        f"{_HERE}tables",
-        title="tables",
-    ),
+    "csv": Kind(_gz(*_TEXTS), f"{_HERE}tables", title="tables"),
     "sheet": Kind(_SHEETS, f"{_HERE}tables", "SHEET_READER", "spreadsheets"),
     "parquet": Kind((".parquet", ".pq"), f"{_HERE}parquet", title="Parquet"),
     "npy": Kind((".npy",), f"{_HERE}arrays", "NPY_READER"),
@@ -63,10 +62,9 @@ _REMEDIES = {
     **dict.fromkeys((".sav", ".dta", ".sas7bdat"), "export it there as CSV"),
     **dict.fromkeys((".doc", ".docx", ".pdf", ".html"), "copy its table into a spreadsheet"),
     **dict.fromkeys((".dcm", ".svg", ".heic"), "save it as PNG"),
-    **dict.fromkeys(
-        (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz"), "unpack it, and give what is in it"
-    ),
 }
+_PACKED = (".rar", ".7z", ".tar", ".tgz", ".zst", ".bz2", ".xz")
+_REMEDIES |= dict.fromkeys(_PACKED, "unpack it, and give what is in it")
 _STARTS = {b"\x93NUM": "npy", b"PAR1": "parquet", b"MATL": "mat", b"\x89HDF": "hdf5"}
 _STARTS |= {
     bytes([0, 0, kind, n]): "idx" for kind in b"\x08\x09\x0b\x0c\x0d\x0e" for n in range(1, 5)
@@ -140,26 +138,20 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     """
     refuse_if(not files, "There is no file to read; give at least one.")
     uploaded = files
-    from appca.data.readers.annotated import side_of
-
     files, left_out = _unzipped(files, limits)
     temporary = () if files is uploaded else files
     if len(files) > 1 and not {kind_of(name) for name, _ in files} & {"npy", "images"}:
         texts = [named for named in files if named[0].endswith(".txt") and not side_of(named[0])]
-        prose = [
-            name for name, file in texts if not _ROW.search(uploads.file_bytes(name, file, limits))
-        ]
+        prose = [n[0] for n in texts if not _ROW.search(uploads.file_bytes(*n, limits))]
         files = [named for named in files if named[0] not in prose] or files
         left_out += prose
     kind = _kind_together(files)
     reader: Reader[Any] = getattr(import_module(KINDS[kind].module), KINDS[kind].reader)
     passed = {key: value for key, value in options.items() if key != "by_column"}
     fields = reader.options._fields
-    if unknown := sorted(set(passed) - set(fields)):
-        title = KINDS[kind].title or kind.upper()
-        has = f"the options {', '.join(fields)}" if fields else "no options"
-        msg = f"Reading {title} has {has}; got {', '.join(unknown)}."
-        raise InputError(msg)
+    unknown, title = sorted(set(passed) - set(fields)), KINDS[kind].title or kind.upper()
+    has = f"the options {', '.join(fields)}" if fields else "no options"
+    refuse_if(unknown, f"Reading {title} has {has}; got {', '.join(unknown)}.")
     chosen = reader.options(**passed)
     with ExitStack() as ends:
         for _, file in temporary:
@@ -186,7 +178,6 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 
 
 def _named_by(dataset: Dataset, name: str, file: File, limits: ReadLimits) -> Dataset:
-    from appca.data.readers.intake import names_beside
     from appca.data.readers.tables import table_beside
 
     n, title = dataset.n_rows, shortened(name, uploads.LONGEST_NAME)
@@ -220,8 +211,6 @@ def _down_first(dataset: Dataset) -> Dataset:
 
 
 def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
-    from appca.data.readers.annotated import side_of
-
     name, file = files[0]
     if len(files) > 1 or not name.lower().endswith(".zip") or kind_of(name) == "zarr":
         return files, []
@@ -244,8 +233,6 @@ def _unzipped(files: Files, limits: ReadLimits) -> tuple[Files, list[str]]:
 
 def _kind_together(files: Files) -> str:
     """Return the kind by which all files together are read, or say why there is none."""
-    from appca.data.readers.annotated import is_market
-
     names = [name for name, _ in files]
     zarr = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
     refuse_if(len(names) > 1 and any(".zarr/" in name for name in names), zarr)

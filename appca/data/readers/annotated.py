@@ -331,12 +331,11 @@ def read_market(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) 
         ) or (len(set(matrix.shape)) == 1 and "rows" in tables)
     matrix = matrix.T if turn else matrix
     for n, side in zip(matrix.shape, _SIDES, strict=True):
-        if sizes.get(side, n) != n:
-            msg = (
-                f"“{upload.name}” has {n:,} {side}, but {sizes[side]:,} names of {side} are beside "
-                "it; give the files that belong together."
-            )
-            raise InputError(msg)
+        refuse_if(
+            sizes.get(side, n) != n,
+            f"“{upload.name}” has {n:,} {side}, but {sizes.get(side, n):,} names of {side} are "
+            "beside it; give the files that belong together.",
+        )
     upload.report["turned"] = turn
     uploads.note(upload.report, "Rows", f"the {'columns' if turn else 'rows'} of the matrix")
     table = tables.get("columns", [])

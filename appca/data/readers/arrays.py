@@ -20,8 +20,10 @@ from appca.frames import distinct_names
 from appca.storage.packed import npy_header
 from appca.words import InputError, counted, refuse_if, shortened, unknown
 
+Sides = tuple[int, ...]
 _MOST_LISTED = 6
-_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24
+_FEWER = "take fewer rows or smaller images"
+_EXACT, _EXACT_IN_FLOAT32 = 2.0**53, 1 << 24  # whole numbers below are exact as reals
 _ID_NAMES = ("ids", "id")
 _FEW_NAMES = 4  # texts that may be classes of however few rows
 _MASKS = ("mask", "missing", "{}_mask", "{}_missing")
@@ -115,11 +117,7 @@ def choose(upload: Upload, items: Mapping[str, Item], wanted: str | None) -> str
 
 
 def check_array(
-    name: str,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
-    limits: ReadLimits,
-    remedy: str = "take fewer rows or smaller images",
+    name: str, shape: Sides, dtype: np.dtype, limits: ReadLimits, remedy: str = _FEWER
 ) -> None:
     """Refuse arrays other than matrices and stacks of images, and those above the limits."""
     least = counted(limits.least_rows, "row")
@@ -180,11 +178,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
 
 
 def _beside(
-    upload: Upload,
-    items: Mapping[str, Item],
-    wanted: str,
-    sides: tuple[int, ...],
-    options: ArrayOptions,
+    upload: Upload, items: Mapping[str, Item], wanted: str, sides: Sides, options: ArrayOptions
 ) -> Beside:
     """Find ids and labels among arrays with one entry a row, and texts that name columns."""
     report, n_rows, features = upload.report, sides[0], None
@@ -261,11 +255,7 @@ def _listed(items: Mapping[str, Item]) -> str:
 
 
 def build(
-    upload: Upload,
-    array: np.ndarray,
-    named: Beside,
-    missing: str,
-    image_shape: Sequence[int] | None = None,
+    upload: Upload, array: np.ndarray, named: Beside, missing: str, image_shape: Sides | None = None
 ) -> Dataset:
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
     limits, report = upload.limits, upload.report
@@ -284,9 +274,8 @@ def build(
         empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if 0 < len(empty) <= X.shape[1] - 2:
         left_out = uploads.few([features[j] for j in empty[:6].tolist()], len(empty))
-        uploads.note(
-            report, "Left out", f"{counted(len(empty), 'feature')} without a number: {left_out}"
-        )
+        words = f"{counted(len(empty), 'feature')} without a number: {left_out}"
+        uploads.note(report, "Left out", words)
         keep = np.setdiff1d(np.arange(X.shape[1]), empty)
         features, X = [features[j] for j in keep.tolist()], X[:, keep]
     report |= {"image_shape": sides, "rows": len(X), "columns": X.shape[1]}
@@ -382,9 +371,8 @@ _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0
 
 def read_idx_files(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images and, from a file with one number for each, their labels."""
-    arrays = [
-        (shortened(name, uploads.LONGEST_NAME), _idx(name, file, limits)) for name, file in files
-    ]
+    titles = [shortened(name, uploads.LONGEST_NAME) for name, _ in files]
+    arrays = [(name, _idx(*named, limits)) for name, named in zip(titles, files, strict=True)]
     *columns, (name, images) = sorted(arrays, key=lambda array: array[1].ndim)
     refuse_if(images.ndim == 1, f"“{name}” holds labels alone; give the file of images with it.")
     if len(columns) > 1 or any(values.shape != images.shape[:1] for _, values in columns):
@@ -403,10 +391,10 @@ def _idx(name: str, file: File, limits: ReadLimits) -> np.ndarray:
     """Map the numbers of an IDX file: zeros, type, number of sides, sides, numbers."""
     with uploads.plain_file(name, file, limits) as stream:
         start = stream.read(4)
-        if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4:
-            beginning = start.hex() or "nothing"
-            msg = f"“{name}” is not an IDX file (it starts with {beginning}); choose another file."
-            raise InputError(msg)
+        odd = len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES or start[3] > 4
+        begin = start.hex() or "nothing"
+        msg = f"“{name}” is not an IDX file (it starts with {begin}); choose another file."
+        refuse_if(odd, msg)
         sides = stream.read(4 * start[3])
         shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
         dtype = np.dtype(_IDX_TYPES[start[2]])
@@ -443,9 +431,8 @@ class Hdf5:
         describe = self._of_matlab if matlab else self._described
 
         def visit(path: str, node: Any) -> None:
-            if len(self.items) + len(self.unused) > _MOST_OBJECTS:
-                msg = f"“{upload.name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
-                raise InputError(msg)
+            msg = f"“{upload.name}” holds more than {_MOST_OBJECTS:,} arrays; save fewer."
+            refuse_if(len(self.items) + len(self.unused) > _MOST_OBJECTS, msg)
             plain = path.encode("utf-8", "replace").decode()
             item = describe(plain, node)
             if isinstance(item, Item):
@@ -607,11 +594,8 @@ def read_hdf5(name: str, file: File, options: ArrayOptions, limits: ReadLimits =
         group = f"{able[0]}/"
         *parts, shape, barcodes = (items[group + part].load() for part in _OF_10X)
         genes, cells = (int(side) for side in (*np.ravel(shape)[:2], 0, 0)[:2])
-        stated = {
-            title: items[group + path].load()
-            for title, path in _OF_FEATURES.items()
-            if group + path in items and items[group + path].shape == (genes,)
-        }
+        named = {title: items.get(group + path) for title, path in _OF_FEATURES.items()}
+        stated = {key: it.load() for key, it in named.items() if it and it.shape == (genes,)}
         places = of_type(upload, stated.get("type"), options.feature_type)
         X = values_of(upload, sparse_item(lambda: parts, (cells, genes)), places)
         others = [path for path in items if not path.startswith(group)]
@@ -661,10 +645,8 @@ def _take(key: str, value: Any, items: dict[str, Item], unused: dict[str, str]) 
         variable = "several structs; save their fields as matrices"
     elif value.dtype.hasobject:
         cells = np.ravel(value).tolist()
-        texts = [
-            getattr(cell, "dtype", value.dtype).kind == "U" and cell.size == 1 for cell in cells
-        ]
-        variable = _of_cells([c[0] if text else c for c, text in zip(cells, texts, strict=True)])
+        is_word = [getattr(c, "dtype", value.dtype).kind == "U" and c.size == 1 for c in cells]
+        variable = _of_cells([c[0] if word else c for c, word in zip(cells, is_word, strict=True)])
     else:
         values = np.char.rstrip(value, " \0") if value.dtype.kind == "U" else value
         variable = _stored(values) if value.size else "empty"

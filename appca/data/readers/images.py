@@ -64,13 +64,11 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
     if len(files) == 1 and name.lower().endswith(".zip"):
         with uploads.file_stream(title, file, limits) as stream:
             archive, items = uploads.members(title, stream, limits)
-            packed = [
-                (item.filename, partial(uploads.content, title, archive, item)) for item in items
-            ]
+            load = partial(uploads.content, title, archive)
+            packed = [(item.filename, partial(load, item)) for item in items]
             return dataset_of(title, packed, options, limits)
-    if len(files) > limits.members:
-        msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
-        raise InputError(msg)
+    msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
+    refuse_if(len(files) > limits.members, msg)
     if len(files) > 1:
         folders = [uploads.parts(name)[:-1] for name, _ in files]
         shared = [part for part, *others in zip(*folders, strict=False) if set(others) <= {part}]
@@ -84,24 +82,24 @@ def dataset_of(
 ) -> Dataset:
     """Make a data set of images, in natural order of their names."""
     size, choices = options.size, {key: getattr(options, key) for key in _CHOICES}
-    if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
-        msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
-        raise InputError(msg)
-    for key in [key for key in choices if choices[key] not in _CHOICES[key]]:
-        msg = f"{key} must be one of {', '.join(_CHOICES[key])}; got {choices[key]!r}."
-        raise InputError(msg)
+    msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
+    fits = size is None or (len(size) == 2 and 1 <= min(size) <= max(size) <= _MOST_SIDE)
+    refuse_if(not fits, msg)
+    for key, choice in choices.items():
+        msg = f"{key} must be one of {', '.join(_CHOICES[key])}; got {choice!r}."
+        refuse_if(choice not in _CHOICES[key], msg)
     entries = [entry for entry in entries if not uploads.is_hidden(entry[0])]
     images = [entry for entry in entries if entry[0].lower().endswith(uploads.ENDINGS)]
     skipped = [name for name, _ in entries if not name.lower().endswith(uploads.ENDINGS)]
     upload = Upload(name, limits, {"unused": {}, "files": len(entries), "skipped": skipped})
     paths, pages = _decoded(upload, images, options)
-    if len(paths) < limits.least_rows:
-        needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
-        msg = (
-            f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
-            f"that end in {', '.join(uploads.ENDINGS)}."
-        )
-        raise InputError(msg, upload.report)
+    needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
+    refuse_if(
+        len(paths) < limits.least_rows,
+        f"“{name}” holds {counted(len(paths), 'image')}; at least {needed} needed, in files "
+        f"that end in {', '.join(uploads.ENDINGS)}.",
+        upload.report,
+    )
     X, sides, levels = _stacked(pages, upload.report)
     while all(len(path) > 1 for path in paths) and len({path[0] for path in paths}) == 1:
         paths = [path[1:] for path in paths]  # without the folders that all share
@@ -147,9 +145,8 @@ def _decoded(
         numbered = [f"{_stem(last)}_{i + 1}.{last.rpartition('.')[2]}" for i in range(n)]
         paths += [(*above, text) for text in (numbered if n > 1 else [last] * n)]
     if n_paged:
-        uploads.note(
-            report, "Pages", f"{counted(n_paged, 'file')} of several; each page is an image"
-        )
+        words = f"{counted(n_paged, 'file')} of several; each page is an image"
+        uploads.note(report, "Pages", words)
     return paths, pages
 
 
@@ -201,7 +198,7 @@ def decode(
                 yield page._replace(is_deep_colour=is_deep)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         msg = f"far more than {limits.pixels // 10**6:,} million pixels"
-    except Exception as error:
+    except Exception as error:  # decoders fail in as many ways as there are formats
         raise NotAnImageError(name) from error
     refuse_if(msg, f"“{name}” has {msg}; make it smaller.")
 
@@ -259,8 +256,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
             f"“{title}” has grey levels of type {first.pixels.dtype} and “{label}” of type "
             f"{page.pixels.dtype}, which have no scale in common; save all of them alike."
         )
-    if msg:
-        raise InputError(msg, report)
+    refuse_if(msg, msg, report)
 
 
 def _stacked(
@@ -305,13 +301,12 @@ def _grounds(pages: list[Page], report: FileReport) -> dict[int, int]:
         return {}
     inks, amounts = np.array([*sums.values()]).T
     ground = 255 if inks.sum() < 127.5 * amounts.sum() else 0
-    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts
+    hidden = np.abs(inks - ground * amounts) < _HIDDEN * amounts  # ink in the colour of the ground
     words = {0: "black", 255: "white"}
     odd = int(hidden.sum())
-    but = f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
-    uploads.note(
-        report, "Transparent parts", f"{words[ground]} in {counted(len(inks), 'image')}{but}"
-    )
+    told = f"{words[ground]} in {counted(len(inks), 'image')}"
+    told += f", but {words[255 - ground]} in {odd:,} whose ink is {words[ground]}" if odd else ""
+    uploads.note(report, "Transparent parts", told)
     return dict(zip(sums, np.where(hidden, 255 - ground, ground).tolist(), strict=True))
 
 

@@ -96,12 +96,8 @@ def is_plain(cell: str, decimal: str) -> bool:
 
 def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
     """Return the decimal sign of cells, and whether it is in doubt: all marks are as in 1.234."""
-    fits = [
-        "".join(mark for mark in ".," if number_in(cell, mark))
-        for cell in cells
-        if "." in cell or "," in cell
-    ]
-    votes = Counter(fits)
+    marked = [cell for cell in cells if "." in cell or "," in cell]
+    votes = Counter("".join(mark for mark in ".," if number_in(cell, mark)) for cell in marked)
     in_doubt = votes[".,"] > 0 and not votes["."] and not votes[","]
     return "," if votes[","] > votes["."] else ".", in_doubt
 
@@ -156,9 +152,8 @@ def _numbers_of(
     """Return the column as numbers, exact beyond 2^53, or why it is text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     gaps = np.array([text.lower() in GAPS for text in texts])
-    matches = [
-        None if gap else number_in(text, mark) for text, gap in zip(texts, gaps, strict=True)
-    ]
+    pairs = zip(texts, gaps, strict=True)
+    matches = [None if gap else number_in(text, mark) for text, gap in pairs]
     hit = np.array([match is not None for match in matches])
     n_numbers = counts[hit].sum()
     if n_numbers < (_MANY_NUMBERS if is_chosen else _MOSTLY) * counts[~gaps].sum():
@@ -265,7 +260,7 @@ class Upload:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
             raise
-        except Exception as error:
+        except Exception as error:  # they fail in as many ways as there are fields in a file
             msg = f"“{self.name}” {why}."
             raise InputError(msg) from error
 
@@ -282,9 +277,8 @@ class Upload:
         strings = [*map(str, values.ravel().tolist())]
         self.check_size(path, 4 * len(strings) * max(map(len, strings), default=1))
         texts = np.array(strings, dtype=str).reshape(values.shape)
-        if not is_text(texts):
-            msg = f"“{shortened(path)}” in “{self.name}” contains invalid Unicode; save it again."
-            raise InputError(msg)
+        msg = f"“{shortened(path)}” in “{self.name}” contains invalid Unicode; save it again."
+        refuse_if(not is_text(texts), msg)
         return texts
 
 
@@ -314,15 +308,14 @@ def data_set(
     rows, gaps = np.arange(len(X)), None
     most = _MOST_NUMBERED if isinstance(features, NumberedNames) else None
     report.update(missing={}, n_missing=0, filled=0, dropped=0)
-    if missing not in MISSING_CHOICES:
-        msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {missing!r}."
-        raise InputError(msg, report)
+    msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {missing!r}."
+    refuse_if(missing not in MISSING_CHOICES, msg, report)
     if X.dtype.kind == "f" and X.size and np.isnan(X.min()):
         gaps = np.isnan(X)
         counts = gaps.sum(axis=0)
         columns = {features[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
         report.update(missing=columns, n_missing=int(counts.sum()))
-        X, rows = _settled(X, gaps, features, missing, report, limits.least_rows)
+        X, rows = _settled(upload, X, gaps, features, missing)
     low, high = X.min(axis=0), X.max(axis=0)
     if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
@@ -335,9 +328,8 @@ def data_set(
     constant = low == high
     report["constant"] = [features[j] for j in np.flatnonzero(constant).tolist()[:most]]
     report.update(n_constant=int(constant.sum()), duplicates=duplicate_rows(X))
-    if constant.all() and limits.least_rows > 1:
-        msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
-        raise InputError(msg, report)
+    msg = f"All {counted(len(X), 'row')} are the same; choose data that vary."
+    refuse_if(constant.all() and limits.least_rows > 1, msg, report)
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
@@ -352,14 +344,10 @@ def data_set(
 
 
 def _settled(
-    X: np.ndarray,
-    gaps: np.ndarray,
-    features: Sequence[str],
-    missing: str,
-    report: FileReport,
-    least_rows: int,
+    upload: Upload, X: np.ndarray, gaps: np.ndarray, features: Sequence[str], missing: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fill the gaps or drop their rows; return the matrix, and the rows kept."""
+    report, least_rows = upload.report, upload.limits.least_rows
     empty, keep, msg = gaps.all(axis=0), ~gaps.any(axis=1), ""
     if empty.any() and (least_rows > 1 or missing not in ("refuse", "model")):
         shown = few([f"“{shortened(features[j])}”" for j in np.flatnonzero(empty).tolist()])
@@ -376,8 +364,7 @@ def _settled(
             f"Dropping the rows with missing cells would leave {keep.sum()} of {len(X)} rows; "
             "fill the cells with the column's mean, or ignore the columns with most gaps."
         )
-    if msg:
-        raise InputError(msg, report)
+    refuse_if(msg, msg, report)
     if missing == "drop":
         report["dropped"] = int((~keep).sum())
         return X[keep], np.flatnonzero(keep)
@@ -395,17 +382,15 @@ def _check_magnitudes(
     with np.errstate(over="ignore"):
         spread = high - low
     large, small = np.maximum(-low, high), np.where(spread > 0, spread, 1)
-    for sizes, bad, word in (
-        (large, large > _LARGEST, "up to"),
-        (small, small < 1 / _LARGEST, "that differ by"),
-    ):
-        if bad.any():
-            j = int(np.argmax(bad))
-            msg = (
-                f"“{shortened(names[j])}” holds numbers {word} {sizes[j]:.3g}, whose squares are "
-                "beyond the range of a computer; give it in another unit, or ignore it."
-            )
-            raise InputError(msg, report)
+    odd = [("up to", large, large > _LARGEST), ("that differ by", small, small < 1 / _LARGEST)]
+    for word, sizes, bad in odd:
+        j = int(np.argmax(bad))
+        refuse_if(
+            bad[j],
+            f"“{shortened(names[j])}” holds numbers {word} {sizes[j]:.3g}, whose squares are "
+            "beyond the range of a computer; give it in another unit, or ignore it.",
+            report,
+        )
 
 
 def duplicate_rows(X: np.ndarray) -> int:
@@ -502,10 +487,9 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
     frame, report, n = table.frame, table.report, len(table.frame)
     report.update(rows=n, columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)
-    if n < limits.least_rows:
-        needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
-        msg = f"“{name}” has {counted(n, 'row')} of data; at least {needed} needed, add rows."
-        raise InputError(msg, report)
+    needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
+    msg = f"“{name}” has {counted(n, 'row')} of data; at least {needed} needed, add rows."
+    refuse_if(n < limits.least_rows, msg, report)
     columns = describe(table)
     report["kinds"] = {each.name: KINDS[each.kind] for each in columns if each.kind != "number"}
     if limits.head_rows:
@@ -650,10 +634,9 @@ def guess_roles(
             error.report = report
             raise error
         msg = f"A role is one of {', '.join(ROLES)}; column “{shortened(name)}” got {role!r}."
-        if role in ROLES:
-            msg = "Only one column can be the id; make the others labels or ignored."
-        if role not in ROLES or list(chosen.values()).count("id") > 1:
-            raise InputError(msg, report)
+        refuse_if(role not in ROLES, msg, report)
+    msg = "Only one column can be the id; make the others labels or ignored."
+    refuse_if([*chosen.values()].count("id") > 1, msg, report)
     numbers = {each.name for each in columns if each.kind == "number"}
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
     constant = {each.name for each in columns if each.is_constant and n_rows > 1}
@@ -737,7 +720,7 @@ def likely_labels(
 
 
 def _with(roles: dict[str, str], role: str) -> list[str]:
-    return [column for column, role_of in roles.items() if role_of == role]
+    return [column for column in roles if roles[column] == role]
 
 
 def _matrix(
@@ -751,13 +734,12 @@ def _matrix(
         if values.dtype.kind not in "iuf":
             texts = values
             values, _ = convert(texts, features[j], report, is_chosen=True)
-            if values.dtype.kind not in "iuf":
-                word = shortened(texts.dropna().iloc[0])
-                msg = (
-                    f"Column “{shortened(features[j])}” cannot be a feature: it holds words, such "
-                    f"as “{word}”; make it a label or ignored."
-                )
-                raise InputError(msg, report)
+            refuse_if(
+                values.dtype.kind not in "iuf",
+                f"Column “{shortened(features[j])}” cannot be a feature: it holds words, such as "
+                f"“{shortened(next(iter(texts.dropna()), ''))}”; make it a label or ignored.",
+                report,
+            )
         X[:, j] = values.to_numpy(np.float64)
     if numbers := plain_numbers(none):
         X[np.isin(X, numbers)] = np.nan
@@ -812,8 +794,6 @@ def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:
     cells: dict[str, list[str | None]] = {}
     for name, values in frame.items():
         texts = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in values.tolist()]
-        cells[str(name)] = [
-            None if gap else shortened(text, _LONGEST_SHOWN)
-            for text, gap in zip(texts, values.isna(), strict=True)
-        ]
+        pairs = zip(texts, values.isna(), strict=True)
+        cells[str(name)] = [None if gap else shortened(text, _LONGEST_SHOWN) for text, gap in pairs]
     return cells

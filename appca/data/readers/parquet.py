@@ -51,9 +51,8 @@ def parts_of(files: Files, limits: ReadLimits) -> "tuple[pa.Table, set[str]]":
                 text = pa.scalar(None if value == _NO_PART else unquote(value), pa.string())
                 table = table.append_column(key, pa.repeat(text, len(table)).dictionary_encode())
         names = tables[0].column_names if tables else table.column_names
-        if sorted(table.column_names) != sorted(names):
-            msg = f"“{title}” has other columns than the files before it; keep the same ones."
-            raise InputError(msg)
+        msg = f"“{title}” has other columns than the files before it; keep the same ones."
+        refuse_if(sorted(table.column_names) != sorted(names), msg)
         tables.append(table if len(set(names)) < len(names) else table.select(names))
         uploads.check_matrix(title, sum(map(len, tables)), max(1, len(names)), 8, limits)
     if len(tables) == 1:
@@ -195,10 +194,7 @@ def _plain(column: "pa.ChunkedArray") -> "tuple[pa.ChunkedArray, str]":
 def _places(
     name: str, title: str, column: "pa.ChunkedArray", report: FileReport, limits: ReadLimits
 ) -> "list[tuple[str, pa.Array]] | None":
-    """Return lists of numbers, or of such lists, as columns title[0], title[1], ...; else None.
-
-    Rows whose list is missing or of another length than most are gaps.
-    """
+    """Return lists of numbers as columns title[0], ..., with gaps for odd lengths; else None."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -235,15 +235,12 @@ def read_sets(
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", errors="replace")
     mark = "\t" if kind.endswith(".gmt") else ","
     table: list[list[str]] = [[]]
-    with suppress(csv.Error):
+    with suppress(csv.Error):  # such as a field of more than 131,072 letters
         table = [line for line in csv.reader(io.StringIO(text), delimiter=mark) if any(line)]
     if mark == "\t":
         return {first: list(filter(None, rest[1:])) for first, *rest in filter(None, table)}
-    refuse_if(
-        not all(len(line) == 2 for line in table),
-        f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such a "
-        "CSV.",
-    )
+    msg = f"“{shortened(name)}” must have a feature and its set in each line; give GMT or such CSV."
+    refuse_if(any(len(line) != 2 for line in table), msg)
     for feature, of in table[1:]:
         sets.setdefault(of, []).append(feature)
     return sets

@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,6 @@ BLANK = " "  # any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
-_PIECE = 1 << 20  # bytes that are looked at together
 _TOP, _HEADER_LINES = 40, 3  # lines searched for a header, and its most lines
 _MANY = 10
 _MOSTLY = 0.9  # least share of numbers, and of equal widths
@@ -105,8 +104,8 @@ def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Da
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
     """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
     if kind == "parquet":
-        found = parquet.parts_of([(name, file)], limits)
-        return parquet.columns_of(name, *found, TableOptions(), limits)
+        parts = parquet.parts_of([(name, file)], limits)
+        return parquet.columns_of(name, *parts, TableOptions(), limits)
     table = table_of(name, file, CsvOptions(), limits)
     if len(table.frame) != n_rows:
         again = table_of(name, file, CsvOptions(header=not table.report["header"]), limits)
@@ -127,9 +126,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     if said := _SEP_LINE.match(text[begin : begin + 20]):
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
-    above = _COMMENTS.match(
-        text[begin : begin + _SAMPLE_BYTES]
-    )  # a match on the whole text would copy it
+    above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a match keeps its whole text
     if above and options.header in (None, True, False):  # else lines count
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
@@ -143,8 +140,8 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
         if len(words) == len(row.cells) == width > 1:  # "# a b c" is the header
             some = [Record(line, 0, 0, row.cells), *some]
             del comments[-1]
-    lines = Counter(comment=len(comments))
-    first, titles = lay_out(name, some, options.header, width, report, lines)
+    report["lines"] = lines = Counter(comment=len(comments))
+    first, titles = lay_out(name, some, options.header, width, report)
     cells = [cell for row in some[first:] for cell in row.cells[:_MOST_CELLS]]
     guess, in_doubt = intake.decimal_of(cells)
     in_doubt, decimal = in_doubt and decimal is None, decimal or guess
@@ -162,11 +159,11 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
         names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_MOST_CELLS])]
         columns = zip(*rows[: limits.head_rows], strict=True)
         report["head"] = dict(zip(names, map(list, columns), strict=False))
-    text = _even(name, text, report, width, start, lines)
+    text = _even(name, text, report, width, start)
     texts = [j for j in range(width) if not all(intake.is_plain(row[j], decimal) for row in rows)]
     frame = _parsed(name, text, report, width, texts)
     gaps = {row[j] for j in {*range(width)} - {*texts} for row in rows}
-    table = _table(frame, titles, options, lines, report, gaps)
+    table = _table(frame, titles, options, report, gaps)
     if in_doubt and report.get("decimals"):  # later cells tell
         return table_of(name, file, options._replace(decimal=","), limits)
     return table
@@ -306,12 +303,7 @@ class Grid(NamedTuple):
 
 
 def lay_out(
-    name: str,
-    some: Sequence[Record],
-    header: bool | int | None,
-    width: int,
-    report: FileReport,
-    lines: Counter[str],
+    name: str, some: Sequence[Record], header: bool | int | None, width: int, report: FileReport
 ) -> tuple[int, list[str]]:
     """Return the place of the first row of data among the first records, and the columns' names."""
     is_free = header is None or isinstance(header, bool)
@@ -330,7 +322,7 @@ def lay_out(
     if in_doubt:
         report["doubt"] = {"option": "header", "now": has_header, "other": not has_header}
     report |= {"header": has_header, "header_line": None}
-    lines["title"] = top
+    report["lines"]["title"] = top
     if not has_header:
         return top, [""] * width
     sentence = f"“{name}” holds a header line and no rows; add rows, or say that it has no header."
@@ -353,10 +345,9 @@ def lay_out(
     for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
         for j in range(1, width):
             part[j] = part[j] or part[j - 1]
-    lines["title"], report["header_line"] = top - is_double, some[stop - 1].line
-    return stop, [
-        " ".join(dict.fromkeys(filter(None, names))) for names in zip(*parts, strict=True)
-    ]
+    report["lines"]["title"], report["header_line"] = top - is_double, some[stop - 1].line
+    once = [dict.fromkeys(filter(None, names)) for names in zip(*parts, strict=True)]
+    return stop, [*map(" ".join, once)]
 
 
 def _titles(some: Sequence[Record], width: int) -> int:
@@ -435,9 +426,7 @@ def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record
     return len(text)
 
 
-def _even(
-    name: str, text: bytes, report: FileReport, width: int, start: int, lines: Counter[str]
-) -> bytes:
+def _even(name: str, text: bytes, report: FileReport, width: int, start: int) -> bytes:
     """Return lines of `width` cells from a byte on; count and cut those of others without data."""
     separator = report["separator"]
     line, mark = text.count(b"\n", 0, start), separator.encode()
@@ -452,16 +441,16 @@ def _even(
         if text[odd[i].stop : end].strip() or not (is_note or kinds[i]):
             break
         kinds[i], end = kinds[i] or "closing", odd[i].start
-    lines.update(filter(None, kinds))
+    report["lines"] += Counter(filter(None, kinds))
     pieces, before = [], start
     for row, kind in zip(odd, kinds, strict=True):
-        if not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))):
-            remedy = "put tabs between cells" if separator == BLANK else "choose another separator"
-            msg = (
-                f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
-                f"{width}; give every line the same number, or {remedy}."
-            )
-            raise InputError(msg, report)
+        remedy = "put tabs between cells" if separator == BLANK else "choose another separator"
+        refuse_if(
+            not kind and (len(row.cells) < width or any(map(bare, row.cells[width:]))),
+            f"Line {row.line} of “{name}” has {counted(len(row.cells), 'cell')}, the first has "
+            f"{width}; give every line the same number, or {remedy}.",
+            report,
+        )
         pieces.append(text[before : row.start])
         before = row.stop
         if not kind:  # separators at its end
@@ -471,19 +460,13 @@ def _even(
 
 
 def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> Iterator[Record]:
-    while start < len(text):
-        end = text.rfind(b"\n", start, start + _PIECE) + 1
-        end = end or text.find(b"\n", start) + 1 or len(text)  # a line longer than a piece
-        piece = np.frombuffer(text, np.uint8, end - start, start)
-        starts = np.concatenate([[0], np.flatnonzero(piece == ord("\n")) + 1])
-        starts = starts[starts < len(piece)]
-        marks = np.add.reduceat((piece == ord(mark)).view(np.uint8), starts, dtype=np.int32)
-        for i in np.flatnonzero((marks != width - 1) & (piece[starts] != ord("\n"))).tolist():
-            begin = start + int(starts[i])
-            stop = text.find(b"\n", begin) + 1 or len(text)
-            cells = text[begin:stop].decode().rstrip("\n").split(mark.decode())
-            yield Record(line + i + 1, begin, stop, cells)
-        start, line = end, line + len(starts)
+    stream = io.BytesIO(text)
+    stream.seek(start)
+    for number, raw in enumerate(stream, line + 1):
+        stop = start + len(raw)
+        if raw != b"\n" and raw.count(mark) != width - 1:
+            yield Record(number, start, stop, raw.decode().rstrip("\n").split(mark.decode()))
+        start = stop
 
 
 def _no_data(cells: Sequence[str]) -> str:
@@ -504,25 +487,18 @@ def _parsed(
         "na_values": {j: [*intake.PLAIN_GAPS] for j in {*range(width)} - {*texts}},
         "sep": r"\s+" if separator == BLANK else separator,
     }
+    kinds |= {"decimal": report["decimal"], "header": None, "names": range(width)}
+    kinds |= {"index_col": False, "skipinitialspace": True, "keep_default_na": False}
     if int(pd.__version__.partition(".")[0]) < 3:  # which rounds the last bit otherwise
         kinds["float_precision"] = "round_trip"
     try:
-        frame: pd.DataFrame = pd.read_csv(
-            io.BytesIO(text),
-            decimal=report["decimal"],
-            header=None,
-            names=range(width),
-            index_col=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            low_memory=False,
-            **kinds,
-        )
+        frame: pd.DataFrame = pd.read_csv(io.BytesIO(text), low_memory=False, **kinds)
     except (ValueError, OverflowError) as error:
         why = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
         msg = f"“{name}” cannot be read as a table ({why}); check its lines and quotation marks."
         raise InputError(msg) from error
-    has_codes = any(kind.kind in "iu" for kind in frame.dtypes) and _has_codes(text, separator)
+    code = rb'[%b\n" ]0[0-9]' % re.escape(separator[-1:].encode())
+    has_codes = any(kind.kind in "iu" for kind in frame.dtypes) and re.search(code, text)
     late = []
     for j in sorted({*range(width)} - {*texts}):
         values = frame[j].to_numpy()
@@ -533,30 +509,11 @@ def _parsed(
     return _parsed(name, text, report, width, [*texts, *late]) if late else frame
 
 
-def _has_codes(text: bytes, separator: str) -> bool:
-    before = np.zeros(256, bool)
-    before[[*separator.encode()[-1:], *b'\n" ']] = True
-    for start in range(0, len(text), _PIECE):
-        piece = np.frombuffer(text, np.uint8, min(_PIECE + 2, len(text) - start), start)
-        is_zero, is_digit = piece == ord("0"), piece - np.uint8(ord("0")) < 10
-        if (before[piece[:-2]] & is_zero[1:-1] & is_digit[2:]).any():
-            return True
-    return False
-
-
 def _table(
-    frame: "pd.DataFrame",
-    header: list[str],
-    options: Any,
-    lines: Counter[str],
-    report: FileReport,
-    gaps: Iterable[str] = (),
+    frame: "pd.DataFrame", header: list[str], options: Any, report: FileReport, gaps: Any = ()
 ) -> Table:
-    """Leave out rows without data, and read the columns of texts as numbers or words.
-
-    NA is a gap among words where it is one of numbers in the same row; `gaps` has those seen.
-    """
-    none = intake.as_list(options.na_values)
+    """Leave out rows without data, and read texts; NA among words is a gap if in `gaps`, too."""
+    none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"
     left_out = {} if keeps_all else _rows_without_data(frame, is_text, header)
@@ -623,10 +580,8 @@ def _rows_without_data(
         return [bare(column[row]) for column in columns.values()]
 
     again = header if is_text.all() and any(header) else None
-    kinds = {
-        row: _no_data(cells_of(row)) or ("repeated header" if cells_of(row) == again else "")
-        for row in rows.tolist()
-    }
+    texts = {row: cells_of(row) for row in rows.tolist()}
+    kinds = {i: _no_data(row) or "repeated header" * (row == again) for i, row in texts.items()}
     for row in range(len(frame) - 1, max(-1, len(frame) - 1 - _MOST_TOTALS), -1):
         first, *others = [*filter(None, cells_of(row)), ""]
         is_alone = not any(others) and frame.iloc[row, ~is_text].isna().all() and len(header) > 2
@@ -654,14 +609,10 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
                 sheets[title] = _cells(book, title, limits)
             except (CalamineError, ValueError) as error:
                 unread[title] = f"a sheet that cannot be read: {error}"
-    if not sheets:
-        msg = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
-        raise InputError(msg)
-    numbers = {
-        title: sum(bool(number_in(cell, ".")) for row in rows for cell in row.cells)
-        for title, rows in sheets.items()
-    }
-    chosen = max(numbers, key=numbers.__getitem__) if options.sheet is None else options.sheet
+    msg = f"“{name}” is damaged, locked by a password or no spreadsheet; save it again as XLSX."
+    refuse_if(not sheets, msg)
+    votes = [t for t in sheets for row in sheets[t] for cell in row.cells if number_in(cell, ".")]
+    chosen = max(sheets, key=Counter(votes).__getitem__) if options.sheet is None else options.sheet
     if chosen not in sheets:
         refusal = unknown("sheet", chosen, list(sheets), f" in “{name}”")
         raise refusal
@@ -671,8 +622,8 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
     width = max(len(row.cells) for row in some)
     intake.check_columns(name, width, limits)
     uploads.check_matrix(name, len(some), width, 8, limits)
-    lines = Counter[str]()
-    first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report, lines)
+    report["lines"] = lines = Counter[str]()
+    first, titles = lay_out(name, some[:_SAMPLE_ROWS], options.header, width, report)
     body = some[first:]
     for i in range(1, len(body)):
         below = body[i].line > body[i - 1].line + 1
@@ -681,7 +632,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
             break
     cells = [row.cells + [""] * (width - len(row.cells)) for row in body]
     frame = pd.DataFrame(cells, columns=range(width), dtype=object)
-    return _table(frame, titles, options, lines, report)
+    return _table(frame, titles, options, report)
 
 
 def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
@@ -700,16 +651,16 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
         cells += csv.reader(inner, quotechar=quote, escapechar="\\", skipinitialspace=True)
     if is_sparse:  # "0 1.5, 3 a": of each row, what is not 0, or not the first class
         first = [kind[1:].split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()]
-        pairs = [dict((*cell.split(None, 1), "")[:2] for cell in row) for row in cells]
+        parts = [[cell.replace("\t", " ").partition(" ")[::2] for cell in row] for row in cells]
+        pairs = [*map(dict, parts)]
         cells = [[row.get(str(j), s).strip("}'\" ") for j, s in enumerate(first)] for row in pairs]
-    if not kinds or {len(row) for row in cells} != {len(kinds)}:
-        msg = f"“{name}” is not an ARFF file or damaged; write it again, or as CSV."
-        raise InputError(msg)
+    msg = f"“{name}” is not an ARFF file or damaged; write it again, or as CSV."
+    refuse_if(not kinds or {len(row) for row in cells} != {len(kinds)}, msg)
     frame = pd.DataFrame(cells, columns=range(len(kinds)), dtype=object)
     nominal = {key: "label" for key, kind in kinds.items() if kind.startswith("{")}
     roles = nominal | (options.roles or {})
     options = options._replace(na_values=["?", *intake.as_list(options.na_values)], roles=roles)
-    table = _table(frame, [*kinds], options, Counter(), {"decimal": "."})
+    table = _table(frame, [*kinds], options, {"decimal": ".", "lines": Counter()})
     return build(name, table, options, limits)
 
 

@@ -23,7 +23,17 @@ function watchHistory() {
   const push = history.pushState.bind(history);
   history.pushState = (state, title, url) => {
     isAnotherPlace(url) ? push(state, title, url) : history.replaceState(state, title, url);
+    remember();
   };
+}
+
+/** Remember for this browser what is open, so that the bare address opens it again. */
+function remember() {
+  const here = new URL(location.href).searchParams;
+  const kept = new URLSearchParams();
+  for (const name of ['data', 'run', 'k', 'l']) if (here.has(name)) kept.set(name, here.get(name));
+  if (!kept.has('data')) return;
+  document.cookie = `appca_last=${encodeURIComponent(kept)}; path=${window.appcaBase}; max-age=31536000; SameSite=Strict`;
 }
 
 /** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
@@ -42,6 +52,7 @@ function loadAhead(modules) {
 
 export default function frame({ data, setTriggerValue }) {
   watchHistory();
+  window.appcaBase = data?.base || '/'; // below it are all pages of this server
   if (!window.appcaAhead) loadAhead(data?.ahead ?? []);
   window.appcaAhead = true;
   const leaving = new AbortController();
@@ -59,5 +70,6 @@ export default function frame({ data, setTriggerValue }) {
     setTriggerValue(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
   };
   window.addEventListener('keydown', onKey, { signal: leaving.signal });
+  window.addEventListener('pagehide', remember, { signal: leaving.signal });
   return () => leaving.abort();
 }
