@@ -17,7 +17,9 @@ from tests.models.synthetic import matched_cosines, planted, principal_cosines
 
 
 def fitted(X, k=4, n_active=2, **parameters):
-    return AdaptivePPCA(k, n_active, **{"random_state": 0, **parameters}).fit(X)
+    return AdaptivePPCA(k, n_active, **{"random_state": 0, "init": "quartimax", **parameters}).fit(
+        X
+    )
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ RECOVERABLE = [
 @pytest.mark.parametrize(("n", "d", "k", "n_active"), RECOVERABLE)
 def test_planted_directions_are_recovered(n, d, k, n_active, seed):
     data = planted(n, d, k, n_active, seed=seed)
-    model = fitted(data.X, k, n_active)
+    model = fitted(data.X, k, n_active, init="auto")
     cosines = matched_cosines(model.components_, data.W)
     # With 100 rows to a direction, as at K = 50, L = 5, the best estimate itself is off by 0.1.
     assert cosines.mean() > 0.99
@@ -64,7 +66,7 @@ def test_pymanopt_and_polar_agree_from_the_same_basin(data):
 
 def test_restarts_race_as_random_rotations_and_are_named(data):
     seen = []
-    fitted(data.X, n_init=3, callback=seen.append)
+    fitted(data.X, init="auto", n_init=3, callback=seen.append)
     stages = list(dict.fromkeys(p.stage for p in seen))
     assert stages[0] == "screening 1 of 36: quartimax"
     assert stages[35] == "screening 36 of 36: random rotation"
@@ -96,7 +98,7 @@ def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
     X = np.zeros((30_000, 8))
     X[:5] = rng.standard_normal((5, 8))
     monkeypatch.setattr(Rows, "take", lambda rows, which: rows.X[-len(which) :])
-    model = fitted(X, 3, 1)
+    model = fitted(X, 3, 1, init="auto")
     assert np.isfinite(model.score(X))
     close(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
 
@@ -125,7 +127,9 @@ def X(seed):
 
 
 def fitted_to(X, k=6, n_active=3, **parameters):
-    return AdaptivePPCA(k, n_active, random_state=0, **{"tol": 1e-8, **parameters}).fit(X)
+    return AdaptivePPCA(
+        k, n_active, **{"random_state": 0, "init": "quartimax", "tol": 1e-8, **parameters}
+    ).fit(X)
 
 
 @pytest.mark.parametrize("shape", [(100, 8), (10, 40)], ids=["more rows", "more features"])

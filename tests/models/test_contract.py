@@ -408,10 +408,9 @@ def test_cells_that_are_infinite_and_gaps_are_refused_in_one_sentence(name):
 
 
 @EVERY
-@pytest.mark.parametrize("unit", [2.0**-10, 1e120])
-def test_the_unit_of_the_data_changes_the_unit_of_the_answer_alone(name, unit):
-    if name in SAMPLED and unit == 1e120:
-        unit = 2.0**10  # exact, so that chains make the same draws
+def test_the_unit_of_the_data_changes_the_unit_of_the_answer_alone(name):
+    # exact for chains, which then make the same draws
+    unit = 2.0**-10 if name in SAMPLED else 1e120 if "PPCA" in name else 1e-120
     X, fresh = rows_for(name)
     plain, other = fit_of(name), unfitted(name).fit(unit * X)
     observed = (~np.isnan(fresh)).sum(axis=1)

@@ -321,7 +321,7 @@ def joined(parts, order=None):
     return columns if order is None else [column[np.argsort(order)] for column in columns]
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("kind", "k", "n_active"),

@@ -40,7 +40,7 @@ EXTENDED = in_every_run(ALONE, ALL)[1:]
 
 
 def fitted(X, *, k=K, **settings):
-    return AdaptivePPCA(k, random_state=0, **settings).fit(X)
+    return AdaptivePPCA(k, **{"random_state": 0, "init": "quartimax", **settings}).fit(X)
 
 
 def parameters(model):
