@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.testing import assert_allclose as close
+from numpy.testing import assert_array_equal as equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -46,7 +48,7 @@ def test_residuals_are_those_of_the_definition(counts, theta, clip, limit, spars
         assert isinstance(got, ShiftedSparse)
         assert got.values.nnz == X.nnz
         got = got.toarray()
-    np.testing.assert_allclose(got, defined(counts, theta, limit), atol=1e-10)
+    close(got, defined(counts, theta, limit), atol=1e-10)
 
 
 def test_blocks_are_the_rows_of_the_whole(counts, monkeypatch):
@@ -54,19 +56,19 @@ def test_blocks_are_the_rows_of_the_whole(counts, monkeypatch):
     residuals, S = PearsonResiduals(100.0, "sqrt"), scipy.sparse.csr_array(counts)
     blocks = residuals.fit(S).blocks(S)
     assert max(map(len, blocks())) == 25
-    np.testing.assert_array_equal(np.concatenate(list(blocks())), residuals.transform(counts))
+    equal(np.concatenate(list(blocks())), residuals.transform(counts))
     model = AdaptivePPCA(4, 2, random_state=0)
     a, b = clone(model).fit(residuals.transform(counts)), clone(model).fit_blocks(blocks)
-    np.testing.assert_allclose(b.components_, a.components_, atol=1e-6)
+    close(b.components_, a.components_, atol=1e-6)
 
 
 def test_a_model_behind_sparse_residuals_is_that_behind_dense_ones(counts):
     S = scipy.sparse.csr_array(counts)
     model = make_pipeline(PearsonResiduals(), AdaptivePPCA(4, 2, random_state=0))
     a, b = clone(model).fit(counts), clone(model).fit(S)
-    np.testing.assert_allclose(b[-1].components_, a[-1].components_, atol=1e-6)
-    np.testing.assert_allclose(b.transform(S), a.transform(counts), atol=1e-6)
-    np.testing.assert_allclose(b.score_samples(S), a.score_samples(counts), atol=1e-6)
+    close(b[-1].components_, a[-1].components_, atol=1e-6)
+    close(b.transform(S), a.transform(counts), atol=1e-6)
+    close(b.score_samples(S), a.score_samples(counts), atol=1e-6)
 
 
 @pytest.mark.default_cases(1)
@@ -81,9 +83,9 @@ def test_preprocessing_of_sparse_rows_is_that_of_dense_ones(counts, options):
     model = Preprocessed(AdaptivePPCA(4, 2, random_state=0, mean=mean), Preprocessing(**options))
     a, b = clone(model).fit(counts), clone(model).fit(S)
     assert isinstance(b.prepared(S), np.ndarray if "pca" in options else ShiftedSparse)
-    np.testing.assert_allclose(b.components_, a.components_, atol=1e-6)
-    np.testing.assert_allclose(b.mean_, a.mean_, atol=1e-6)
-    np.testing.assert_allclose(b.transform(S), a.transform(counts), atol=1e-6)
+    close(b.components_, a.components_, atol=1e-6)
+    close(b.mean_, a.mean_, atol=1e-6)
+    close(b.transform(S), a.transform(counts), atol=1e-6)
     assert b.score(S) == pytest.approx(a.score(counts), abs=1e-6)
 
 
@@ -105,6 +107,6 @@ def test_a_data_frame_of_sparse_counts_is_dense_and_other_estimators_are_told(se
     X = scipy.sparse.csr_array(np.random.default_rng(seed).poisson(0.7, (50, 6)).astype(float))
     residuals = PearsonResiduals().fit(X)
     frame = clone(residuals).set_output(transform="pandas").fit_transform(X)
-    np.testing.assert_allclose(frame, residuals.transform(X).toarray())
+    close(frame, residuals.transform(X).toarray())
     with pytest.raises(TypeError, match=r"stay sparse.*call toarray\(\)"):
         StandardScaler().fit(residuals.transform(X))

@@ -6,11 +6,9 @@ X and Z are (N, K).
 
 | page | algorithm | docs/mathematics.md |
 |---|---|---|
-| `em_orthonormal` | EM and classification EM of aPPCA | 1.1, 1.2, 1.5 |
-| `em_variants` | EM of aPPCA with noise per feature, row scales, learned sizes | 1.12 |
+| `em_adaptive_ppca` | EM and classification EM of aPPCA and its extensions | 1.1, 1.2, 1.5, 1.12 |
 | `em_incomplete` | EM of aPPCA around missing entries | 1.8 |
-| `gibbs_adaptive_ppca` | Gibbs sweep of aPPCA | 1.3, 1.4 |
-| `gibbs_variants` | Gibbs sweep of aPPCA with row scales and learned sizes | 1.12 |
+| `gibbs_adaptive_ppca` | Gibbs sweep of aPPCA, row scales and learned sizes | 1.3, 1.4, 1.12 |
 | `gibbs_nonparametric_ppca` | Gibbs sweep of nonparametric PPCA | 2 |
 | `em_adaptive_fa` | EM and classification EM of aFA | 3 |
 | `gibbs_adaptive_fa` | Gibbs sweep of aFA | 3 |

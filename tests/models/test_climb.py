@@ -1,0 +1,341 @@
+"""Where fits start, what climbs on samples, and that the highest end is kept."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose as close
+from numpy.testing import assert_array_equal as equal
+from sklearn.datasets import load_breast_cancer, load_digits
+
+from appca import AdaptiveFactorAnalysis, AdaptivePPCA
+from appca.models import climb, starts, stiefel
+from appca.models import rows as blocks_of_rows
+from appca.models.climb import EMControl
+from appca.models.em import EMMap, EMSettings, expect, floor_of
+from appca.models.loop import STOPPED, EMResult
+from appca.models.rows import about, centre_of, project
+from tests.models.synthetic import matched_cosines, planted, principal_cosines
+
+
+def settings(rows, k, n_active, *, learn_mean=True):
+    return EMSettings(k, n_active, "shared", learn_mean, False, stiefel.polar, floor_of(rows))
+
+
+def rows_of(X):
+    return about(X, centre_of(X))
+
+
+def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
+    call = seen if callable(seen) else seen.append
+    control = EMControl(chosen, call, max_iter, tol, True, rows.n)
+    return climb.screen(rng, EMMap(rows, chosen), candidates, control)
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 50)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 1)
+
+
+def test_small_data_are_screened_on_all_rows_in_all_coordinates(rng, seed):
+    rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    assert drawn.rows.X.shape == (200, 10)
+    back = drawn.rows.X @ drawn.basis.T
+    close(back, rows.X - rows.origin, atol=1e-10)
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("learn_mean", [True, False])
+def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, rng, seed):
+    rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
+    chosen = settings(rows, 4, 2, learn_mean=learn_mean)
+    drawn = climb.draw_screening_sample(rng, rows, chosen)
+    assert drawn.rows.X.shape == (50, 8)
+    assert drawn.basis.shape == (10, 10)
+    more = climb._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
+    close(more.squares, (more.X**2).sum(axis=1))
+    for part in (drawn.rows, more):
+        assert np.allclose(part.X.mean(axis=0), 0.0, atol=1e-12) == learn_mean
+
+
+def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_norms(
+    rng, seed, monkeypatch
+):
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    assert drawn.rows.X.shape == (200, 8)
+    equal(drawn.rows.squares, rows.squares)
+    leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
+    close(principal_cosines(leading, drawn.basis), 1.0, atol=1e-8)
+
+
+def test_a_state_has_the_same_likelihood_in_leading_coordinates_and_outside(rng, seed, monkeypatch):
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
+    chosen = settings(rows, 4, 2)
+    drawn = climb.draw_screening_sample(rng, rows, chosen)
+    inside = starts.first_state(drawn.rows, np.eye(8, 4), chosen)
+    outside = inside._replace(W=drawn.basis @ inside.W)
+    assert expect(inside, drawn.rows, chosen).log_likelihood == pytest.approx(
+        expect(outside, rows, chosen).log_likelihood, rel=1e-10
+    )
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize(
+    ("k", "most", "wanted"),
+    [(7, 2**29, 50), (9, 2**29, 81), (9, 70 * 9 * 8, 70), (20, 2**29, 150)],
+    ids=["the sample", "K squared", "what memory allows", "all"],
+)
+def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rng, monkeypatch):
+    monkeypatch.setattr(climb, "MAX_SCORES_BYTES", most)
+    monkeypatch.setattr(blocks_of_rows, "MIN_BLOCK_ROWS", 16)
+    monkeypatch.setattr(blocks_of_rows, "MAX_BLOCK_ROWS", 32)
+    draw, samples, seen = climb.draw_screening_sample, [], []
+
+    def kept(*given):
+        samples.append(draw(*given))
+        return samples[-1]
+
+    def rotation(rng, P):
+        seen.append(P)
+        return starts.independent(rng, P)
+
+    monkeypatch.setattr(climb, "draw_screening_sample", kept)
+    rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
+    searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
+    (P,), (drawn,) = seen, samples
+    assert P.shape == (wanted, k)
+    if wanted == 50:
+        equal(P, drawn.rows.X[:, :k])
+    else:  # of as many rows of the data
+        scores = (rows.X - rows.origin) @ drawn.basis[:, :k]
+        apart = np.abs(P[:, None] - scores).max(axis=2)
+        assert len(np.unique(apart.argmin(axis=1))) == wanted
+        assert apart.min(axis=1).max() < 1e-10
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
+    rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
+    stages = []
+    for most in (2**28, 200 * 30 * 8):
+        monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", most)
+        seen = []
+        run, _ = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
+        stages.append([s for s in dict.fromkeys(p.stage for p in seen) if "refinement" in s])
+        close(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
+    assert stages[0] == ["refinement on 150 rows", "refinement on 400 rows"]
+    assert stages[1] == ["refinement on 150 rows", "refinement on 200 rows"]
+
+
+def test_finalists_are_the_best_that_differ():
+    runs = [EMResult(None, value, [], "") for value in (-5.0, -1.0, -1.5, -9.0, -3.0, -1.9)]
+    best = climb._best(runs, 3, 1.0 / climb.DIFFERENT)
+    assert [run.log_likelihood for run in best] == [-1.0, -3.0, -5.0]
+
+
+def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
+    rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
+    chosen = settings(rows, 6, 3)
+    seen = []
+    run, _ = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", *["random rotation"] * 31]
+    stages = [f"screening {i} of 35: {name}" for i, name in enumerate(names, start=1)]
+    assert list(dict.fromkeys(p.stage for p in seen))[:35] == stages
+    ends = {p.stage: p.log_likelihood for p in seen}
+    assert run.log_likelihood >= max(ends[stage] for stage in stages)
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkeypatch):
+    monkeypatch.setattr(climb, "MOST_SUMS", 0 if dear else 10**9)
+    monkeypatch.setattr(climb, "FEW_SUMS", 0 if dear else 10**9)
+    rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
+    seen = []
+    searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 2, 4))
+    tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
+    assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS + starts.EXTRA_STARTS)
+    longest = max(p.max_iter for p in seen if "screening" in p.stage)
+    assert longest == (starts.ANNEALED_ITERATIONS if dear else climb.REFINEMENT_ITERATIONS)
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "on 150", "on 300"])
+def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatch):
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
+    rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
+
+    def callback(progress):
+        if where in progress.stage:
+            raise StopIteration
+
+    chosen = settings(rows, 4, 2)
+    run, _ = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4))
+    assert run.stop_reason == STOPPED
+    close(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
+
+
+def test_quartimax_turns_sparse_scores_back_to_their_axes(seed):
+    data = planted(2000, 6, 6, 2, seed=seed, noise=0.01)
+    R = starts.quartimax(np.random.default_rng(0), data.X)
+    close(R.T @ R, np.eye(6), atol=1e-12)
+    assert matched_cosines(R.T, data.W).min() > 0.99
+
+
+def test_independent_components_turn_sparse_scores_back_to_their_axes(seed):
+    data = planted(2000, 6, 6, 2, seed=seed, noise=0.01)
+    R = starts.independent(np.random.default_rng(seed), data.X)
+    close(R.T @ R, np.eye(6), atol=1e-12)
+    assert matched_cosines(R.T, data.W).min() > 0.99
+
+
+def test_candidates_are_the_named_starts_and_then_random_rotations():
+    def names(init, n_init, n_components=10):
+        return [c.name for c in starts.candidates(init, n_init, n_components)]
+
+    all_of_them = [
+        "quartimax",
+        "annealed PCA",
+        "PCA",
+        "annealed quartimax",
+        *["random rotation"] * 30,
+    ]
+    assert names("auto", 1) == all_of_them
+    assert names("auto", 3) == [*all_of_them, "random rotation", "random rotation"]
+    assert names("pca", 2) == ["PCA", "random rotation"]
+    assert names("random", 2) == ["random rotation", "random rotation"]
+    assert names("auto", 1, 100) == all_of_them
+    many = ["independent components", "annealed PCA", "PCA"]
+    assert names("auto", 2, 101) == [*many, "random rotation"]
+    assert names("quartimax", 1, 101) == ["quartimax"]
+
+
+@pytest.mark.parametrize("latent", ["shared", "component", 1.0])
+def test_first_variances_split_the_mean_square_into_captured_and_left(latent, seed):
+    data = planted(500, 12, 4, 2, seed=seed)
+    rows = rows_of(data.X)
+    chosen = settings(rows, 4, 2)._replace(latent=latent)
+    state = starts.first_state(rows, data.W, chosen)
+    P = project(rows, data.W)
+    kept = np.sort(P**2, axis=1)[:, 2:].sum()
+    assert state.noise == pytest.approx((rows.squares.sum() - kept) / (500 * 10))
+    if latent == "shared":
+        assert np.all(state.latent == pytest.approx(kept / 1000 - state.noise))
+    elif latent == 1.0:
+        assert np.all(state.latent == 1.0)
+    else:
+        assert state.latent == pytest.approx(np.ones(4), rel=0.3)
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    ("kind", "n", "k", "n_active", "init"),
+    [(AdaptivePPCA, 200, 8, 2, "random"), (AdaptiveFactorAnalysis, 300, 6, 3, "random")],
+)
+def test_default_fits_of_few_rows_lose_nothing_to_random_starts(kind, n, k, n_active, init):
+    X = load_digits().data[:n] / 16.0
+    default = kind(k, n_active, random_state=0).fit(X).score(X)
+    random = [kind(k, n_active, init=init, random_state=s).fit(X).score(X) for s in range(1, 11)]
+    assert default > max(random) - 0.02
+
+
+def test_factors_are_screened_from_several_starts_and_the_best_goes_on():
+    X = load_digits().data[:300] / 16.0
+    seen = []
+    model = AdaptiveFactorAnalysis(6, 3, random_state=0, callback=seen.append).fit(X)
+    stages = list(dict.fromkeys(progress.stage for progress in seen))
+    assert stages[:3] == [
+        "screening 1 of 26: ica",
+        "screening 2 of 26: pca",
+        "screening 3 of 26: random rotation",
+    ]
+    assert stages[-2:] == ["screening 26 of 26: random", "fit"]
+    ends = {progress.stage: progress.log_likelihood for progress in seen}
+    assert ends["fit"] >= max(ends.values()) - 1e-9
+    powers = model.explained_variance_
+    assert (np.diff(powers) <= 0).all()
+
+
+@pytest.mark.thorough
+def test_many_rows_screen_factors_on_a_sample_and_a_stop_leaves_a_complete_fit():
+    rng = np.random.default_rng(0)
+    Z = np.argsort(rng.random((9_000, 5)), axis=1) < 2
+    X = (Z * rng.standard_normal((9_000, 5))) @ rng.standard_normal((5, 8))
+    X += 0.1 * rng.standard_normal(X.shape) + 3.0
+    seen = []
+    model = AdaptiveFactorAnalysis(5, 2, random_state=0, callback=seen.append).fit(X)
+    assert {"refinement on 2,500 rows", "fit"} <= {progress.stage for progress in seen}
+    assert "screening 2 of 26: pca" in {progress.stage for progress in seen}
+    alone = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0).fit(X)
+    assert model.score(X) > alone.score(X) - 1e-3
+
+    def stop(progress):
+        if progress.stage.startswith("screening 3"):
+            raise StopIteration
+
+    stopped = AdaptiveFactorAnalysis(5, 2, random_state=0, callback=stop).fit(X)
+    assert stopped.stop_reason_ == "stopped by the callback"
+    assert stopped.n_iter_ == 1
+    assert np.isfinite(stopped.score(X))
+
+
+@pytest.mark.parametrize("kind", [AdaptivePPCA, AdaptiveFactorAnalysis])
+def test_a_component_that_hardly_any_row_uses_is_warned_of(kind):
+    """One row of 3,000 lies far out along a feature of its own, and gets a component for it."""
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.standard_normal((3000, 6))
+    X[np.arange(3000), np.arange(3000) % 2] += rng.choice([-5.0, 5.0], 3000)
+    X[0] = [0.0, 0.0, 0.0, 0.0, 0.0, 20.0]
+    init = np.eye(6)[[0, 1, 5]] * 5.0
+    with pytest.warns(UserWarning, match="under 0.1% of rows use: [123] of 3"):
+        model = kind(3, 1, init=init, mean="zero", random_state=0).fit(X)
+    assert (model.inclusion_probabilities(X).mean(axis=0) < 1e-3).sum() == 1
+
+
+WIDE = {"noise": "feature", "row_scale": "learned"}
+
+
+def stages_of(X, **settings):
+    """Fit, and return the model with the stages of climbs from several starts and their ends."""
+    ends = {}
+
+    def hear(progress):
+        if progress.stage.startswith("start ") and ": " not in progress.stage:
+            ends[progress.stage] = progress.log_likelihood
+
+    return AdaptivePPCA(callback=hear, random_state=0, **settings).fit(X), ends
+
+
+@pytest.mark.thorough
+def test_breast_cancer_ends_where_the_likeliest_of_its_starts_leads():
+    """Ends are 0.8 nats a row apart, and the start of the paper's model does not lead highest."""
+    X = load_breast_cancer().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    settings = WIDE | {"n_active": "learned", "latent_variance": "component"}
+    model, ends = stages_of(X, n_components=6, max_iter=500, **settings)
+    values = list(ends.values())
+    assert len(values) == 6
+    assert max(values) > min(values) + 0.5 * len(X)
+    assert max(values) > values[0] + 1.0
+    assert model.log_likelihoods_[-1] >= max(values) - 1e-6 * abs(max(values))
+
+
+@pytest.mark.parametrize(
+    ("init", "n_init", "starts"), [("auto", 2, 7), ("quartimax", 1, 0), ("pca", 3, 3)]
+)
+def test_as_many_starts_as_there_are_random_rotations(init, n_init, starts):
+    X = planted(80, 6, 4, 2, seed=3, noise=0.4).X
+    settings = {"n_components": 4, "n_active": 2, "init": init, "n_init": n_init, "max_iter": 20}
+    with pytest.warns(match="max_iter"):
+        ends = stages_of(X, **settings, **WIDE)[1]
+    assert list(ends) == [f"start {i + 1} of {starts}" for i in range(starts)]

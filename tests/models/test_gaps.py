@@ -1,0 +1,314 @@
+"""Rows with missing entries, against the page and against loops over rows and supports."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose as close
+from numpy.testing import assert_array_equal as equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from appca import PPCA, AdaptivePPCA
+from appca.models import em, gaps, stiefel
+from appca.models import gaps as missing_supports
+from appca.models.rows import split_incomplete
+from appca.models.stiefel import polar
+from tests.models.synthetic import planted
+from tests.references import em_incomplete
+
+
+def planted_gaps(seed, n_rows=300, n_features=8, n_components=5, n_active=2, share=0.2):
+    """Rows of the model, the same with missing entries, and their components."""
+    rng = np.random.default_rng(seed)
+    W = np.linalg.qr(rng.normal(size=(n_features, n_components)))[0]
+    Z = np.argsort(rng.random((n_rows, n_components)), axis=1) < n_active
+    X = 3.0 + (2.0 * rng.normal(size=Z.shape) * Z) @ W.T
+    X += 0.3 * rng.normal(size=X.shape)
+    return X, np.where(rng.random(X.shape) < share, np.nan, X), W
+
+
+def test_the_fit_ends_where_the_observed_likelihood_is_stationary(seed):
+    _, X, _ = planted_gaps(seed, n_rows=80, n_features=5, n_components=3, n_active=1)
+    X = X[~np.isnan(X).all(axis=1)]
+    model = AdaptivePPCA(3, 1, latent_variance="component", tol=0.0, max_iter=1500)
+    model.set_params(random_state=0).fit(X)
+    rng = np.random.default_rng(seed)
+    W, mean = model.components_.T, model.mean_
+    logs = np.log(np.append(model.latent_variance_, model.noise_variance_))
+    G = rng.normal(size=W.shape)
+    along = G - W @ (W.T @ G + G.T @ W) / 2.0  # tangent to the orthonormal matrices
+
+    def value(t, dW=0.0, d_mean=0.0, d_logs=0.0):
+        variances = np.exp(logs + t * d_logs)
+        moved = polar(W + t * dW)
+        at = moved, mean + t * d_mean, variances[:-1], variances[-1]
+        return sum(logsumexp(em_incomplete.log_joint(row, *at, 1)[1]) for row in X)
+
+    h = 1e-4
+    for change in (
+        {"dW": along},
+        {"d_mean": rng.normal(size=5)},
+        {"d_logs": np.array([0.0, 0.0, 0.0, 1.0])},
+        {"d_logs": np.array([1.0, -1.0, 0.5, 0.0])},
+    ):
+        slope = (value(h, **change) - value(-h, **change)) / (2 * h)
+        bend = (value(h, **change) - 2 * value(0.0) + value(-h, **change)) / h**2
+        assert bend < -1.0, change  # the slope would be seen
+        assert abs(slope / bend) < 2e-3, change
+
+
+def textbook_ppca(X, q, passes):
+    """EM of PPCA with missing data, a row at a time: W free, x ~ N(0, I)."""
+    rng = np.random.default_rng(0)
+    D = X.shape[1]
+    W, mean, noise = rng.normal(size=(D, q)), np.nanmean(X, axis=0), 1.0
+    for _ in range(passes):
+        first, second, rows = [], [], []
+        for row in X:
+            o = ~np.isnan(row)
+            inverse = np.linalg.inv(W[o].T @ W[o] / noise + np.eye(q))
+            x = inverse @ W[o].T @ (row - mean)[o] / noise
+            first.append(np.append(x, 1.0))
+            full = np.zeros((q + 1, q + 1))
+            full[:q, :q] = inverse
+            second.append(full + np.outer(first[-1], first[-1]))
+            rows.append(o)
+        seen = np.array(rows)
+        both, squares = np.empty((D, q + 1)), 0.0
+        for d in range(D):
+            n = np.flatnonzero(seen[:, d])
+            M = sum(second[i] for i in n)
+            b = sum(X[i, d] * first[i] for i in n)
+            both[d] = np.linalg.solve(M, b)
+            squares += sum(X[i, d] ** 2 for i in n) - 2 * both[d] @ b + both[d] @ M @ both[d]
+        W, mean, noise = both[:, :q], both[:, q], squares / seen.sum()
+    return W @ W.T + noise * np.eye(D), mean, noise
+
+
+def test_ppca_reaches_what_textbook_em_reaches():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(70, 2)) @ (rng.normal(size=(2, 6)) * [[4.0], [2.0]])
+    X += rng.normal(size=X.shape) + 2.0
+    X[rng.random(X.shape) < 0.25] = np.nan
+    C, mean, noise = textbook_ppca(X, 2, 250)
+    again = AdaptivePPCA(2, 2, latent_variance="component", tol=1e-9, max_iter=2000)
+    for model in (PPCA(2).fit(X), again.fit(X)):
+        W = model.components_.T
+        close(W.T @ W, np.eye(2), atol=1e-10)
+        covariance = (W * model.latent_variance_) @ W.T + model.noise_variance_ * np.eye(6)
+        close(covariance, C, atol=0.05)
+        close(model.mean_, mean, atol=0.05)
+        assert model.noise_variance_ == pytest.approx(noise, rel=5e-3)
+        seen = [~np.isnan(row) for row in X]
+        wanted = sum(
+            multivariate_normal(mean[o], C[np.ix_(o, o)]).logpdf(row[o])
+            for row, o in zip(X, seen, strict=True)
+            if o.any()
+        )
+        assert model.score_samples(X).sum() == pytest.approx(wanted, abs=2e-2)
+        assert model.log_likelihoods_[-1] == pytest.approx(wanted, abs=2e-2)
+
+
+def test_a_fifth_missing_the_planted_components_are_found(seed):
+    X, incomplete, W = planted_gaps(seed, n_rows=1000, n_features=20)
+    model = AdaptivePPCA(5, 2, random_state=seed).fit(incomplete)
+    assert np.abs(model.components_ @ W).max(axis=0).min() > 0.99
+    assert model.noise_variance_ == pytest.approx(0.09, rel=0.05)
+    hidden = np.isnan(incomplete)
+    rivals = {
+        "mean": np.where(hidden, np.nanmean(incomplete, axis=0), X),
+        "PPCA with L": PPCA(2).fit(incomplete).impute(incomplete),
+        "PPCA with K": PPCA(5).fit(incomplete).impute(incomplete),
+    }
+    mine = np.square(model.impute(incomplete) - X)[hidden].mean()
+    for name, other in rivals.items():
+        assert mine < np.square(other - X)[hidden].mean(), name
+
+
+def test_at_l_equal_k_one_variance_is_shared():
+    _, X, _ = planted_gaps(6, n_rows=100)
+    model = AdaptivePPCA(3, 3).fit(X)
+    assert np.ptp(model.latent_variance_) == 0.0
+    fixed = AdaptivePPCA(3, 3, latent_variance=2.0).fit(X)
+    equal(fixed.latent_variance_, 2.0)
+    assert fixed.score(X) <= model.score(X) <= PPCA(3).fit(X).score(X) + 1e-6
+
+
+def test_beyond_the_supports_that_are_summed_the_best_is_taken_and_that_is_said(monkeypatch):
+    _, X, _ = planted_gaps(8, n_rows=40)
+    exact = AdaptivePPCA(5, 2, random_state=0).fit(X)
+    told = exact.describe(X)
+    monkeypatch.setattr(missing_supports, "MOST_SETS", 9)
+    bound = exact.describe(X)
+    gaps = np.isnan(X).any(axis=1)
+    assert "lower bound" in bound.method
+    short = told.log_likelihood[gaps] - bound.log_likelihood[gaps]
+    assert short.min() > -1e-9
+    assert short.max() > 0.1
+    sure = told.membership > 0.9
+    equal(bound.active[sure], told.active[sure])
+    close(bound.scores[sure], told.scores[sure], atol=1e-6)
+    again = AdaptivePPCA(5, 2, random_state=0, tol=0.0, max_iter=15).fit(X)
+    assert "exchanges of one component" in again.stop_reason_
+    assert np.diff(again.log_likelihoods_).min() > -1e-7
+    assert again.log_likelihoods_[-1] <= exact.log_likelihoods_[-1]
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("L", [1, 2, 3, 4, 5, 6])
+def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
+    n, K = 67, 6  # more rows than go through together
+    rng = np.random.default_rng(14)
+    B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
+    A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
+    A = A[:1] if same else A
+    seen = missing_supports.IncompleteProjections((np.eye(K) + A)[:, *upper], c)
+    found = missing_supports.support_posterior(seen, L)
+    scores = missing_supports.support_scores(seen, found.members)
+    sets = [list(S) for S in itertools.combinations(range(K), L)]
+    for row in range(n):
+        f, moments = [], []
+        for S in sets:
+            V = np.linalg.inv(np.eye(L) + A[0 if same else row][np.ix_(S, S)])
+            v, h, second = V @ c[row, S], np.zeros(K), np.zeros((K, K))
+            h[S], second[np.ix_(S, S)] = v, V + np.outer(v, v)
+            f.append(0.5 * (c[row, S] @ v + np.linalg.slogdet(V)[1]))
+            moments.append((np.isin(range(K), S), h, second))
+        p = np.exp(f - logsumexp(f))
+        inclusion, h, second = (np.tensordot(p, part, 1) for part in zip(*moments, strict=True))
+        near = partial(close, rtol=1e-8, atol=1e-10)
+        near(found.log_sum[row], logsumexp(f))
+        near(found.inclusion[row], inclusion)
+        near(found.H[row], h)
+        near(found.second[row], second[upper])
+        near(found.probability[row], p.max())
+        near(scores[row], moments[p.argmax()][1])
+        assert list(found.members[row]) == sets[p.argmax()]
+
+
+def step_problem(seed, N, D, K, L):
+    """Rows of the model, and parameters off the truth: W, mu, tau2, sigma2."""
+    rng = np.random.default_rng(seed)
+    Y = planted(N, D, K, L, seed=seed, noise=0.6, scales=np.linspace(1, 2, K), offset=2.0).X
+    W = np.linalg.qr(rng.standard_normal((D, K)))[0]
+    return Y, (W, 2.0 + 0.1 * rng.standard_normal(D), rng.uniform(0.5, 3.0, K), 0.4)
+
+
+def settings_of(K, L, latent="shared", mean="learned", **changes):
+    usual = em.EMSettings(K, L, latent, mean == "learned", False, stiefel.polar, 1e-12)
+    return usual._replace(**changes)
+
+
+@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
+@pytest.mark.parametrize("latent", ["shared", "component", 1.5])
+def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, seed):
+    Y, (W, mu, tau2, sigma2) = step_problem(seed, 150, 6, 4, 2)
+    rng = np.random.default_rng(seed)
+    missing = rng.random(Y.shape) < 0.25
+    missing[:70] = [False, True, True, False, False, False]  # these are looked at together
+    missing[75] = True  # nothing of this one was observed
+    Y[missing] = np.nan
+    tau2 = tau2 if latent == "component" else np.full(4, 1.5)
+    rows = split_incomplete(Y, np.full(6, 1.9))
+    assert {block.same_pattern for block in rows.blocks} == {True, False}
+    assert len(rows.complete)
+    settings = settings_of(4, 2, latent, mean)
+    begun = em.SubspaceState(W, np.zeros(4), tau2, sigma2, mu - 1.9)
+    value, new = gaps.step(gaps.IncompleteState(begun), rows, settings)
+    new = new.parameters
+    wanted, at = em_incomplete.step(
+        Y, W, mu, tau2, sigma2, 2, learn_mean=mean == "learned", latent=latent
+    )
+    assert value == pytest.approx(wanted, rel=1e-10)
+    close(new.W, at[0], atol=1e-10)
+    close(1.9 + new.offset, at[1], atol=1e-10)
+    close(new.latent, at[2], rtol=1e-10)
+    assert new.noise == pytest.approx(at[3], rel=1e-10)
+
+
+def problem(seed, n, K, shared=False):
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((1 if shared else n, K, 2 * K))
+    Lam = np.eye(K) + 0.5 * Y @ np.swapaxes(Y, 1, 2) / K
+    i, j = np.triu_indices(K)
+    return Lam, Lam[:, i, j], 3.0 * rng.standard_normal((n, K))
+
+
+def log_weight(Lam, c, S):
+    Lam, c = Lam[np.ix_(S, S)], c[list(S)]
+    return -0.5 * np.linalg.slogdet(Lam)[1] + 0.5 * c @ np.linalg.solve(Lam, c)
+
+
+def neighbours(S, K):
+    yield S
+    for i, j in itertools.product(range(len(S)), set(range(K)).difference(S)):
+        yield tuple(sorted((*S[:i], *S[i + 1 :], j)))
+
+
+def by_hand(Lam, c, supports):
+    K, weights = len(c), np.array([log_weight(Lam, c, S) for S in supports])
+    p = np.exp(weights - weights.max())
+    total = weights.max() + math.log(p.sum())
+    inclusion, H, second = np.zeros(K), np.zeros(K), np.zeros((K, K))
+    for S, q in zip(supports, p / p.sum(), strict=True):
+        on = list(S)
+        C = np.linalg.inv(Lam[np.ix_(on, on)])
+        v = C @ c[on]
+        inclusion[on] += q
+        H[on] += q * v
+        second[np.ix_(on, on)] += q * (C + np.outer(v, v))
+    return total, inclusion, H, second[np.triu_indices(K)]
+
+
+@pytest.mark.parametrize(("K", "L"), [(7, 3), (6, 1), (6, 5), (9, 4)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_sums_over_exchanges_equal_dense_solves_of_each(K, L, shared, seed):
+    Lam, pairs, c = problem(seed, 12, K, shared)
+    posterior = gaps.summed(pairs, c, L, None)
+    for n in range(12):
+        S = tuple(sorted(posterior.members[n]))
+        supports = list(neighbours(S, K))
+        assert len(set(supports)) == L * (K - L) + 1
+        total, inclusion, H, second = by_hand(Lam[0 if shared else n], c[n], supports)
+        best = max(supports, key=lambda T: log_weight(Lam[0 if shared else n], c[n], T))
+        assert best == S  # no exchange is better
+        assert posterior.log_sum[n] == pytest.approx(total, rel=1e-10)
+        share = math.exp(log_weight(Lam[0 if shared else n], c[n], S) - total)
+        assert posterior.probability[n] == pytest.approx(share)
+        close(posterior.inclusion[n], inclusion, atol=1e-10)
+        close(posterior.H[n], H, atol=1e-10)
+        close(posterior.second[n], second, atol=1e-9)
+
+
+def test_from_given_supports_the_sum_never_falls(seed):
+    _, pairs, c = problem(seed, 200, 10)
+    rng = np.random.default_rng(seed)
+    start = np.argsort(rng.random((200, 10)), axis=1)[:, :4]
+    Lam = gaps.unfolded(pairs, 10)
+    before = gaps.exchanges(Lam, c, start).log_sum
+    after = gaps.summed(pairs, c, 4, start)
+    assert (after.log_sum >= before - 1e-12).all()
+    assert (after.log_sum > before + 1e-3).any()
+
+
+def test_the_likelihood_of_few_summed_supports_is_near_the_exact_one_and_below(seed, monkeypatch):
+    data = planted(300, 24, 8, 3, seed=seed, noise=0.3)
+    X = data.X.copy()
+    X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
+    model = AdaptivePPCA(8, 3, init="pca", random_state=0).fit(X)
+    exact = model.score_samples(X)
+    monkeypatch.setattr(gaps, "MOST_SETS", 1)
+    told = model.describe(X)
+    assert "exchanges" in told.method
+    assert "lower bound" in told.method
+    error = exact - told.log_likelihood
+    assert (error >= -1e-9).all()
+    assert error.mean() < 0.3
+    again = AdaptivePPCA(8, 3, init="pca", random_state=0).fit(X)
+    assert "exchanges" in again.stop_reason_
+    assert again.noise_variance_ == pytest.approx(model.noise_variance_, rel=0.05)
+    curve = again.log_likelihoods_
+    assert (np.diff(curve) > -1e-8 * abs(curve[-1])).all()

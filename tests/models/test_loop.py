@@ -1,0 +1,127 @@
+"""How a climb goes on, begins anew and ends."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from appca.models.loop import STOPPED, Progress, iterate, nesterov, plain, watcher
+
+
+def halving(state):
+    """Log-likelihood -x^2; every step halves x."""
+    return -(state**2), state / 2.0
+
+
+def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
+    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=3)
+    assert climb.state == 1.0
+    assert climb.log_likelihoods == [-16.0, -4.0, -1.0]
+    assert climb.log_likelihood == -1.0
+    assert climb.stop_reason == "reached max_iter=3 before it converged"
+
+
+def test_it_stops_when_ten_iterations_together_gain_less_than_tol():
+    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500)
+    values = [-1.0, *climb.log_likelihoods]
+    gains = np.subtract(values[10:], values[:-10])
+    assert gains[-1] < 1e-6
+    assert np.all(gains[:-1] >= 1e-6)
+    assert climb.stop_reason == "converged: improvement below tol over the last 10 iterations"
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        (1, "improvement below tol over the last iteration"),
+        (3, "improvement below 3/10 of tol over the last 3 iterations"),
+    ],
+)
+def test_the_reason_names_the_iterations_looked_at(window, words):
+    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500, window=window)
+    assert climb.stop_reason.startswith(f"converged: {words}")
+
+
+def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
+    heights = [0.0, *[1.0] * 9, 6.0, *[6.0] * 20]
+    path = ((height, i) for i, height in enumerate(heights))
+    climb = iterate(path, tol=1e-3, max_iter=30)
+    assert climb.log_likelihood == 6.0
+
+
+def onwards(before, now, beta):
+    return now + beta * (now - before)
+
+
+def creeping(state):
+    """Log-likelihood -x^2; every step takes a hundredth off x."""
+    return -(state**2), 0.99 * state
+
+
+def test_momentum_needs_fewer_steps_than_plain_iteration():
+    lengths = [
+        len(iterate(path, tol=1e-6, max_iter=5000).log_likelihoods)
+        for path in (plain(creeping, 1.0), nesterov(creeping, 1.0, onwards))
+    ]
+    assert lengths[1] < 0.4 * lengths[0]
+
+
+def test_momentum_begins_anew_where_the_likelihood_falls():
+    seen = []
+
+    def extend(before, now, beta):
+        seen.append(beta)
+        return onwards(before, now, beta)
+
+    values = iterate(nesterov(creeping, 1.0, extend), tol=-1.0, max_iter=200).log_likelihoods
+    assert all(b >= a for a, b in pairwise(values))
+    rises = [b - a for a, b in pairwise(seen)]
+    assert min(rises) < 0.0  # it did begin anew
+    seen.clear()
+    iterate(nesterov(creeping, 1.0, extend, age=500), tol=-1.0, max_iter=1)
+    assert seen == [0.98]  # at most, whatever the age
+
+
+@pytest.mark.parametrize("value", [-1e9, math.nan], ids=["lower", "not a number"])
+def test_momentum_that_hurts_is_refused(value):
+    def advance(state):
+        return (value, state) if state > 100.0 else halving(state)
+
+    path = nesterov(advance, 8.0, lambda _before, _now, _beta: 1000.0)
+    climb = iterate(path, tol=-math.inf, max_iter=6)
+    assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
+
+
+def test_a_shorter_window_has_its_share_of_the_tolerance():
+    path = ((0.1 * i, i) for i in range(30))
+    climb = iterate(path, tol=1.01, max_iter=29, window=1)
+    assert len(climb.log_likelihoods) == 1
+    path = ((0.1 * i, i) for i in range(30))
+    assert len(iterate(path, tol=0.99, max_iter=29, window=1).log_likelihoods) == 29
+
+
+def test_halt_turns_its_sentence_into_the_reason():
+    climb = iterate(
+        plain(halving, 8.0),
+        tol=0.0,
+        max_iter=50,
+        halt=lambda state: "small enough" if state < 2.0 else None,
+    )
+    assert climb.state == 1.0
+    assert climb.stop_reason == "small enough"
+
+
+def test_the_callback_learns_stage_and_scaled_likelihood_and_may_stop():
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if progress.iteration == 2:
+            raise StopIteration
+
+    watch = watcher(callback, "fit", 9, scale=10.0)
+    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=9, watch=watch)
+    assert seen == [Progress(1, 9, -160.0, "fit"), Progress(2, 9, -40.0, "fit")]
+    assert climb.stop_reason == STOPPED == "stopped by the callback"
+    assert climb.state == 2.0

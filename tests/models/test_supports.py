@@ -1,0 +1,358 @@
+"""Sums over supports of fixed and of any size, exact and estimated, against dense enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose as close
+from numpy.testing import assert_array_equal as equal
+from threadpoolctl import threadpool_limits
+
+from appca import AdaptiveFactorAnalysis, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
+from appca.models import fixed_size_supports, free_supports, set_tree, threads
+from appca.models.free_supports import Question
+from appca.models.supports import CollapsedModel
+from tests.models.synthetic import drawn
+from tests.references import em_adaptive_fa, low_rank
+
+
+def seen_by(Y, W, mu, sigma2):
+    return (Y - mu) @ W / sigma2, CollapsedModel(W.T @ W / sigma2, 1.0)
+
+
+def base(Y, mu, sigma2):
+    """log N(y; mu, sigma2 I), what f(S) leaves out."""
+    return -0.5 * (Y.shape[1] * np.log(2 * np.pi * sigma2) + np.square(Y - mu).sum(axis=1) / sigma2)
+
+
+@pytest.mark.parametrize(
+    ("K", "L", "D", "noise"),
+    [
+        *((4, 2, 6, 0.3), (5, 5, 5, 0.3), (6, 1, 3, 0.3), (7, 3, 4, 0.3), (7, 5, 9, 0.3)),
+        (8, 5, 6, 1e-4),  # sums over what is left out would be off by nats
+    ],
+)
+def test_sums_over_all_sets_are_exact(K, L, D, noise, seed):
+    Y, W, _, mu = drawn(seed, 70, D, K, L, noise=noise)
+    v, rng = noise**2, np.random.default_rng(seed)
+    c, model = seen_by(Y, W, mu, v)
+    sets = em_adaptive_fa.supports_of(K, L)
+    f = em_adaptive_fa.log_joint(Y, W, mu, v, L) + np.log(len(sets)) - base(Y, mu, v)[:, None]
+    p = em_adaptive_fa.support_probabilities(Y, W, mu, v, L)
+    near = {"rtol": 1e-7, "atol": 1e-7 if noise < 0.1 else 1e-9}
+    whole = set_tree.posterior(c, model, L)
+    close(whole.log_sum, np.logaddexp.reduce(f, axis=1), rtol=1e-9)
+    moments = em_adaptive_fa.moments(Y, W, mu, v, L, p)
+    for sums, dense in zip(whole[1:], moments, strict=True):
+        close(sums, dense, **near)
+    counts = rng.integers(1, 4, 70)
+    again = set_tree.posterior(np.repeat(c, counts, axis=0), model, L)
+    weighted = set_tree.posterior(c, model, L, counts.astype(float))
+    close(weighted.second, again.second, rtol=1e-9, atol=1e-9)
+    best = set_tree.weighed(c, model, L)
+    equal(best.members, sets[f.argmax(axis=1)])
+    close(best.value, f.max(axis=1), rtol=1e-8, atol=1e-8)
+    close(best.log_sum, whole.log_sum, rtol=1e-12)
+    many = set_tree.weighed(np.repeat(c[:1], 4000, axis=0), model, L, rng.random(4000)).drawn
+    drawn_often = (many[:, None] == sets).all(axis=2).mean(axis=0)
+    close(drawn_often, p[0], atol=5 * 0.5 / np.sqrt(4000))
+
+
+def test_blocks_of_rows_change_nothing(seed, monkeypatch):
+    Y, W, _, mu = drawn(seed, 150, 6, 7, 4)
+    c, model = seen_by(Y, W, mu, 0.09)
+    for L in (3, 4):
+        whole = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
+        with monkeypatch.context() as patch:
+            patch.setattr(set_tree, "LEAST_ROWS_A_THREAD", 7)
+            parts = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
+        for one, other in zip(whole[:-1], parts[:-1], strict=True):
+            equal(one, other)
+        close(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum of rows
+
+
+# One likely set a row; a thousand; dozens that no single change connects.
+REGIMES = {"clear": (20, 0.1, 1.0, 0.35), "soft": (20, 1.0, 0.5, 0.1), "split": (8, 0.1, 1.0, 2.0)}
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """Let importance paths answer what enumeration could."""
+    monkeypatch.setattr(fixed_size_supports, "MOST_SETS", 10)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
+    D, noise, size, near = REGIMES[regime]
+    Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
+    c, model = seen_by(Y, W, mu, noise**2)
+    exact = set_tree.posterior(c, model, 6)
+    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
+    assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
+    certain = fixed_size_supports.summed(c[:2], model, 6, fixed_size_supports.row_seeds(Y[:2]), 64)
+    assert certain.method == "annealed importance sampling, 64 paths a row"
+    off = found.log_sum - exact.log_sum
+    assert np.sqrt(np.mean(off**2)) < near
+    assert abs(off.sum()) < 6 * np.sqrt(np.square(found.error).sum()) + 0.1 * len(Y) * near
+    assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
+    close(found.inclusion.sum(axis=1), 6.0, rtol=1e-9)
+    if regime != "split":
+        assert np.sqrt(np.mean((found.inclusion - exact.inclusion) ** 2)) < 0.04
+    assert found.inclusion.min() >= 0.0
+    assert found.inclusion.max() <= 1.0
+
+
+@pytest.mark.parametrize("regime", ["clear", "soft", "split"])
+def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
+    regime, seed, sampled, monkeypatch
+):
+    D, noise, size, near = REGIMES[regime]
+    Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
+    c, model = seen_by(Y, W, mu, noise**2)
+    exact = set_tree.posterior(c, model, 6)
+    monkeypatch.setattr(fixed_size_supports, "MANY", 10)
+    taken, annealed = [], fixed_size_supports._annealed
+
+    def hear(rows, pilot, route, *others):
+        taken.append((route is fixed_size_supports.SHORT, len(rows.c)))
+        return annealed(rows, pilot, route, *others)
+
+    monkeypatch.setattr(fixed_size_supports, "_annealed", hear)
+    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
+    (first, short), (second, long) = taken
+    assert (first, second, short + long) == (True, False, 60)
+    assert long >= 10 if regime == "split" else long <= 5
+    off = found.log_sum - exact.log_sum
+    middle = np.median if regime == "split" else np.mean  # a missed mode weighs much in a mean
+    assert np.sqrt(middle(off**2)) < near
+    assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
+
+
+def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeypatch):
+    """Little noise and fewer features than components: pilots see some of the modes only."""
+    Y, W, _, mu = drawn(1, 200, 10, 14, 7, noise=0.1)
+    c, model = seen_by(Y, W, mu, 0.01)
+    exact = set_tree.posterior(c, model, 7).log_sum
+
+    def ratio():
+        found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
+        return np.sqrt(np.mean(np.square((found.log_sum - exact) / found.error)))
+
+    assert ratio() < 1.75
+    monkeypatch.setattr(fixed_size_supports, "SPLIT", fixed_size_supports.LONG)
+    assert ratio() > 2.5
+
+
+def test_estimates_above_one_give_their_excess_to_those_with_room():
+    p = np.array([[1.2, 0.5, 0.3], [1.0, 1.0, 0.0], [0.9, 0.9, 0.2]])
+    wanted = [[1.0, 0.5 + 0.2 * 0.5 / 1.2, 0.3 + 0.2 * 0.7 / 1.2], *p[1:]]
+    close(fixed_size_supports._capped(p), wanted)
+
+
+def test_the_search_finds_nearly_every_best_set(seed, sampled):
+    Y, W, _, mu = drawn(seed, 200, 20, 12, 6, noise=0.3)
+    c, model = seen_by(Y, W, mu, 0.09)
+    members, value = fixed_size_supports.best(c, model, 6, fixed_size_supports.row_seeds(Y))
+    best, most = set_tree.weighed(c, model, 6)[:2]
+    assert np.all(value <= most + 1e-8 * np.abs(most))
+    assert np.mean(np.all(members == best, axis=1)) > 0.97
+
+
+def test_sums_above_twelve_factors_are_exact(seed):
+    """Where 16 paths are off by 12 times the error they state: little noise, few features."""
+    Y, W, _, mu = drawn(seed, 4, 10, 16, 7, noise=0.1)
+    c, model = seen_by(Y, W, mu, 0.01)
+    found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
+    assert found.method == "exact, by enumeration of 11440 sets"
+    f = em_adaptive_fa.log_joint(Y, W, mu, 0.01, 7) + np.log(11440)
+    log_sum = np.logaddexp.reduce(f, axis=1) - base(Y, mu, 0.01)
+    close(found.log_sum, log_sum, rtol=1e-8)
+
+
+SIGMA2, TAU2 = 0.3, 1.4
+
+
+def free_world(seed, n_components, n_rows=6, n_features=4, noise=SIGMA2):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(n_features, n_components))
+    weights = rng.uniform(0.1, 0.8, n_components)
+    Z = rng.random((n_rows, n_components)) < weights
+    X = rng.normal(size=Z.shape) * np.sqrt(TAU2) * Z
+    Y = X @ W.T + np.sqrt(noise) * rng.normal(size=(n_rows, n_features))
+    return W, Y, Question(Y @ W / noise, W.T @ W / noise, TAU2, weights)
+
+
+def joint(W, Y, q, noise=SIGMA2):
+    """log p(y, z) of every row and set, (n, 2^K), and the sets, (2^K, K)."""
+    sets = np.array(list(itertools.product((False, True), repeat=W.shape[1])))
+    prior = np.where(sets, np.log(q.weights), np.log1p(-q.weights)).sum(axis=1)
+    rows = [low_rank.log_density(Y, W[:, z], 0.0, noise, TAU2) for z in sets]
+    return np.array(rows).T + prior, sets
+
+
+@pytest.mark.parametrize("n_components", [1, 5, 14])  # more columns than features, beyond 12 too
+def test_sums_over_sets_of_any_size_are_exact(n_components, seed):
+    W, Y, q = free_world(seed, n_components, n_rows=3 if n_components > 12 else 70)
+    log_joint, sets = joint(W, Y, q)
+    background = low_rank.log_density(Y, W[:, sets[0]], 0.0, SIGMA2, TAU2)
+    found, chosen = q._replace(n_paths=4).summed(), q.best()
+    log_p = np.logaddexp.reduce(log_joint, axis=1)
+    close(found.log_sum + background, log_p, rtol=0, atol=1e-9)
+    posterior = np.exp(log_joint - log_p[:, None])
+    close(found.inclusion, posterior @ sets, rtol=0, atol=1e-9)
+    assert (found.error == 0).all()
+    assert found.method == f"exact, by enumeration of {2**n_components} sets"
+    equal(chosen.Z, sets[log_joint.argmax(axis=1)])
+    close(chosen.value + background, log_joint.max(axis=1), rtol=0, atol=1e-9)
+    H = np.zeros(q.c.shape)
+    for z, p in zip(sets, posterior.T, strict=True):
+        H[:, z] += p[:, None] * low_rank.scores(Y, W[:, z], 0.0, SIGMA2, TAU2)[0]
+    close(q.expected(), H, rtol=0, atol=1e-9)
+
+
+def test_sums_hold_where_weights_are_thousands_of_nats_apart(seed):
+    W, Y, q = free_world(seed, 6, n_rows=40, n_features=9, noise=1e-4)
+    log_joint, sets = joint(W, Y, q, 1e-4)
+    assert np.ptp(log_joint) > 2000
+    background = low_rank.log_density(Y, W[:, sets[0]], 0.0, 1e-4, TAU2)
+    log_p = np.logaddexp.reduce(log_joint, axis=1) - background
+    close(q._replace(n_paths=4).summed().log_sum, log_p, rtol=1e-9)
+
+
+def test_sets_are_drawn_from_their_posterior(seed):
+    W, Y, q = free_world(seed, n_components=4, n_rows=3)
+    log_joint, sets = joint(W, Y, q)
+    wanted = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
+    n = 20_000
+    many = q._replace(c=np.repeat(q.c, n, axis=0))
+    uniforms = np.random.default_rng(seed).random(len(many.c))
+    drawn = many.every_set(uniforms).drawn.reshape(3, n, 4)
+    counts = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1)
+    expected = n * wanted
+    statistic = (np.square(counts - expected) / expected).sum(axis=1)
+    assert (statistic < 60).all()  # 15 degrees of freedom; even draws give thousands
+    assert (np.square(counts - n / 16) / (n / 16)).sum(axis=1).min() > 1000
+
+
+@pytest.fixture
+def few_columns(monkeypatch):
+    """Estimate where enumeration would still be possible, so that both can be compared."""
+    monkeypatch.setattr(free_supports, "MOST_COLUMNS", 3)
+
+
+def exactly(q):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(free_supports, "MOST_COLUMNS", 16)
+        return q._replace(n_paths=4).summed(), q.best()
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_estimates_agree_with_enumeration_within_their_errors(seed):
+    _, _, q = free_world(seed, n_components=10, n_rows=40, n_features=8)
+    wanted, best = exactly(q)
+    found, chosen = q._replace(n_paths=64).summed(), q.best()
+    assert found.method == "annealed importance sampling, 64 paths a row"
+    z = (found.log_sum - wanted.log_sum) / found.error
+    assert np.abs(z).max() < 6
+    assert found.error.mean() < 0.1
+    assert np.abs(found.inclusion - wanted.inclusion).mean() < 0.03
+    assert (chosen.value > best.value - 1e-9).mean() > 0.9
+    assert (chosen.value < best.value + 1e-9).all()
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.usefixtures("few_columns")
+@pytest.mark.parametrize("n_paths", [2, 4, 16])
+@pytest.mark.parametrize(("n_features", "noise"), [(8, 0.3), (8, 0.01), (20, 0.01)])
+def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths, seed):
+    _, _, q = free_world(seed, 14, n_rows=400, n_features=n_features, noise=noise)
+    found, wanted = q._replace(n_paths=n_paths).summed(), exactly(q)[0]
+    z = (found.log_sum - wanted.log_sum) / found.error
+    assert 0.3 < np.sqrt(np.mean(z**2)) < 1.5
+    assert np.mean(np.abs(z) > 3) < 0.05
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_estimates_of_two_streams_have_independent_errors(seed):
+    _, _, q = free_world(seed, 10, n_rows=300, n_features=8)
+    wanted = exactly(q)[0].log_sum
+    first, second = (
+        q._replace(n_paths=8, stream=stream).summed().log_sum - wanted for stream in (0, 1)
+    )
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
+
+
+WIDTH, ROWS = 37, 30  # an odd number of features, and rows for several of each kind of remainder
+
+
+def model_of(kind, k, n_active, dtype):
+    """A model as if it had been fitted."""
+    rng = np.random.default_rng(k)
+    C = rng.standard_normal((k, WIDTH))
+    if kind is NonparametricPPCA:
+        C = np.linalg.qr(C.T)[0].T
+    arrays = {
+        "components": C.astype(dtype),
+        "mean": rng.standard_normal(WIDTH).astype(dtype),
+        "noise_variance": np.array(0.7),
+        "latent_variance": np.ones(k),
+        "explained_variance": np.ones(k),
+        "scale": np.ones(k),
+    }
+    if n_active:
+        return kind(k, n_active, n_paths=4).restore(arrays | {"n_active": np.array(n_active)})
+    free = {"n_components": np.array(k), "weights": np.full(k, 0.4), "alpha": np.array(1.0)}
+    keywords = {} if kind is NonparametricPPCA else {"n_paths": 4}
+    return kind(k, **keywords).restore(arrays | free)
+
+
+def rows_about(model, dtype):
+    rng = np.random.default_rng(1)
+    H = rng.standard_normal((ROWS, len(model.components_))) * (
+        rng.random(model.components_.shape[0]) < 0.5
+    )
+    noise = 0.8 * rng.standard_normal((ROWS, WIDTH))
+    return (model.mean_ + H @ model.components_ + noise).astype(dtype)
+
+
+def joined(parts, order=None):
+    told = [part[: part._fields.index("method")] for part in parts]
+    columns = [np.concatenate(column) for column in zip(*told, strict=True)]
+    return columns if order is None else [column[np.argsort(order)] for column in columns]
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "k", "n_active"),
+    [
+        (AdaptiveFactorAnalysis, 17, 8),  # 24,310 sets: by importance sampling
+        (AdaptiveFactorAnalysis, 8, 3),  # 56 sets: exactly
+        (InfiniteSparseFA, 18, None),  # more than 16 columns: by importance sampling
+        (FiniteSparseFA, 17, None),
+        (InfiniteSparseFA, 9, None),  # 512 sets: exactly
+        (NonparametricPPCA, 9, None),
+    ],
+)
+def test_a_row_alone_in_twos_or_among_others_is_told_the_same(
+    kind, k, n_active, dtype, seed, monkeypatch
+):
+    model = model_of(kind, k, n_active, dtype)
+    X = rows_about(model, dtype)
+    order = np.random.default_rng(seed).permutation(ROWS)
+    wanted = joined([model.describe(X)])
+    for cores in (1, 2):
+        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        with threadpool_limits(cores):
+            many = np.concatenate([X] * 20)  # enough for blocks that are shared out
+            others = {
+                "alone": joined([model.describe(X[i : i + 1]) for i in range(ROWS)]),
+                "in twos": joined([model.describe(X[i : i + 2]) for i in range(0, ROWS, 2)]),
+                "in sevens": joined([model.describe(X[i : i + 7]) for i in range(0, ROWS, 7)]),
+                "together": joined([model.describe(X)]),
+                "permuted": joined([model.describe(X[order])], order),
+                "among many": [column[-ROWS:] for column in joined([model.describe(many)])],
+            }
+        for name, found in others.items():
+            for field, a, b in zip(model.describe(X)._fields, found, wanted, strict=False):
+                equal(a, b, err_msg=f"{field}, {name}, {cores} threads")
