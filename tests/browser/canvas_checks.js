@@ -26,6 +26,7 @@ export async function start() {
   if (stage.views[0].opened) canvas.actions.close(stage.views[0]);
   canvas.actions.filter({});
   canvas.actions.home(stage.views[0]);
+  stage.tweens.tick(performance.now() + 999);
   canvas.select([]);
   stage.only = -1;
   told.selections.length = 0;
@@ -48,26 +49,6 @@ export function ink() {
   const { width, height } = canvas.stage.over;
   const { data } = canvas.stage.context.getImageData(0, 0, width, height);
   return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0);
-}
-
-/** How far the last frame of a tour is from the panel, and whether it has its range. */
-export function endOfTour(from, to) {
-  const { stage } = canvas;
-  canvas.tour(from, to, 1);
-  stage.draw();
-  const { raw, rows, members, frame, range, b } = stage.tour;
-  const { x, y } = frame;
-  const { layout } = stage.views[0];
-  const along = (axis, i) => axis.reduce((sum, value, k) => sum + value * raw[4 * i + k], 0);
-  let worst = 0;
-  rows.forEach((row, i) => {
-    if (!(members[i] & 2)) return;
-    const at = layout.rows.indexOf(row, b.start);
-    const far =
-      Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
-    worst = Math.max(worst, far);
-  });
-  return [worst, range.every((value, k) => value === b.extent[k])];
 }
 
 export function loseContext() {
