@@ -82,6 +82,24 @@ export function openedPoint(panel) {
   return [plot.x + share(0) * plot.w, plot.y + plot.h - share(1) * plot.h];
 }
 
+/** Keep what is written from now on, and what is written in a dashed frame. */
+export function listen() {
+  window.written = { all: [], dashed: [] };
+  const all = CanvasRenderingContext2D.prototype;
+  const { fillText, setLineDash } = all;
+  let dashes = '';
+  all.setLineDash = function dash(lines) {
+    dashes = String(lines);
+    return setLineDash.call(this, lines);
+  };
+  all.fillText = function write(text, ...at) {
+    written.all.push(text);
+    if (dashes === '3,2') written.dashed.push(text);
+    dashes = '';
+    return fillText.call(this, text, ...at);
+  };
+}
+
 /** Pairs of words that lie over one another. */
 export function overlappingWords() {
   const { stage } = canvas;

@@ -1,5 +1,6 @@
 """The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -365,22 +366,15 @@ def test_windows_of_every_size_cut_no_name_cover_no_panel_and_offer_a_list(visit
     assert last.get_attribute("aria-pressed") == "true"
 
 
-def test_a_dashed_chip_says_what_a_component_was_and_the_tooltip_until_the_next_fit(page):
-    page.evaluate(
-        "window.dashed = []; const all = CanvasRenderingContext2D.prototype, write = all.fillText,"
-        " dash = all.setLineDash; let dashes = '';"
-        "all.setLineDash = function (one) { dashes = String(one); return dash.call(this, one) };"
-        "all.fillText = function (text, ...more) {"
-        " if (dashes === '3,2') dashed.push(text); dashes = '';"
-        " return write.call(this, text, ...more) }; void 0"
-    )
+def test_words_say_what_a_component_was_until_the_next_fit_and_signs_once_it_has_a_name(page):
+    page.evaluate("checks.listen()")
     options(page, came=["", "was 5", "new", "", ""])
-    assert page.evaluate("[...new Set(dashed)]") == ["was 5", "new"]
+    assert page.evaluate("[...new Set(written.dashed)]") == ["was 5", "new"]
     assert page.evaluate("canvas.stage.cameUntil - performance.now()") <= 3000
     page.wait_for_function("performance.now() > canvas.stage.cameUntil")
-    page.evaluate("dashed.length = 0; canvas.stage.settle()")
+    page.evaluate("written.dashed.length = 0; canvas.stage.settle()")
     settle(page)
-    assert page.evaluate("dashed") == []
+    assert page.evaluate("written.dashed") == []
     hint = page.locator(".appca-hit")
     page.mouse.move(*page.evaluate("checks.onDiagonal(1)"))
     assert hint.get_attribute("title") == "was 5"
@@ -389,6 +383,13 @@ def test_a_dashed_chip_says_what_a_component_was_and_the_tooltip_until_the_next_
     page.mouse.move(*page.evaluate("checks.onDiagonal(1)"))
     assert hint.get_attribute("title") == ""
     page.evaluate("load('two').then(canvas.update)")
+    settle(page)
+    page.evaluate("written.all.length = 0; canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    assert not [text for text in page.evaluate("written.all") if re.search("more |less ", text)]
+    page.evaluate("canvas.stage.meta.components[0].name = 'Width'; canvas.stage.settleSoon()")
+    settle(page)
+    assert {"+2, more Width", "−2, less Width"} <= {*page.evaluate("written.all")}
 
 
 def test_the_hover_card_is_off_the_point_and_words_stand_on_no_words(page):
@@ -493,27 +494,6 @@ def test_destroy_leaves_nothing_and_a_seeded_robot_the_selection_it_knows(page):
     known, found = page.evaluate("checks.robot(40, 40)")
     assert known == found
     settle(page)
-
-
-WRITTEN = """() => {
-  window.texts = [];
-  const real = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-    texts.push(text);
-    return real.call(this, text, ...at);
-  };
-}"""
-
-
-def test_sign_cells_are_said_in_words_once_a_component_has_a_name(page):
-    page.evaluate(WRITTEN)
-    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
-    settle(page)
-    assert not [text for text in page.evaluate("texts") if "more " in text or "less " in text]
-    page.evaluate("canvas.stage.meta.components[0].name = 'Width'; texts.length = 0")
-    page.evaluate("canvas.stage.settleSoon()")
-    settle(page)
-    assert {"+2, more Width", "−2, less Width"} <= {*page.evaluate("texts")}
 
 
 DEEP = """(times) => {

@@ -2,7 +2,6 @@
 
 import io
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.test_app import SECOND, idle, link
+from tests.browser.test_app import APP, SECOND, idle, link
 from tests.browser.test_every_page import press_by_key, sound
 from tests.browser.test_explore import settled
 from tests.data.file_makers import encoded, noise
@@ -121,42 +120,25 @@ def test_a_messy_file_is_a_picture_and_read_otherwise_as_soon_as_a_list_is_there
     see(page, 90)
 
 
-def spectra(n: int = 167) -> bytes:
-    """Write spectra of honey as an instrument's program does: wavelengths are the header."""
-    rng = np.random.default_rng(0)
-    nm = np.arange(400, 852, 2)
-    lines = [f"Probe;Sorte;{';'.join(map(str, nm))}"]
-    for i in range(n):
-        place = 450 + 60 * (i % 5) + rng.normal(0, 4)
-        band = np.exp(-(((nm - place) / 40) ** 2)) + np.exp((400 - nm) / 200)
-        cells = ";".join(f"{x:.4f}".replace(".", ",") for x in band + rng.normal(0, 0.01, len(nm)))
-        kind = ("Akazie", "Linde", "Raps", "Tanne", "Wald")[i % 5]
-        lines.append(f"Honig {i % 152};{kind};{cells}")
-    return "\r\n".join(lines).encode("cp1252")
-
-
-def test_spectra_and_images_are_drawn_without_a_click_and_too_large_a_file_is_refused(
-    start, serve, visit
+def test_many_images_and_a_folder_come_whole_and_too_large_a_file_is_refused(
+    start, serve, visit, tmp_path
 ):
     page = start()
-    drop(page, ("honey.csv", spectra()))
-    see(page, 167, images=True)  # lines
-    page.locator(".appca-explorer", has_text="Linde").wait_for()
-    said = page.locator(".st-key-assumed")
-    said.get_by_text("semicolons, decimal comma · Row names: Probe").wait_for()
-    said.get_by_text("Labels: Sorte").wait_for()
-    assert clicks(page) == 0
+    place = page.url.partition("?")[0]
     for count, on in ((120, ANYWHERE), (110, "[data-testid=stFileUploaderDropzone]")):
-        page.goto(f"{page.url.partition('?')[0].rstrip('/')}/data")
-        page.get_by_text("Drop a file").wait_for()
-        idle(page, 60)
         drop(page, *((f"p{i}.png", encoded(noise(i, 4, 4))) for i in range(count)), on=on)
         see(page, count)  # none is lost
-    small = serve(
-        Path(__file__).parents[2] / "app.py",
-        OMP_NUM_THREADS="1",
-        STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1",
-    )
+        page.goto(place)
+        page.get_by_text("Drop a file").wait_for()
+        idle(page, 60)
+    for i in range(24):
+        (folder := tmp_path / "animals" / ("cat", "dog")[i % 2]).mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.png").write_bytes(encoded(noise(i, 4, 4)))
+    page.get_by_text("Choose a folder").click()
+    page.locator("input[type=file][webkitdirectory]").set_input_files(tmp_path / "animals")
+    see(page, 24)
+    page.locator(".appca-legend", has_text="dog").first.wait_for()
+    small = serve(APP, OMP_NUM_THREADS="1", STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1")
     page = visit(f"{small.url}/data").page
     page.get_by_text("Drop a file").wait_for(timeout=WAIT)
     idle(page, 60)
@@ -167,19 +149,6 @@ def test_spectra_and_images_are_drawn_without_a_click_and_too_large_a_file_is_re
     page.get_by_text(re.compile("“large.csv”.* a file may have 1.0 MB")).first.wait_for(
         timeout=WAIT
     )
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_a_folder_of_1440_pictures_opens_with_its_classes(start, data_folder, tmp_path):
-    packed = io.BytesIO((data_folder / "coil20" / "coil-20-proc.zip").read_bytes())
-    with zipfile.ZipFile(packed) as z:
-        z.extractall(tmp_path)
-    page = start()
-    page.get_by_text("Choose a folder").click()
-    page.locator("input[type=file][webkitdirectory]").set_input_files(tmp_path / "coil-20-proc")
-    see(page, 1440, images=True)
-    page.locator(".appca-legend", has_text="obj1").first.wait_for()
 
 
 def mice() -> bytes:

@@ -120,14 +120,6 @@ def test_the_pages_stay_usable_with_very_many_columns(columns, found, start):
         assert len(html(app)) < MOST_LETTERS
 
 
-def test_columns_with_words_among_numbers_are_left_out_together_where_they_are_many(start):
-    head = ",".join(f"c{j}" for j in range(600))
-    cells = ["0", "1", "2", "oops", "4", "5", "6", "7", "8"]
-    rows = [",".join([str(i % 4), *[cell] * 597, f"{i}.5", "1.5"]) for i, cell in enumerate(cells)]
-    app = give(start("data/open"), ("t.csv", "\n".join([head, *rows]).encode()))
-    assert "9 rows × 2" in html(healthy(app))
-
-
 def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(start):
     rng = np.random.default_rng(1)
     lines = [f"{i % 11 + 1},{a},{b}" for i, (a, b) in enumerate(rng.normal(size=(44, 2)))]

@@ -1,19 +1,16 @@
 """Every page inside the frame: with the bundled digits, with uploads, good and bad, and by URL."""
 
-import io
-import zipfile
 from functools import partial
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from appca.analysis.tables import projection_table
 from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui import downloads, fits, frame
-from tests.pages import DIGITS, give, select
+from tests.pages import give, select
 from tests.ui.conftest import (
     PAGES,
     address,
@@ -91,52 +88,6 @@ def test_a_run_comes_back_by_its_address_with_all_settings(start):
     assert address(again)["run"] == wanted["run"]
 
 
-def packed(name: str, content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def pickled() -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
-    return buffer.getvalue()
-
-
-def test_each_bad_upload_gets_one_sentence_and_leaves_the_session_alive(start):
-    app = start("data/open")
-    for file in (
-        ("empty.csv", b""),
-        ("head.csv", b"a,b,c\n"),
-        ("objects.npy", pickled()),
-        ("images.zip", packed("a.png", b"this is no image")),
-    ):
-        give(app, file)
-        assert not app.exception
-        (sentence,) = sentences(app)
-        assert sentence.endswith(".")
-        assert "\n" not in sentence
-        go(app, "data/open")
-    healthy(go(app, "explore"))
-
-
-def test_images_and_bundled_data_are_a_file_or_a_click_away(start):
-    rng = np.random.default_rng(1)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for number in range(12):
-            picture = io.BytesIO()
-            Image.fromarray(rng.integers(0, 255, (9, 7), dtype=np.uint8)).save(picture, "PNG")
-            archive.writestr(f"{'cat' if number % 2 else 'dog'}/{number}.png", picture.getvalue())
-    app = give(start("data/open"), ("pets.zip", buffer.getvalue()))
-    assert "9 × 7 pixels" in html(healthy(go(app, "data/this")))
-    for key in ("wine", "planes"):
-        go(app, "data/open").button(key=f"source-{key}-open").click().run()
-        assert load(key).name in html(healthy(app))
-        assert address(app)["data"] == load(key).digest
-
-
 def test_preprocessing_is_part_of_the_run(start):
     app = start("data/this")
     before = address(app)["run"]
@@ -185,18 +136,6 @@ def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(s
     go(app, "data/open").button(key=f"delete-{last}").click().run()
     assert RunStore(home()).get(last) is None
     healthy(app)
-
-
-def test_a_run_whose_arrays_are_damaged_is_fitted_again(start):
-    wanted = address(start())
-    file = RunStore(home()).get(wanted["run"]).path / "arrays.npz"
-    file.write_bytes(bytes(file.stat().st_size))  # the size alone does not show it
-    app = start(**wanted)
-    assert not app.exception
-    assert html(app).count('class="ca-piece"') == 4
-    assert "cannot be read" in sentences(app.run())[0]
-    healthy(app.run())
-    assert RunStore(home()).get(wanted["run"]).fitted.scores.shape == (DIGITS, 4)
 
 
 def too_large(*_given: object, **_more: object) -> np.ndarray:
