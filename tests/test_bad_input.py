@@ -25,6 +25,7 @@ from appca.data.readers import read
 from appca.data.sources import load
 from appca.words import InputError
 from tests.data.file_makers import encoded, noise, packed
+from tests.forged import altered, setting
 from tests.pages import give
 from tests.sentences import faults_of
 from tests.ui.conftest import go, healthy, html, sentences, slider, start
@@ -152,6 +153,8 @@ def test_the_page_shows_a_box_and_lives_on(start, monkeypatch):
 
     for case in BAD:
         case.judge(box(case.name, case.content()))
+    wrong = setting("runs", 0, "config", "parameters", "n_active", value=9)
+    assert "n_active must be at most" in box("bad.appca", altered(wrong).getvalue())
     monkeypatch.setattr("appca.ui.arrivals.ReadLimits", partial(ReadLimits, n_bytes=1000))
     assert "0 MB, more than the 0 MB" in box("big.csv", b"a,b\n3,5\n4,4\n" + b"1,2\n" * 1000)
     go(app, "explore")

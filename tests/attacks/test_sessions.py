@@ -7,7 +7,6 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -34,11 +33,10 @@ from appca.runs.store import RunStore, title
 from appca.storage import files
 from appca.storage.packed import Packed
 from appca.words import InputError
-from tests.forged import altered, fitted, npy, rewrite, rolled, sent, setting, small
+from tests.forged import altered, fitted, npy, rolled, sent, setting, small
 from tests.memory import needs_proc
-from tests.pages import give
 from tests.sentences import faults_of
-from tests.ui.conftest import address, go, healthy, html, sentences, slider, start
+from tests.ui.conftest import address, go, healthy, html, slider, start
 
 __all__ = ["start"]  # the fixture
 MARK = "(imported)"
@@ -360,31 +358,6 @@ def test_at_the_settings_of_an_imported_run_others_get_a_fit(start, imported):
     app = healthy(start(run=imported.id))
     healthy(app.button(key="fit_here").click().run())
     assert address(app)["run"] == fit.id
-
-
-def test_stored_settings_that_cannot_be_and_forged_files_get_their_sentences_on_the_page(start):
-    app, wrong = start(), {"n_components": ("abc", "n_components must be a whole number of at")}
-    wrong |= {"n_active": (9, "n_active must be at most n_components=3")}
-    sentence = {}
-    for number, (name, (value, words)) in enumerate(wrong.items()):
-        run = fitted(home(), random_state=number)
-        config = run.config.to_dict()
-        parameters = config["parameters"] | {name: value}
-        rewrite(run.path / "config.json", config=config | {"parameters": parameters})
-        sentence[run.id] = words
-    go(app, "data/open")
-    assert not app.exception
-    told = [box.value.replace("\\", "") for box in app.warning]
-    for run, words in sentence.items():
-        assert any(run in one and words in one for one in told), words
-    before = sorted(path for path in Path(home()).rglob("*") if path.is_file())
-    place, steps, value, words = WRONG[0]
-    file = altered(setting(*place, *steps.split("."), value=value))
-    give(app, ("bad.appca", file.getvalue()))
-    assert not app.exception
-    assert words in sentences(app)[0]
-    app.run()
-    assert sorted(path for path in Path(home()).rglob("*") if path.is_file()) == before
 
 
 # model files

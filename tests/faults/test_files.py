@@ -180,6 +180,23 @@ def test_only_drafts_are_swept_and_a_link_is_removed_without_what_it_leads_to(tm
     assert {path.name for path in tmp_path.iterdir()} == {*kept}
 
 
+@pytest.mark.parametrize("before", ["there", "aside"])
+def test_a_folder_takes_the_place_of_another_or_leaves_it(before, tmp_path, monkeypatch):
+    target, draft = tmp_path / "a", tmp_path / "draft"
+    old = target if before == "there" else files.aside(target)  # by a kill
+    for folder in (old, draft):
+        folder.mkdir()
+        (folder / "file").write_text(folder.name)
+    with monkeypatch.context() as now:
+        now.setattr(Path, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            files.replace_folder(draft, target)
+    assert (target / "file").read_text() == old.name
+    files.replace_folder(draft, target)
+    assert (target / "file").read_text() == "draft"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
 def test_the_longest_unused_files_go_first_and_what_cannot_be_read_is_none(tmp_path):
     cached = [tmp_path / f"near-{i}.npz" for i in range(4)]
     for age, file in enumerate(reversed(cached)):

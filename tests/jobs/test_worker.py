@@ -13,7 +13,6 @@ from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks
-from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
 from appca.jobs.tasks import INTERVAL, Context, FitProgress, Paced, passes_left
 from appca.models.loop import Progress
@@ -82,21 +81,21 @@ def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
 
 
 @pytest.fixture(scope="module")
-def digits(home: Path) -> Dataset:
-    dataset = load("digits")
+def wine(home: Path) -> Dataset:
+    dataset = load("wine")
     DatasetStore(home).put(dataset)
     return dataset
 
 
 def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
-    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
+    return RunConfig(dataset.digest, {"scale": "feature"}, "aPPCA", parameters)
 
 
-def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
-    config = config_of(digits, n_components=6, n_active=3, random_state=5)
+def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, wine):
+    config = config_of(wine, n_components=6, n_active=3, random_state=5)
     status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
     assert (status.state, status.result) == ("done", {"run": config.id}), status.message
-    run, here = RunStore(home).get(config.id), fit_run(digits, config)
+    run, here = RunStore(home).get(config.id), fit_run(wine, config)
     assert run.name == "six"
     assert run.info.n_iter == here.info.n_iter == status.iteration
     assert differing(here.fitted, run.fitted) == []
@@ -107,16 +106,16 @@ def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home,
     changed = (run.path / "arrays.npz").stat().st_mtime_ns
     assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
     assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
-    opened = ended(jobs, jobs.submit("download", {"key": "wine"}))
-    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 178
+    opened = ended(jobs, jobs.submit("download", {"key": "planes"}))
+    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 900
     wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
     status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
     assert status.state == "failed"
     assert "n_active must be at most" in status.message
 
 
-def test_an_endless_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, digits):
-    config, store = config_of(digits, **ENDLESS), RunStore(home)
+def test_an_endless_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, wine):
+    config, store = config_of(wine, **ENDLESS), RunStore(home)
     job = jobs.submit("fit", spec_of(config))
     until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
     (worker,) = workers(jobs)
@@ -156,7 +155,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             fractions.append(context.fraction)
             left.append(context.seconds_left)
     assert fractions == sorted(fractions)
-    assert fractions[29] <= module._REFINED < fractions[-1] <= module._FITTED
+    assert fractions[29] <= tasks._REFINED < fractions[-1] <= tasks._FITTED
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
@@ -169,8 +168,8 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             shares.setdefault(stage, []).append(context.fraction)
     whole = [share for stage in shares.values() for share in stage]
     assert whole == sorted(whole)
-    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(module._START)
-    assert shares["burn-in"][0] > module._START
+    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(tasks._START)
+    assert shares["burn-in"][0] > tasks._START
     assert whole[-1] == 1.0
 
 
