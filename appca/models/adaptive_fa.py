@@ -6,19 +6,12 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from appca.models import factor_gibbs
+from appca.models import data_checks, factor_gibbs
 from appca.models.chains import Schedule, generators, initial_states, sample
 from appca.models.climb import EMControl
 from appca.models.conditionals import InverseGamma
-from appca.models.data_checks import (
-    counted_rows,
-    given_directions,
-    refuse_constant,
-    refuse_starts,
-    refuse_weights,
-    warn_of_end,
-)
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.factor_em import (
@@ -35,7 +28,7 @@ from appca.models.factor_em import (
     named_start,
     sample_size,
 )
-from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look, members_of
+from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look
 from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
 from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
 from appca.models.loop import Callback, spoken
@@ -184,12 +177,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         `sample_weight` (N,) says how often each row counts, for "em".
         """
         del y
-        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
+        X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
         self._refuse_conflicts(X)
         rows, sampled = self._rows(X, weights), self.inference == "gibbs"
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         if sampled:
-            refuse_weights(sample_weight, "inference='gibbs'")
+            data_checks.refuse_weights(sample_weight, "inference='gibbs'")
         elif len(X) <= sample_size(self.n_components):
             rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
@@ -213,12 +206,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         if self.loading_variance is not None:
             H = H + done.state.noise / self.loading_variance * np.eye(len(H))
         self._keep_sums(rows, done.state, done.sums._replace(B=H), order)
-        warn_of_end(done.stop_reason, self.max_iter)
+        data_checks.warn_of_end(done.stop_reason, self.max_iter)
         return self._ended(done.log_likelihoods, done.stop_reason)
 
     def _fit_gibbs(
         self,
-        rng: np.random.Generator,
+        rng: Generator,
         rows: Rows,
         begins: list[tuple[str, InitialLoadings]],
         control: EMControl,
@@ -235,14 +228,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
-        def start(
-            rng: np.random.Generator, heard: Callback | None
-        ) -> tuple[CachedFactorState, str]:
+        def start(rng: Generator, heard: Callback | None) -> tuple[CachedFactorState, str]:
             climbed = fit(rng, rows, begins, control._replace(callback=heard))
             state = factor_gibbs.first_state(rng, rows, climbed, variance)
             return look(data, state), climbed.stop_reason
 
-        def afar(rng: np.random.Generator) -> CachedFactorState:
+        def afar(rng: Generator) -> CachedFactorState:
             begin = partial(named_start, "random rotation", self.n_components, self.n_active)
             short = control._replace(callback=None, annealing=0, max_iter=1)
             climbed = fit(rng, rows, [("random rotation", begin)], short)
@@ -253,9 +244,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
         sampler = factor_gibbs.sampler(data, prior, factor_gibbs.FIXED)
         chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
-        W, X, Z, mean, noise, *_ = chains.best.state
+        W, X, _, mean, noise, *_ = chains.best.state
         second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
-        publish_factors(self, rows._replace(origin=origin + mean), state, second, members_of(Z))
+        publish_factors(self, rows._replace(origin=origin + mean), state, second)
         return self._keep_draws(chains)
 
     def _posterior(self) -> FactorPosterior:
@@ -293,7 +284,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             * (isinstance(self.init, str) and self.init == "auto"),
         )
 
-    def _begins(self, rng: np.random.Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
+    def _begins(self, rng: Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name the starts."""
         continued = self._continued(rng, rows)
         if continued is not None:
@@ -309,7 +300,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             start = partial(named_start, name, self.n_components, self.n_active)
             others = self._random_starts(rows) if self.init == "auto" else []
             return [(name, start)] * self.n_init + others
-        directions = given_directions(self.init, self.n_components, rows.d)
+        directions = data_checks.given_directions(self.init, self.n_components, rows.d)
         return [("given", partial(given_start, directions, None, rows))]
 
     def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
@@ -353,7 +344,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
                 "lower n_active or raise n_components."
             )
             raise ValueError(msg)
-        refuse_starts(self.init, self.n_init)
+        data_checks.refuse_starts(self.init, self.n_init)
         count = math.comb(self.n_components, self.n_active)
         if self.allocation == "exact" and count > MOST_SETS:
             msg = (

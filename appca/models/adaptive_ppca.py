@@ -7,9 +7,10 @@ from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models import starts, stiefel
+from appca.models import data_checks, starts, stiefel
 from appca.models.blocks import (
     Blocks,
     Mapped,
@@ -22,17 +23,6 @@ from appca.models.blocks import (
     stream,
 )
 from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
-from appca.models.data_checks import (
-    counted_rows,
-    given_directions,
-    refuse_constant,
-    refuse_few_features,
-    refuse_sizes,
-    refuse_starts,
-    refuse_weights,
-    warn_of_constant,
-    warn_of_end,
-)
 from appca.models.draws import AveragedPosterior
 from appca.models.em import (
     PAPER,
@@ -81,7 +71,7 @@ def first_size(model: Any) -> int:
 
 def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
     """Raise ValueError for parameters that exclude one another or do not suit the data."""
-    refuse_sizes(model.n_components, *shape)
+    data_checks.refuse_sizes(model.n_components, *shape)
     refuse_variant(model)
     if first_size(model) > model.n_components:
         msg = (
@@ -95,7 +85,7 @@ def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
             ": leave w_update at 'auto', or set inference='gibbs'."
         )
         raise ValueError(msg)
-    refuse_starts(model.init, model.n_init)
+    data_checks.refuse_starts(model.init, model.n_init)
 
 
 def refuse_variant(model: Any) -> None:
@@ -313,7 +303,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         """
         del y
         if is_dask(X) or isinstance(X, Iterator):
-            refuse_weights(sample_weight, "rows that come in blocks")
+            data_checks.refuse_weights(sample_weight, "rows that come in blocks")
         if is_dask(X):
             return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
         if isinstance(X, Iterator):
@@ -323,12 +313,12 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
                 return self._fit_parts(lambda **how: stream(kept(), **how), lambda: named.names)
         if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
-        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
+        X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
         refuse_conflicts(self, X.shape)
         with single_threaded_blas():
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
-                refuse_weights(sample_weight, "inference='gibbs' or missing entries")
+                data_checks.refuse_weights(sample_weight, "inference='gibbs' or missing entries")
             if incomplete:
                 return self._fit_incomplete(X)
             origin = None if self.mean == "zero" else centre_of(X, weights)
@@ -337,14 +327,14 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_gaps()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         start, mean = self._warm(rng, rows, control.settings), getattr(self, "mean_", None)
         fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
         publish_incomplete(self, X, rows.origin, fitted, first_size(self))
         self._sums = self._predicted_sums(len(X))
-        warn_of_end(fitted.stop_reason, self.max_iter)
+        data_checks.warn_of_end(fitted.stop_reason, self.max_iter)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:
@@ -376,11 +366,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             return self._fit_rows(rows)
 
     def _fit_rows(self, rows: Observations) -> Self:
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         settings, L = settings_on(rows, control.settings), first_size(self)
         control, most = control._replace(settings=settings), np.broadcast_to(settings.most, rows.d)
-        refuse_few_features(self.n_components, most)
+        data_checks.refuse_few_features(self.n_components, most)
         begin = partial(self._begin, rows=rows, start=self._warm(rng, rows, settings))
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
@@ -392,8 +382,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
-        warn_of_constant(most)
-        warn_of_end(fit.stop_reason, self.max_iter)
+        data_checks.warn_of_constant(most)
+        data_checks.warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
     def size_probabilities(self, X: Any) -> Array:
@@ -427,7 +417,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         return publish(self, rows, state, second, state.latent, same_order=same_order)
 
     def _begin(
-        self, rng: np.random.Generator, control: EMControl, rows: Observations, start: Any
+        self, rng: Generator, control: EMControl, rows: Observations, start: Any
     ) -> SubspaceFit:
         if self._variant != PAPER:
             return fit_variant(rng, rows, start, control)
@@ -436,14 +426,14 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         return fit_by_em(rng, rows, start, control)
 
     def _warm(
-        self, rng: np.random.Generator, rows: Observations, settings: EMSettings
+        self, rng: Generator, rows: Observations, settings: EMSettings
     ) -> Array | SubspaceState | list[starts.Candidate]:
         """Return where EM starts: directions, candidates, or all of a fit of the same kind."""
         continued = self._continued(rng, rows)
         if continued is None:
             if isinstance(self.init, str):
                 return starts.candidates(self.init, self.n_init, self.n_components)
-            return given_directions(self.init, self.n_components, rows.d)
+            return data_checks.given_directions(self.init, self.n_components, rows.d)
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])

@@ -1,19 +1,8 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
-EM needs sums over rows and a sample of them, so nothing here grows with the number of rows.
-
-The chunks of a Dask array, of NumPy or sparse matrices of SciPy, stay in files or with the workers
-of a cluster. What goes out is the work, with its d x K numbers, once a worker; what comes back are
-its sums, added up in a tree whose shape depends on the chunks alone: the bits are the same on any
-number of workers, and if one dies and others do its part again.
-
-Chunks are computed again in every iteration, which for an array on disk is reading it; who has the
-memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
-two, and so is gone before the next one is made. Besides sums, samples of the rows travel: 10,000 at
-most, four times as many where those are at most 256 MB, above 100 components K^2 rows, some
-thousand at a time; and of data with few rows their leading coordinates (at most 128 MB).
-
-Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
+EM needs sums over rows and a sample of them. Chunks of a Dask array stay with the workers, which
+get d x K numbers once and return sums; these are added in a tree that depends on the chunks alone,
+so that bits do not depend on workers. Dask is optional, and nothing here imports it before.
 """
 
 import uuid
@@ -30,13 +19,7 @@ from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
 from appca.models.posterior import Description
 from appca.models.rows import Block, Parts, added
-from appca.models.sparse_rows import (
-    ShiftedSparse,
-    dense,
-    is_sparse,
-    sparse_rows,
-    stacked,
-)
+from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, sparse_rows, stacked
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
 
@@ -100,11 +83,7 @@ def is_large_map(X: Any) -> bool:
 
 
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
-    """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
-
-    Blocks must be readable again, unless `once`. Raises ValueError for an iterator that is not;
-    while reading, for blocks that are no matrices of numbers or of unlike widths.
-    """
+    """Make a reader of blocks that refuses what is no matrix of numbers, or read only `once`."""
     if not once and not callable(blocks) and iter(blocks) is blocks:
         msg = (
             "blocks must be readable again for every pass; got an iterator that is spent after "
@@ -139,10 +118,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
 
 
 def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
-    """Write the rows of an iterator to an empty file, from which they can be read again.
-
-    Raises ValueError for blocks that are refused, see `checked`, or not finite.
-    """
+    """Write the finite rows of an iterator to an empty file, from which they can be read again."""
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(checked(blocks, once=True)()):
         _finite(_sums(block), f"block {i}")
@@ -153,10 +129,7 @@ def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
 
 
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
-    """Take a look at all blocks, twice: for the mean, and for squared distances from it.
-
-    Raises ValueError for blocks that are refused, see `checked`, and without a single row.
-    """
+    """Read all blocks twice: for the mean, and for squared distances from it."""
     read = checked(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
     for i, block in enumerate(read()):
@@ -266,11 +239,7 @@ class DaskRows(Parts):
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
-    """Take a look at all chunks of a Dask array, twice: for the mean, and distances from it.
-
-    Chunks of columns are joined; those of rows may be of any, unlike, unknown sizes. Raises
-    ValueError for what is no matrix of numbers, without rows, or with NaN or infinities.
-    """
+    """Compute all chunks of a Dask array twice: for the mean, and for distances from it."""
     X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     seen = computed(by_chunks(_size_and_sum, X))
@@ -339,10 +308,7 @@ def _added_up(parts: list[Any]) -> Any:
 
 
 def plain(chunk: Any) -> Any:
-    """Rows at an address that suits their type, or sparse ones.
-
-    What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
-    """
+    """Return a chunk as aligned rows: of others NumPy's products have other bits."""
     chunk = numbers_of_rows(chunk)
     if is_sparse(chunk):
         floating = chunk.dtype in (np.float32, np.float64)

@@ -1,10 +1,7 @@
 """The sampling loop of all Gibbs samplers, and label-free summaries of Z.
 
-All chains advance together, one sweep at a time, so that a run stopped early has draws from every
-chain and nothing but shorter traces.
-
-Components swap names and signs between draws and chains, so an average over a column's entries
-means nothing before the draws are aligned; numbers about Z that do not depend on names need none.
+Chains advance together, so that a stopped run has draws of every chain. Components swap names and
+signs between draws, which must be aligned before entries are averaged.
 """
 
 import math
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -99,10 +97,8 @@ class ChainLevels(NamedTuple):
 def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
     """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
 
-    A chain that stays on a lower peak counts for nothing in averages: its mean log-posterior is
-    further below that of the highest chain than the errors of both means explain, by Student's t
-    over batches of about the root of the number of draws, and more than 3 nats. Of fewer than 4
-    draws the error is not known, and 3 nats decide.
+    A chain is on a lower peak if its mean is further below the highest one than the errors of both
+    explain, by Student's t over batches, and more than 3 nats.
     """
     n_chains, n = log_posterior.shape
     mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
@@ -119,7 +115,7 @@ def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
 class Sampler(NamedTuple, Generic[S]):
     """A model as the loop sees it."""
 
-    sweep: Callable[[np.random.Generator, S], S]
+    sweep: Callable[[Generator, S], S]
     measure: Callable[[S], Measures]
     record: Callable[[S], Draws]  # what a kept draw keeps
     average: Callable[[S], Draws]  # what is only kept as a running mean
@@ -162,11 +158,7 @@ class DrawStore(Generic[S]):
 
     @property
     def best(self) -> S:
-        """The draw of largest posterior density among those of the most frequent number.
-
-        Densities in different dimensions depend on the unit of the data. Of two numbers as frequent
-        the smaller one counts. Chains on a lower peak have no say.
-        """
+        """The densest draw of the most frequent number; others' densities differ in unit."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():
@@ -190,25 +182,23 @@ class DrawStore(Generic[S]):
         return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
 
 
-def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
+def generators(rng: Generator, n: int) -> list[Generator]:
     """Make one generator a chain from any generator, also from one that cannot spawn."""
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
 
 
 def initial_states(
-    rngs: Sequence[np.random.Generator],
-    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    rngs: Sequence[Generator],
+    begin: Callable[[Generator, Callback | None], tuple[S, str]],
     callback: Callback | None,
-    others: Callable[[np.random.Generator], S] | None = None,
+    others: Callable[[Generator], S] | None = None,
     *,
     apart: bool = True,
 ) -> tuple[list[S], bool]:
     """Make the states that chains start from; and whether the callback has stopped that.
 
-    `begin` gives a state, and why the fit that led to it ended; `others` where each chain but the
-    first starts instead, if anywhere. With `apart` every chain begins on its own, and the callback
-    hears of stages such as "chain 2 of 4: fit". After a stop nothing more is made; chains without a
-    start of their own share those there are.
+    `begin` gives a state and why its fit ended, `others` the states of chains after the first.
+    With `apart` every chain has its own fit; otherwise chains share those there are.
     """
     starts: list[S] = []
     n, stopped = len(rngs) if apart and others is None else 1, False
@@ -229,7 +219,7 @@ def initial_states(
 
 
 def sample(
-    rngs: Sequence[np.random.Generator],
+    rngs: Sequence[Generator],
     starts: Sequence[S],
     sampler: Sampler[S],
     schedule: Schedule,
@@ -238,11 +228,10 @@ def sample(
     origin: NDArray[Any] | None = None,
     stopped: bool = False,
 ) -> Chains[S]:
-    """Run the chains to the end of the schedule or until the callback raises StopIteration.
+    """Run the chains to the end of the schedule, or until the callback raises StopIteration.
 
-    The callback sees the mean log-likelihood of the chains once a sweep. A run stopped during
-    burn-in keeps the last state of each chain as its only draw; one that was `stopped` before has
-    chains of a single sweep. Drawn means are about `origin` (D,), where there is one.
+    A run stopped in burn-in keeps the last state of each chain, one `stopped` before a single
+    sweep. Drawn means are about `origin` (D,).
     """
     if stopped:
         schedule, callback = schedule.shortest, None
@@ -297,10 +286,7 @@ def to_arviz(posterior: Draws) -> "InferenceData":
 
 
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write draws (chain, draw, ...) as NetCDF.
-
-    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
-    """
+    """Write draws as NetCDF; components that are thinned more have an axis ``thinned_draw``."""
     draws, name = dict(posterior), "components"
     thinned = None
     if name in draws and draws[name].shape[1] != np.shape(draws["log_posterior"])[1]:

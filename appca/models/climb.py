@@ -1,13 +1,8 @@
 """Multi-start EM for adaptive PPCA: climbs from several starts on a sample, the best on all rows.
 
-No single start wins on real data (PCA on COIL-20, quartimax on MNIST, a random rotation on digits),
-and the first twenty iterations hardly tell which will. So all of them climb to their end, on a
-sample of the rows in the leading principal coordinates, where an iteration costs a fraction of one
-over all the data. The best three that differ go on with more rows, and the best of these with all
-of them. What lies outside the coordinates is left to the fit proper, which alone decides where EM
-ends.
-
-Variants go the same way from the end of a fit of the paper's model to the sample.
+No single start wins on real data, and the first iterations hardly tell which will. So all climb to
+their end on a sample in principal coordinates, the best three with more rows, and the best of these
+with all rows. Variants go on from the end of a fit of the paper's model.
 """
 
 import math
@@ -16,31 +11,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
-from appca.models.em import (
-    PAPER,
-    EMMap,
-    EMSettings,
-    Size,
-    SubspaceState,
-    SubspaceStatistics,
-    evenly,
-    expect,
-    floor_of,
-    settings_on,
-    sums_a_pass,
-)
-from appca.models.loop import (
-    CONVERGED,
-    STOPPED,
-    WINDOW,
-    Callback,
-    EMResult,
-    Progress,
-    S,
-    iterate,
-    watcher,
-)
+from appca.models import em, loop
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations, Rows, about, centre_of, project
 from appca.models.sparse_rows import ShiftedSparse, stored_width
@@ -92,14 +65,14 @@ MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that ne
 MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 
 
-Runs = list[EMResult[SubspaceState]]
+Runs = list[loop.EMResult[em.SubspaceState]]
 
 
 class EMControl(NamedTuple):
     """What all stages of a fit share."""
 
     settings: Any  # `EMSettings`, or of adaptive factor analysis `FactorSettings`
-    callback: Callback | None
+    callback: loop.Callback | None
     max_iter: int  # bound on every stage
     tol: float  # nats per row over ten iterations, where all rows are looked at
     accelerate: bool  # whether the fit proper is accelerated; screening always is
@@ -113,31 +86,30 @@ class EMControl(NamedTuple):
     def run(
         self,
         stage: str,
-        path: Iterator[tuple[float, S]],
-        rows: Size,
+        path: Iterator[tuple[float, loop.S]],
+        rows: em.Size,
         iterations: int,
         tol: float,
         *,
-        window: int = WINDOW,
-        halt: Callable[[S], str | None] = lambda _state: None,
-    ) -> EMResult[S]:
+        window: int = loop.WINDOW,
+        halt: Callable[[loop.S], str | None] = lambda _state: None,
+    ) -> loop.EMResult[loop.S]:
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.mass
-        watch = watcher(self.callback, stage, limit, self.mass / n)
-        return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch, halt=halt)
+        watch = loop.watcher(self.callback, stage, limit, self.mass / n)
+        return loop.iterate(
+            path, tol=tol * n, max_iter=limit, window=window, watch=watch, halt=halt
+        )
 
 
 def screen(
-    rng: np.random.Generator, em_map: EMMap, candidates: list[Candidate], control: EMControl
-) -> tuple[EMResult[SubspaceState], bool]:
-    """Screen the candidates; return the end of the best in all coordinates, and if on samples.
-
-    If its reason to stop is the callback's, then so should be the fit's.
-    """
+    rng: Generator, em_map: em.EMMap, candidates: list[Candidate], control: EMControl
+) -> tuple[loop.EMResult[em.SubspaceState], bool]:
+    """Return the end of the best candidate in all coordinates, and whether samples were used."""
     rows, settings = em_map.rows, control.settings
     drawn = draw_screening_sample(rng, rows, settings)
     sample = drawn.rows
-    sums = sums_a_pass(sample.n, settings.n_components, settings.n_active)
+    sums = em.sums_a_pass(sample.n, settings.n_components, settings.n_active)
     whole, dear = sample.n == rows.n, sums > MOST_SUMS
     cheap = whole and sums <= FEW_SUMS and sample.X.size <= FEW_NUMBERS
     chosen = [c for c in candidates if not (dear and c.spare) and (cheap or not c.extra)]
@@ -147,14 +119,14 @@ def screen(
     runs = climb(rng, sample, chosen, control, first, tol, partial(_scores, rng, rows, drawn))
     if dear:
         runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, iterations)
-    if not whole and runs[-1].stop_reason != STOPPED:
+    if not whole and runs[-1].stop_reason != loop.STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
         runs = _best(runs, FINALISTS, sample.mass)
         size = LARGER_SAMPLE * sample.n
         part = _some(rng, held, size, settings) if size < held.n else held
         runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
-        runs = _go_on(runs, held, control, WINDOW * control.tol, window=LAST_WINDOW)
+        runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
@@ -168,27 +140,27 @@ def _go_on(
     tol: float,
     iterations: int = REFINEMENT_ITERATIONS,
     *,
-    window: int = WINDOW,
+    window: int = loop.WINDOW,
     age: int = 0,
 ) -> Runs:
     """Climb from where runs have ended with other rows, perhaps in more coordinates."""
-    em_map, further = EMMap(rows, control.settings), Runs()
+    em_map, further = em.EMMap(rows, control.settings), Runs()
     for run in runs:
-        if run.stop_reason == STOPPED:
+        if run.stop_reason == loop.STOPPED:
             return runs
         W = np.zeros((rows.d, run.state.W.shape[1]))
         W[: len(run.state.W)] = run.state.W
         path = while_promising(ascent(run.state._replace(W=W), em_map, age=age), further)
         stage = f"refinement on {rows.n:,} rows"
         further.append(control.run(stage, path, rows, iterations, tol, window=window))
-        if further[-1].stop_reason == STOPPED:
+        if further[-1].stop_reason == loop.STOPPED:
             break
     return further
 
 
 def _best(runs: Runs, most: int, mass: float) -> Runs:
     """Take the best of those runs that have different ends."""
-    if runs[-1].stop_reason == STOPPED:
+    if runs[-1].stop_reason == loop.STOPPED:
         return runs
     different: Runs = []
     for run in sorted(runs, key=lambda run: -run.log_likelihood):
@@ -199,7 +171,7 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
 
 
 def draw_screening_sample(
-    rng: np.random.Generator, rows: Observations, settings: EMSettings
+    rng: Generator, rows: Observations, settings: em.EMSettings
 ) -> Coordinates:
     """Draw rows, about their own mean where it is learned, and find their principal coordinates."""
     n, d, K = rows.n, rows.d, settings.n_components
@@ -221,7 +193,7 @@ def sample_size(rows: Observations, n_components: int) -> int:
     return min(size, MAX_SAMPLE_ROWS, fitting, rows.n)
 
 
-def some_rows(rng: np.random.Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
+def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
     """Draw rows in all features, about their own mean where that is learned."""
     which = np.sort(rng.choice(rows.n, size, replace=False))
     weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
@@ -230,7 +202,7 @@ def some_rows(rng: np.random.Generator, rows: Observations, size: int, *, learn_
     return about(X, origin, weights)._replace(n_features=rows.n_features)
 
 
-def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, most: int) -> Rows:
+def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) -> Rows:
     """Coordinates of all rows, or of `most` drawn ones."""
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
     weights = rows.weights if isinstance(rows, Rows) else None
@@ -251,7 +223,7 @@ def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, mos
     return Rows(X, None, squares[numbers], rows.n_features, weights=weights)
 
 
-def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings) -> Rows:
+def _some(rng: Generator, rows: Rows, size: int, settings: em.EMSettings) -> Rows:
     """Draw rows in coordinates; what of their mean lies outside stays about the origin of all."""
     which = np.sort(rng.choice(rows.n, size, replace=False))
     X, squares = rows.X[which], rows.squares[which]
@@ -263,7 +235,7 @@ def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings)
     return Rows(X, None, squares, rows.n_features, weights=weights)
 
 
-def _scores(rng: np.random.Generator, rows: Observations, drawn: Coordinates, K: int) -> Array:
+def _scores(rng: Generator, rows: Observations, drawn: Coordinates, K: int) -> Array:
     """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
     size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
     if size <= drawn.rows.n:
@@ -272,7 +244,7 @@ def _scores(rng: np.random.Generator, rows: Observations, drawn: Coordinates, K:
 
 
 def climb(
-    rng: np.random.Generator,
+    rng: Generator,
     rows: Rows,
     candidates: list[Candidate],
     control: EMControl,
@@ -280,12 +252,7 @@ def climb(
     tol: float,
     scores: Callable[[int], Array] | None = None,
 ) -> Runs:
-    """Run EM from every candidate, for at most so many iterations.
-
-    `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
-    unless they are chosen by scores (n, K) of more rows, which `scores` gives for K. On a
-    sample, climbs that are far behind end early, see `PATIENCE`.
-    """
+    """Run EM from every candidate on `rows` in principal coordinates."""
     P = rows.X[:, : control.settings.n_components]
     if rows.weights is not None:
         P = P * rows.weights[:, None] ** 0.25  # by fourth powers of which rotations are chosen
@@ -299,30 +266,33 @@ def climb(
         del seen  # they may be as large as the rows
         stage = f"screening {i} of {len(candidates)}: {candidate.name}"
         state = first_state(rows, W, control.settings)
-        run = EMResult(state, -math.inf, list[float](), "")
+        run = loop.EMResult(state, -math.inf, list[float](), "")
         if candidate.annealed:
             path = annealed(state, rows, control.settings)
             run = control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)
-        if run.stop_reason != STOPPED:
-            path = ascent(run.state, EMMap(rows, control.settings))
+        if run.stop_reason != loop.STOPPED:
+            path = ascent(run.state, em.EMMap(rows, control.settings))
             if rows.mass < control.mass or candidate.extra:
                 path = while_promising(path, runs)
             run = control.run(stage, path, rows, iterations, tol)
         runs.append(run)
-        if run.stop_reason == STOPPED:
+        if run.stop_reason == loop.STOPPED:
             break
     return runs
 
 
 def while_promising(
-    path: Iterator[tuple[float, S]], others: list[EMResult[S]]
-) -> Iterator[tuple[float, S]]:
+    path: Iterator[tuple[float, loop.S]], others: list[loop.EMResult[loop.S]]
+) -> Iterator[tuple[float, loop.S]]:
     """Follow a path while it may end above others, see `PATIENCE`."""
     best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
         values.append(value)
-        if len(values) > WINDOW and value + PATIENCE * (value - values[-1 - WINDOW]) < best:
+        if (
+            len(values) > loop.WINDOW
+            and value + PATIENCE * (value - values[-1 - loop.WINDOW]) < best
+        ):
             return
 
 
@@ -332,74 +302,68 @@ THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the
 class SubspaceFit(NamedTuple):
     """A fitted state in the features of the data, and how it was reached."""
 
-    state: SubspaceState
+    state: em.SubspaceState
     second: Array | None  # (K,) sums over rows of E[(x z)^2]; None of variants
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
-    sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
+    sums: em.SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
     same_order: bool = False  # whether EM went on from a whole state, in its order and signs
 
 
-def fit_in_closed_form(
-    rng: np.random.Generator, rows: Observations, control: EMControl
-) -> SubspaceFit:
+def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
     """Fit at L = K, where all rows use all components and the model is PPCA."""
     settings = control.settings
     state = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
     if settings.latent == "shared":
         state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
-    sums = expect(state, rows, settings)
-    watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
+    sums = em.expect(state, rows, settings)
+    loop.watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
     reason = "closed form, because n_active equals n_components"
     within = sums._replace(A=state.W.T @ sums.A)
     return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, within)
 
 
 def fit_by_em(
-    rng: np.random.Generator,
+    rng: Generator,
     rows: Observations,
-    start: Array | SubspaceState | list[Candidate],
+    start: Array | em.SubspaceState | list[Candidate],
     control: EMControl,
 ) -> SubspaceFit:
-    """Run EM from directions (D, K), from a whole state, or from the best of candidate starts.
-
-    With fewer rows than features all of it happens in the rows' own space, see `thin`.
-    """
+    """Run EM from directions (D, K), a whole state or the best of candidates."""
     settings = control.settings
     space = None
     if rows.n < rows.d and rows.n <= THIN_LIMIT and isinstance(rows, Rows):  # cheap to find
         thinned = thin(rows)
         space = thinned if thinned.rows.d >= settings.n_components else None
     work: Observations = rows if space is None else space.rows
-    em_map = EMMap(work, settings)
+    em_map = em.EMMap(work, settings)
     if isinstance(start, list):
         # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
         em_map.settings = settings._replace(update=polar)
         begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
-        whole_start = start if isinstance(start, SubspaceState) else None
+        whole_start = start if isinstance(start, em.SubspaceState) else None
         W = np.asarray(start) if whole_start is None else whole_start.W
         W = polar(W if space is None else lower(W, space, rows))
         first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
-        begun, sampled = EMResult(first, np.nan, [], ""), False
+        begun, sampled = loop.EMResult(first, np.nan, [], ""), False
     run = last_climb(begun, em_map, control, LAST_SHARE if sampled else None)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
-    whole = isinstance(start, SubspaceState)
+    whole = isinstance(start, em.SubspaceState)
     return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, sums, whole)
 
 
 def last_climb(
-    start: EMResult[SubspaceState], em_map: EMMap, control: EMControl, share: float | None
-) -> EMResult[SubspaceState]:
-    """Run EM on all rows; after a callback's stop a single step, so that the fit is complete.
-
-    After climbs on samples little is left: it ends where an iteration gains less than `share`
-    times tol.
-    """
-    stopped = start.stop_reason == STOPPED
+    start: loop.EMResult[em.SubspaceState],
+    em_map: em.EMMap,
+    control: EMControl,
+    share: float | None,
+) -> loop.EMResult[em.SubspaceState]:
+    """Run EM on all rows until an iteration gains under `share` tol; after a stop a single step."""
+    stopped = start.stop_reason == loop.STOPPED
     if stopped:
         control = control._replace(max_iter=1, callback=None)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
@@ -408,14 +372,14 @@ def last_climb(
         ascent(start.state, em_map, accelerate=control.accelerate, age=age),
         em_map.rows,
         control.max_iter,
-        (1.0 if share is None else share * WINDOW) * control.tol,
-        window=WINDOW if share is None else 1,
+        (1.0 if share is None else share * loop.WINDOW) * control.tol,
+        window=loop.WINDOW if share is None else 1,
         halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
     )
-    if share not in (None, 1.0) and run.stop_reason.startswith(CONVERGED):
+    if share not in (None, 1.0) and run.stop_reason.startswith(loop.CONVERGED):
         words = f"the last iteration gained below {share:g} times tol"
-        run = run._replace(stop_reason=f"{CONVERGED}: {words}")
-    return run._replace(stop_reason=STOPPED) if stopped else run
+        run = run._replace(stop_reason=f"{loop.CONVERGED}: {words}")
+    return run._replace(stop_reason=loop.STOPPED) if stopped else run
 
 
 def halt(state: Any, floor: float) -> str | None:
@@ -432,19 +396,16 @@ LARGER_TOL = 0.3
 
 
 def fit_variant(
-    rng: np.random.Generator,
+    rng: Generator,
     rows: Observations,
-    start: Array | list[Candidate] | SubspaceState,
+    start: Array | list[Candidate] | em.SubspaceState,
     control: EMControl,
 ) -> SubspaceFit:
-    """Fit a variant by EM, from a state or from where directions or the best of candidates lead.
-
-    Many rows, and those that are not in memory, are climbed by a sample first.
-    """
+    """Fit a variant by EM, on samples of many rows first."""
     settings = control.settings
-    if isinstance(start, SubspaceState):
+    if isinstance(start, em.SubspaceState):
         state = start._replace(scale=_scale_from(start.scale, settings))
-        run, sampled = EMResult(state, np.nan, list[float](), ""), False
+        run, sampled = loop.EMResult(state, np.nan, list[float](), ""), False
     else:
         size = sample_size(rows, settings.n_components)
         if size == rows.n and isinstance(rows, Rows):
@@ -463,38 +424,33 @@ def fit_variant(
                 run, sample = _go_on([run], larger, at, LARGER_TOL, age=LATER_AGE)[0], larger
         run = _on_other_rows(run, sample, rows, settings)
     share = LAST_SHARE_OF_VARIANTS if sampled else None
-    run = last_climb(run, EMMap(rows, settings), control, share)
-    whole = isinstance(start, SubspaceState)
+    run = last_climb(run, em.EMMap(rows, settings), control, share)
+    whole = isinstance(start, em.SubspaceState)
     return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
 
 
 def _control_on(sample: Rows, control: EMControl) -> EMControl:
     """Return the settings of EM on some of the rows, with the floors of noise of all rows."""
-    at, most = settings_on(sample, control.settings), control.settings.most
+    at, most = em.settings_on(sample, control.settings), control.settings.most
     return control._replace(settings=at._replace(most=np.where(at.most > 0.0, most, 0.0)))
 
 
 def _highest_start(
-    rng: np.random.Generator,
-    rows: Rows,
-    start: Array | list[Candidate],
-    control: EMControl,
-    *,
-    several: bool,
-) -> EMResult[SubspaceState]:
+    rng: Generator, rows: Rows, start: Array | list[Candidate], control: EMControl, *, several: bool
+) -> loop.EMResult[em.SubspaceState]:
     """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
-    sums = sums_a_pass(rows.n, settings.n_components, settings.n_active)
+    sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)
     few, others = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS, 0
     if several and isinstance(start, list) and few:
         others = sum(c.rotation is random_rotation and not c.extra for c in start)
-    runs, em_map = Runs(), EMMap(rows, settings)
-    while others and run.stop_reason != STOPPED:
+    runs, em_map = Runs(), em.EMMap(rows, settings)
+    while others and run.stop_reason != loop.STOPPED:
         stage = f"start {len(runs) + 1} of {others + 1}"
         path = ascent(run.state, em_map)
         runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, SCREENING_TOL))
-        if runs[-1].stop_reason == STOPPED or len(runs) > others:
+        if runs[-1].stop_reason == loop.STOPPED or len(runs) > others:
             run = runs[-1]
             break
         V = first.state.W @ random_rotation(rng, first.state.W)
@@ -505,8 +461,8 @@ def _highest_start(
 
 
 def _paper_start(
-    rng: np.random.Generator, rows: Rows, start: Array | list[Candidate], control: EMControl
-) -> EMResult[SubspaceState]:
+    rng: Generator, rows: Rows, start: Array | list[Candidate], control: EMControl
+) -> loop.EMResult[em.SubspaceState]:
     """Fit the paper's model, to features of unit variance where each has its own noise."""
     settings = control.settings
     by_feature, varies = settings.variant.by_feature, np.broadcast_to(settings.unit, rows.d) > 0.0
@@ -519,10 +475,10 @@ def _paper_start(
         X = X.scaled(columns=settings.unit, kept=varies) if sparse else X[:, varies] * c
         rows = about(X, origin, rows.weights)
     paper = settings._replace(
-        floor=floor_of(rows), variant=PAPER, power=None, unit=np.ones(()), most=np.ones(())
+        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=np.ones(()), most=np.ones(())
     )
 
-    def hear(progress: Progress) -> None:
+    def hear(progress: loop.Progress) -> None:
         if control.callback is not None:
             control.callback(progress._replace(stage=f"start: {progress.stage}"))
 
@@ -533,7 +489,7 @@ def _paper_start(
         fit = fit_in_closed_form(rng, rows, first)
     else:
         fit = fit_by_em(rng, rows, start, first)
-    state = evenly(fit.state, settings)
+    state = em.evenly(fit.state, settings)
     if by_feature:
         W = np.zeros((len(varies), paper.n_components))
         W[varies] = state.W
@@ -545,12 +501,12 @@ def _paper_start(
             noise=1.0,
             scale=np.minimum(settings.unit / by, settings.most),
         )
-    return EMResult(state, np.nan, [], fit.stop_reason)
+    return loop.EMResult(state, np.nan, [], fit.stop_reason)
 
 
 def _on_other_rows(
-    run: EMResult[SubspaceState], sample: Rows, rows: Observations, settings: EMSettings
-) -> EMResult[SubspaceState]:
+    run: loop.EMResult[em.SubspaceState], sample: Rows, rows: Observations, settings: em.EMSettings
+) -> loop.EMResult[em.SubspaceState]:
     """Take a state about the origin of a sample to that of other rows."""
     state = run.state
     away = np.zeros(rows.d)
@@ -560,6 +516,6 @@ def _on_other_rows(
     return run._replace(state=state._replace(offset=state.offset + away, scale=scale))
 
 
-def _scale_from(scale: Array, settings: EMSettings) -> Array:
+def _scale_from(scale: Array, settings: em.EMSettings) -> Array:
     """Scales of other rows; where they had a constant feature, all its variance is noise."""
     return np.asarray(np.minimum(np.where(scale > 0.0, scale, settings.unit), settings.most))

@@ -144,10 +144,7 @@ def numbers_of_rows(X: Any) -> Any:
 
 
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
-    """Return rows (N, D) as `check_array` with `how` gives them; names are those of the fit.
-
-    With `reset` the number and the names of the features become those of the model.
-    """
+    """Return rows (N, D) as `check_array` with `how` gives them, under the names of the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
@@ -224,11 +221,7 @@ def warn_of_unused(share: Array) -> None:
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
-    """Warn where rows vary in fewer directions than they are given components.
-
-    total (K,) and second (K, K) are sums over the rows of projections on orthonormal components and
-    of their products; `eps` is of the dtype of the rows.
-    """
+    """Warn where projections, with sums total (K,) and second (K, K), vary in fewer directions."""
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections

@@ -2,18 +2,12 @@
 
     y_n = Psi^1/2 W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi)
 
-In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, every row has scale u = 1,
-and z_n is uniform over the supports of L of 1..K. Given up are the first with a noise psi_d of each
-feature, the second with scales from a grid, and the third with learned probabilities of all sizes
-(`Variant`); all sums stay exact.
+In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, u = 1, and z_n is uniform
+over the supports of L of 1..K. A `Variant` gives up the first for a noise psi_d of each feature,
+the second for scales from a grid, the third for learned probabilities of sizes; sums stay exact.
 
-Psi^-1/2 = diag(s) / sigma. The mean is carried as mu = origin + offset - diag(1/s) W shift: the
-learned mean has that form after every step, and the fixed ones are zeros. Where no row has a scale
-of its own, the offset is zero.
-
-The E step of a block of rows is NumPy, or compiled where that pays: lanes of rows side by side for
-rows of one scale, a kernel that goes row by row for scales. A few rows at a time go through the
-first product, the posterior and the second product, so that they are still in cache.
+Psi^-1/2 = diag(s) / sigma. The mean is mu = origin + offset - diag(1/s) W shift, with offset zero
+where rows have no scales. A few rows at a time go through both products, while they are in cache.
 """
 
 import math
@@ -167,9 +161,8 @@ def floor_of(rows: Observations) -> float:
 def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     """Return the settings with floors, powers and bounds of these rows.
 
-    N over the kurtosis of a feature is the number of rows that make up its variance: m if m of very
-    many rows deviate, all by as much. Features that are constant, or vary in fewer rows than
-    `LEAST_ROWS`, are left out. A common factor of the weights of rows changes nothing.
+    N over the kurtosis of a feature counts the rows that make up its variance. Features that are
+    constant, or vary in fewer rows than `LEAST_ROWS`, are left out.
     """
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
@@ -232,9 +225,7 @@ def expect(
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
-    With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the logits (annealing); the log-likelihood then means nothing. The paper's model alone
-    has both.
+    With hard assignment it is log p(Y, Z) at the best Z; `beta` below 1 tempers the logits.
     """
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
@@ -268,10 +259,7 @@ def expect(
 def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
-    """Add up one block; its log-likelihood lacks what all rows have in common.
-
-    With hard assignment by the best support alone, but where iterations are tempered.
-    """
+    """Sum over one block; its log-likelihood lacks the terms that all rows share."""
     shrink, v = numerics.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
     a = numerics.logits(P, state.noise, state.latent)
@@ -310,10 +298,7 @@ def _expect_tiles(
     rule: "type[ByNumpy | ByKernel]",
     settings: EMSettings,
 ) -> SubspaceStatistics:
-    """Add up one block, a few rows about the mean at a time; squares count where rows have scales.
-
-    Each feature counts by its own scale, so that rows are centred before products.
-    """
+    """Sum over one block of a variant, a few centred rows at a time."""
     X, (d, K), work, directions = block.X, state.W.shape, rule(model), state.directions
     mean = state.displacement + (0.0 if block.origin is None else block.origin)
     centre = mean.astype(X.dtype)
@@ -347,9 +332,7 @@ def maximise(
     W = argmax tr(W' sum E[(y - ybar)(s - sbar)' / u]),  mu = ybar - W sbar,
     sigma2 = (sum E[|y - mu|^2 / u] - 2 tr(W' sum E[(y - mu) s' / u]) + sum E[(x z)^2 / u]) / (N D)
 
-    Averages ybar and sbar are weighted by E[1 / u]; where no row has a scale, the origin is ybar.
-    With a noise of each feature W and s are improved in turns, each given the other; all else is
-    joint (docs/mathematics.md 1.12).
+    Averages are weighted by E[1 / u]. With a noise of each feature W and s alternate (1.12).
     """
     n, weight, variant = rows.mass, sums.inverse, settings.variant
     A, offset = sums.A, np.zeros(())
@@ -403,11 +386,7 @@ def probabilities(counts: Array) -> Array:
 def extend(
     before: SubspaceState, now: SubspaceState, beta: float, settings: EMSettings
 ) -> SubspaceState:
-    """Take a momentum step: now + beta (now - before), in logs where numbers are positive.
-
-    W is brought back to orthonormal columns by its polar factor (a retraction onto the Stiefel
-    manifold); variances stay above their floors, and fixed ones as they are.
-    """
+    """Return now + beta (now - before), in logs of positive numbers, with the polar factor of W."""
     most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
 
     def ahead(first: Array, last: Array) -> Array:
@@ -527,12 +506,7 @@ def constants(block: Block, state: Any, beta: float) -> Array:
 
 
 class Lanes:
-    """Rows side by side, a few lanes of 64 at a time, and what they add up to.
-
-    `n_lines` is K, or more for products that take several directions together; rows go through
-    `n_tiles` times, so many lanes at a time. P (n_lines, n_lanes * LANES) has the projections of
-    the rows that go through, then posterior means.
-    """
+    """Rows side by side, a few lanes of 64 at a time; P (n_lines, n_lanes * LANES) projections."""
 
     def __init__(
         self, n_lines: int, n_components: int, n_active: int, n_tiles: int, n_lanes: int
@@ -581,10 +555,7 @@ _kept = threading.local()
 
 
 def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
-    """Lanes for n rows, `most` at a time: those of this thread's last E step, if they suit.
-
-    Fresh ones took a tenth of an E step of 4,000 rows.
-    """
+    """Lanes for n rows, those of this thread's last E step if they suit: fresh ones take time."""
     from appca.models.numeric_kernels import LANES
 
     most = min(most, -(-n // LANES))
@@ -644,10 +615,7 @@ def expect_compiled(
 
 
 class ThinProducts:
-    """Products of a few rows of X with a few directions (d, K), compiled where that is faster.
-
-    Squares are weighted by those of `scale` (d,), where it is given.
-    """
+    """Products of a few rows of X with a few directions (d, K), compiled where that is faster."""
 
     def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
         from appca.models import product_kernels as kernels
@@ -721,10 +689,7 @@ class ByNumpy:
         self._shrink, self._v = numerics.posterior(model.noise, model.latent)
 
     def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
-        """Return E[1 / u] (n,) times the weights (n,) of rows, from their squared distances (n,).
-
-        Projections P (K, n) are overwritten by E[x z / u] times the weight.
-        """
+        """Return E[1 / u] (n,) times weights; P (K, n) becomes E[x z / u] times weights."""
         row, m = weigh(P.T, squares, self._model), self._shrink[:, None] * P
         P[:] = row.by_scale.T * m * weights
         used, scales = weights @ row.inclusion, weights @ row.scales

@@ -1,9 +1,7 @@
 """The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-No name that scikit-learn keeps private is used. Who answers a query is decided here: a Dask array
-is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries are answered by
-`gaps`, after sampling an average over draws answers (`draws`), else the posterior given the
-fitted parameters, which each model makes of them.
+Who answers a query is decided here: `blocks` for Dask arrays, `gaps` for missing entries, `draws`
+after sampling, else the posterior given the fitted parameters.
 """
 
 import copy
@@ -16,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, check_random_state
 
+from appca.models import data_checks
 from appca.models.blocks import (
     NO_ROWS,
     Blocks,
@@ -32,20 +32,7 @@ from appca.models.blocks import (
     refuse_other_names,
 )
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
-from appca.models.data_checks import (
-    checked_rows,
-    refuse_not_finite,
-    refuse_weights,
-    row_weights,
-    without_subnormal,
-)
-from appca.models.draws import (
-    MOST_DRAWS,
-    AveragedPosterior,
-    QueryDraws,
-    choose,
-    component_bands,
-)
+from appca.models.draws import MOST_DRAWS, AveragedPosterior, QueryDraws, choose, component_bands
 from appca.models.gaps import PosteriorWithGaps
 from appca.models.numerics import Array
 from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support
@@ -189,10 +176,7 @@ _TURNED = {
 def arranged(
     arrays: Mapping[str, NDArray[Any]], order: Sequence[int], signs: Sequence[int]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1.
-
-    Draws may have more components than the fit; the further ones stay in their places.
-    """
+    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1."""
     K, turned = len(order), np.flatnonzero(np.asarray(signs) == -1)
     result = dict(arrays)
     for name, values in arrays.items():
@@ -240,11 +224,8 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """One Generator from whatever scikit-learn accepts as `random_state`.
-
-    None is NumPy's global one, so that `np.random.seed` holds here as it does in scikit-learn.
-    """
+def generator(random_state: Any) -> Generator:
+    """Make one Generator from any `random_state` of scikit-learn; None is NumPy's global one."""
     chosen = check_random_state(None) if random_state is None else random_state
     return np.random.default_rng(chosen)
 
@@ -335,7 +316,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
-        checked = checked_rows(
+        checked = data_checks.checked_rows(
             self,
             X if shifted is None else shifted.values,
             reset=reset,
@@ -346,8 +327,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         )
         if is_sparse(checked):
             return shifted or sparse_rows(checked)
-        refuse_not_finite(checked, gaps=self._takes_gaps)
-        return without_subnormal(checked) if reset else checked
+        data_checks.refuse_not_finite(checked, gaps=self._takes_gaps)
+        return data_checks.without_subnormal(checked) if reset else checked
 
     def _named_features(self, n: int, names: list[str] | None) -> None:
         """Keep the number and the names of features of rows that come in parts."""
@@ -647,9 +628,9 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         del y
         each = self.score_samples(X)
         if self._is_lazy(X):
-            refuse_weights(sample_weight, "a Dask array")
+            data_checks.refuse_weights(sample_weight, "a Dask array")
             return float(each.mean().compute())
-        return float(np.average(each, weights=row_weights(sample_weight, len(each))))
+        return float(np.average(each, weights=data_checks.row_weights(sample_weight, len(each))))
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False

@@ -3,13 +3,10 @@
 The paper's algorithm 1, corrected:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
-    z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
+    z_n uniform over the L-subsets of 1..K;  W is any D x K matrix,  mu = origin - W shift
 
-The factor variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
-
-With few supports the E step sums over all of them and EM maximises the likelihood itself. With
-many, every row is given to one (classification EM), which maximises log p(Y, Z), the paper's
-objective.
+With few supports EM sums over all of them and maximises the likelihood, with many it gives each row
+one (classification EM) and maximises log p(Y, Z), the paper's objective.
 """
 
 import math
@@ -19,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models import fixed_size_supports, independent_components, numerics, set_tree
@@ -86,10 +84,7 @@ class ProjectedData(NamedTuple):
 
 
 def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
-    """Project the rows: all that their sets depend on.
-
-    |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2
-    """
+    """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
     toward = G @ state.shift
@@ -110,7 +105,7 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Fact
 
 
 def expect_sets(
-    rng: np.random.Generator,
+    rng: Generator,
     state: FactorState,
     rows: Rows,
     settings: FactorSettings,
@@ -119,11 +114,8 @@ def expect_sets(
 ) -> tuple[FactorStatistics, Members, Array]:
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
-    `chosen` are members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass;
-    the rows where it was lowest are searched with annealing, because a support that explains its
-    row badly is often a local mode of single changes. `betas` are of the sweeps over each row, see
-    `row_blocks.search`: once to the mode; `DRAW` draws from the posterior by one Gibbs sweep.
-    Returns statistics, members, and log p(y_n | S_n).
+    `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
+    lowest rows are searched again. `betas` are those of `fixed_size_supports.search`.
     """
     seen = coefficients(state, rows)
     members, log_conditional = chosen
@@ -174,9 +166,7 @@ def maximise(
         W = B (M + sigma2/sigma2_W I)^-1,   mu = ybar - W sbar,
         sigma2 = (sum |y - ybar|^2 - 2 tr(W'B) + tr(W'W M)) / (N D).
 
-    Without a prior on W, it is then stretched by the root of the factor variance that would have
-    fitted best, tr sum E[(x z)(x z)'] / (N L): parameter expansion (Liu, Rubin and Wu 1998), which
-    needs fewer iterations. A factor that no row uses keeps its column.
+    Without a prior, W is stretched by the best factor deviation (Liu, Rubin and Wu 1998).
     """
     n = rows.mass
     mean = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
@@ -226,7 +216,7 @@ class FactorFit(NamedTuple):
 
 
 # (rng, rows to start on, their thin coordinates if they are some) -> first loadings
-InitialLoadings = Callable[[np.random.Generator, Rows, Thin | None], Start]
+InitialLoadings = Callable[[Generator, Rows, Thin | None], Start]
 
 
 class ClassificationState(NamedTuple):
@@ -240,7 +230,7 @@ class ClassificationState(NamedTuple):
 
 
 def named_start(
-    name: str, n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
+    name: str, n_components: int, n_active: int, rng: Generator, rows: Rows, *_: object
 ) -> Start:
     """Start as `independent_components.NAMED` says."""
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
@@ -250,7 +240,7 @@ def given_start(
     W: Array,
     noise: float | None,
     rows: Rows,
-    _rng: np.random.Generator,
+    _rng: Generator,
     work: Rows,
     space: Thin | None,
     shift: Array | None = None,
@@ -262,15 +252,9 @@ def given_start(
 
 
 def fit(
-    rng: np.random.Generator,
-    rows: Rows,
-    begins: list[tuple[str, InitialLoadings]],
-    control: EMControl,
+    rng: Generator, rows: Rows, begins: list[tuple[str, InitialLoadings]], control: EMControl
 ) -> FactorFit:
-    """Fit from every start and keep the likeliest.
-
-    W never leaves the row space, so fewer rows than features are fitted in coordinates of theirs.
-    """
+    """Fit from every start and keep the likeliest; fewer rows than features in their own space."""
     n, d = rows.X.shape
     space = thin(rows) if n < d and n <= THIN_LIMIT else None
     work = rows if space is None else space.rows
@@ -298,7 +282,7 @@ def fit(
 
 
 def _screened(
-    rng: np.random.Generator,
+    rng: Generator,
     begins: list[tuple[str, InitialLoadings]],
     rows: Rows,
     space: Thin | None,
@@ -331,9 +315,7 @@ def sample_size(n_components: int) -> int:
     return max(MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
-def fit_from(
-    rng: np.random.Generator, start: Start, rows: Rows, control: EMControl, stage: str
-) -> FactorFit:
+def fit_from(rng: Generator, start: Start, rows: Rows, control: EMControl, stage: str) -> FactorFit:
     """Fit from one start; on samples first, where rows are many more."""
     same_order, K, stopped = start.shift is not None, start.W.shape[1], False
     shift = np.zeros(K) if start.shift is None else start.shift
@@ -380,7 +362,7 @@ def _exact_ascent(
 
 
 def _classification_em(
-    rng: np.random.Generator, start: FactorState, rows: Rows, control: EMControl, stage: str
+    rng: Generator, start: FactorState, rows: Rows, control: EMControl, stage: str
 ) -> FactorFit:
     settings = control.settings
     seen: list[tuple[FactorStatistics, Members]] = []

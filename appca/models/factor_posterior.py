@@ -1,9 +1,8 @@
-"""What a fit with free W says of rows: sums over the supports of a row, or estimates of them.
+"""Posterior of rows under free W: sums over the supports of a row, or estimates of them.
 
-Where the supports are few, all of them are summed over: up to 12,870 in adaptive factor analysis,
-up to 16 factors in sparse factor analysis, any number in nonparametric PPCA. Beyond, a row's
-support is the best of a few annealed searches, and sums are estimated by annealed importance
-sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little low for its log.
+Sums are exact up to 12,870 supports in adaptive factor analysis and 16 factors in sparse factor
+analysis. Beyond, supports come from annealed searches and sums from importance sampling, which is
+unbiased for p(y_n) and so a little low for its log.
 """
 
 import math
@@ -11,20 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from appca.models import fixed_size_supports, numerics, polynomials, supports
+from appca.models import fixed_size_supports, numerics, polynomials, posterior, supports
 from appca.models.factor_em import PRIOR, FactorState
 from appca.models.free_supports import Question
 from appca.models.numerics import Array
-from appca.models.posterior import (
-    ALL,
-    Description,
-    ParameterDraw,
-    PosteriorOfDraw,
-    RowSummary,
-    sampled_rows,
-    share_of,
-)
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Observations, Rows
 from appca.models.subspace_posterior import publish
@@ -37,13 +28,8 @@ DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than thos
 
 
 @dataclass(frozen=True, eq=False)
-class SupportPosterior(PosteriorOfDraw):
-    """Answers from `seen`, rows as W sees them in float64, which subclasses make.
-
-    It has `background` (n,), log p(y | no z); `best` supports and log p(y, z) - log p(y | no z) up
-    to `_log_supports`, with `means` (n, K) of x * z given these; the same logs of any supports
-    (`log_support`); and `summed` and `expected` over all supports, or estimated.
-    """
+class SupportPosterior(posterior.PosteriorOfDraw):
+    """Answers from `seen`, a `FactorQuery` or `Question` about float64 projections of rows."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
@@ -64,11 +50,11 @@ class SupportPosterior(PosteriorOfDraw):
         """Log of the number of supports that a uniform prior shares out."""
         return 0.0
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+    def _drawn_supports(self, rng: Generator, n: int) -> Array:
         """Draw supports (n, K) from the prior."""
         raise NotImplementedError
 
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(
             self,
             components=draw.components,
@@ -88,49 +74,51 @@ class SupportPosterior(PosteriorOfDraw):
         return np.asarray(self.seen(X).expected())
 
     def supports(self, X: Array, support: str) -> Array:
-        if support == ALL:
+        if support == posterior.ALL:
             return self.likely(self.inclusion(X))
         return self._indicators(self.seen(X).best()[0])
 
     def inclusion(self, X: Array) -> Array:
         return np.asarray(self.seen(X).summed().inclusion)
 
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+    def drawn_scores(self, rng: Generator, X: Array) -> Array:
         return np.asarray(self.seen(X).drawn_scores(rng))
 
     def membership(self, X: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.best()[1] - seen.summed().log_sum)
+        return posterior.share_of(seen.best()[1] - seen.summed().log_sum)
 
-    def summary(self, X: Array) -> RowSummary:
+    def summary(self, X: Array) -> posterior.RowSummary:
         seen = self.seen(X)
         sums = seen.summed()
         value = seen.background + sums.log_sum - self._log_supports()
-        return RowSummary(value, sums.error, sums.inclusion, sums.method)
+        return posterior.RowSummary(value, sums.error, sums.inclusion, sums.method)
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.log_support(Z) - seen.summed().log_sum)
+        return posterior.share_of(seen.log_support(Z) - seen.summed().log_sum)
 
-    def description(self, X: Array) -> Description:
+    def description(self, X: Array) -> posterior.Description:
         seen = self.seen(X)
         (supports, value), sums = seen.best(), seen.summed()
         H = seen.means(supports)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
-        return Description(
+        return posterior.Description(
             H.astype(X.dtype, copy=False),
             self._indicators(supports),
             sums.inclusion,
-            share_of(value - sums.log_sum),
+            posterior.share_of(value - sums.log_sum),
             mean_squares(rows, H, self.components),
             seen.background + sums.log_sum - self._log_supports(),
             sums.error,
             sums.method,
         )
 
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         Z = self._drawn_supports(rng, n)
-        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+        return posterior.sampled_rows(
+            rng, Z, self.components, self.mean, self.latent, self.noise
+        ), Z
 
 
 class FactorQuery(NamedTuple):
@@ -159,7 +147,7 @@ class FactorQuery(NamedTuple):
     def log_support(self, Z: Array) -> Array:
         return supports.log_densities(self.c, Z, self.model)
 
-    def drawn_scores(self, rng: np.random.Generator) -> Array:
+    def drawn_scores(self, rng: Generator) -> Array:
         Z = fixed_size_supports.draw(rng, self.c, self.model, self.n_active, self.seeds)
         return supports.draw_scores_given(rng, self.c, Z, self.model)
 
@@ -192,7 +180,7 @@ class FactorPosterior(SupportPosterior):
     def _log_supports(self) -> float:
         return numerics.log_binomial(len(self.components), self.n_active)
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+    def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
 
 
@@ -209,7 +197,7 @@ class FreePosterior(SupportPosterior):
             return 1.0
         return float(2.0 ** len(self.components) / CHEAPER)
 
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
     def seen(self, X: Array) -> Question:
@@ -223,7 +211,7 @@ class FreePosterior(SupportPosterior):
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > MORE_LIKELY)
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+    def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return rng.random((n, len(self.components))) < self.weights
 
 
@@ -232,14 +220,11 @@ def publish_factors(
     rows: Rows,
     state: FactorState,
     second: Array,
-    members: Members | None,
+    members: Members | None = None,
     *,
     same_order: bool = False,
 ) -> Array:
-    """Set the fitted attributes of adaptive factor analysis; return the order of components.
-
-    second (K,) are sums over rows of E[(x z)^2], `members` the training rows' sets, if any.
-    """
+    """Set the fitted attributes, given sums (K,) of E[(x z)^2]; return the order of components."""
     model.n_active_ = model.n_active
     order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)
     seen = model._posterior().seen(rows.X)

@@ -1,9 +1,7 @@
 """Supports of exactly L factors for rows in adaptive factor analysis, W given.
 
-Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
-from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
-annealed importance sampling: compiled row kernels, shared out over threads in blocks of rows. What
-a row gets depends on its numbers and its seed only, not on the blocks or the threads.
+Exact up to `MOST_SETS` supports; beyond by annealed searches and annealed importance sampling. What
+a row gets depends on its numbers and its seed only, not on blocks or threads.
 """
 
 import math
@@ -12,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
@@ -40,16 +39,13 @@ LEAST_ROWS, MOST_BLOCKS = 64, 64
 SEED_BYTES = 2**19  # of the bits of rows that are looked at together
 
 
-def draw_seeds(rng: np.random.Generator, n: int) -> Seeds:
+def draw_seeds(rng: Generator, n: int) -> Seeds:
     """Draw a fresh seed a row."""
     return rng.integers(0, 2**64, n, dtype=np.uint64)
 
 
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
-    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits.
-
-    Equal rows get equal seeds, whatever the other rows and the order.
-    """
+    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits."""
     factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
     form = np.empty(len(X), np.uint64)
     size = max(1, SEED_BYTES // (8 * X.shape[1]))
@@ -70,11 +66,8 @@ def search(
 ) -> tuple[Members, SupportMoments]:
     """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
 
-    `rows` have members to start from, which stay as they are, or -1 for a greedy start. Infinite
-    betas put the most probable factor given the others into each slot, and end early once nothing
-    changes; 1 draws from the posterior, less draws from it tempered. `keep` returns a row to its
-    first support if f(S) ends lower. `weights` (n,) are how often each row counts in the second
-    moments.
+    Members of -1 start greedily. Infinite betas take the most probable factor of each slot, 1 draws
+    from the posterior. `keep` returns a row to its first support if f(S) ends lower.
     """
     from appca.models import slot_kernels as kernels
     from appca.models.slot_kernels import row_state
@@ -100,12 +93,10 @@ def search(
 def importance(
     rows: RowSupports, r: Floats, n_paths: int, schedule: AnnealingSchedule, model: CollapsedModel
 ) -> AnnealedPaths:
-    """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
+    """Estimate sum_S exp f(S) by annealed importance sampling from q(S).
 
-    q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
-    between 0 and 1. The members of `rows` only tell L. The mean of the exponentials of the log
-    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, at
-    beta 1. Paths are resampled: only those of different families are independent.
+    q is that of independent Bernoulli(r_k), r (n, K), given that L of them are 1. Only paths of
+    different families are independent.
     """
     from appca.models import slot_kernels as kernels
     from appca.models.slot_kernels import row_state
@@ -200,12 +191,9 @@ def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> F
 
 
 def draw(
-    rng: np.random.Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
+    rng: Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
 ) -> NDArray[np.bool_]:
-    """Draw a support of each row, (n, K) bool, from its posterior.
-
-    Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
-    """
+    """Draw a support of each row, (n, K) bool; beyond `MOST_SETS` by ten Gibbs sweeps."""
     if math.comb(c.shape[1], n_active) <= MOST_SETS:
         members = set_tree.weighed(c, model, n_active, rng.random(len(c))).drawn
     else:

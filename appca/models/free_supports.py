@@ -1,11 +1,9 @@
-"""Which columns a row uses when any number may be: exact sums over 2^K sets, else estimates.
+"""Supports of any size of a row: exact sums over 2^K sets, else estimates.
 
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
-(`set_tree`); beyond, the best set comes from annealed searches and the sum from annealed
-importance sampling. Orthonormal columns decide for themselves, exactly, for any K: f(z) is the sum
-of z_k a_k with the logits a_k of `numerics`, so that
+Up to `MOST_COLUMNS` columns all sets are summed (`set_tree`); beyond, sums and sets are estimated.
+For orthonormal columns f(z) is the sum of z_k a_k, so that
 
     p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
@@ -13,6 +11,7 @@ of z_k a_k with the logits a_k of `numerics`, so that
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit, logit, logsumexp
 
 from appca.models import fixed_size_supports, set_tree, supports
@@ -93,10 +92,7 @@ class Question(NamedTuple):
         return Best(Z, value + self.nothing)
 
     def summed(self) -> SupportEstimate:
-        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
-
-        The errors of estimates with different streams of random numbers are independent.
-        """
+        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
         n, K = self.c.shape
         if self.orthonormal:
             log_sum = np.logaddexp(0.0, log_odds := self.log_odds).sum(axis=1) + self.nothing
@@ -131,11 +127,8 @@ class Question(NamedTuple):
         f = supports.log_densities(self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
         return np.asarray(f + Z @ self.odds + self.nothing)
 
-    def drawn_scores(self, rng: np.random.Generator) -> Floats:
-        """Draw x * z (n, K) of each row from its posterior.
-
-        Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion.
-        """
+    def drawn_scores(self, rng: Generator) -> Floats:
+        """Draw x * z (n, K) of each row; beyond `MOST_COLUMNS` columns from their inclusion."""
         if self.orthonormal:
             drawn = self.c / self.precision + rng.standard_normal(self.c.shape) / np.sqrt(
                 self.precision

@@ -1,18 +1,16 @@
 """Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
-Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019), so
-the likelihood is that of the observed ones, O of a row, and the E step expects the others together
-with x and z. All sums are taken about the present mean; the M step is `em.maximise`.
-
-W_O are the rows of W in O. With x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2
-and c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
+Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019): the
+likelihood is that of the observed ones, O of a row. Sums are about the present mean. With W_O the
+rows of W in O, x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2 and
+c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
     log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-which are summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S
-and all T that exchange one of its members: a lower bound, and whatever is built on that says so.
-The exchange of i in S for j, with P = inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj -
-Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and Q_ij = P_ii + D_ij^2 / s_j, has
+summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S and all T
+that exchange one of its members: a lower bound. The exchange of i in S for j, with P =
+inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj - Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and
+Q_ij = P_ii + D_ij^2 / s_j, has
 
     b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,    d_j = (-D_j, 1),
     f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,    q = P_i - d_j D_ij / s_j,
@@ -27,6 +25,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
@@ -120,11 +119,7 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
 
 
 def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
-    """Sum over the best support and its exchanges, of rows c (n, K), pairs of Lam (n or 1, P).
-
-    The best one is searched for from `members` (n, L), and the sum is then never less than about
-    these, or from the components that explain most alone.
-    """
+    """Sum over the best support near `members` (n, L) and its exchanges, c (n, K), pairs of Lam."""
     (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
     pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
     for part in (slice(first, first + size) for first in range(0, n, size)):
@@ -247,7 +242,7 @@ def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
 
 
 def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjections:
-    """Give what the posterior of some incomplete rows depends on, with W_O the rows of W in O_n.
+    """Give what the posterior of some incomplete rows depends on.
 
     W_O'W_O = I - sum_{d missing} w_d w_d'
     W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
@@ -268,11 +263,7 @@ def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjection
 
 
 def log_densities(log_sum: Array, rows: IncompleteProjections, at: EStepParameters) -> Array:
-    """Log p(y_O) of every row of a block; a lower bound where few supports are summed.
-
-    log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
-                 - log C(K, L)
-    """
+    """Log p(y_O) of every row of a block; a lower bound where few supports are summed."""
     density: Array = log_sum - rows.squares / (2.0 * at.noise)
     density -= 0.5 * rows.n_observed * np.log(2.0 * np.pi * at.noise)
     return density - numerics.log_binomial(at.W.shape[1], at.n_active)
@@ -375,11 +366,7 @@ def step(
 def fit(
     start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
 ) -> EMResult[IncompleteState]:
-    """EM from `start`; the log-likelihood is that of all observed entries and never falls.
-
-    With too many supports to sum, it is a lower bound, of the observed entries together with the
-    supports around the best of each incomplete row, and the stop reason says so.
-    """
+    """EM from `start` on all observed entries, a lower bound where few supports are summed."""
     settings = control.settings
     advance = partial(step, data=data, settings=settings)
 
@@ -405,12 +392,7 @@ NEAR_BEST = (
 
 @dataclass(frozen=True, eq=False)
 class PosteriorWithGaps(Posterior):
-    """Answers of a model with orthonormal components about rows with NaN.
-
-    A row without any observed entry gets the prior. Sums over supports are exact up to 5,000;
-    beyond, those of incomplete rows are over the best support and its exchanges of one component:
-    their log-likelihood is then a lower bound, which the method of `description` says.
-    """
+    """Answers of a model with orthonormal components about rows with NaN."""
 
     whole: SubspacePosterior  # of rows without NaN
 
@@ -498,7 +480,7 @@ def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
 
 
 def fit_incomplete(
-    rng: np.random.Generator,
+    rng: Generator,
     X: Array,
     rows: Rows,
     start: Array | SubspaceState | list[Candidate],
@@ -507,10 +489,8 @@ def fit_incomplete(
 ) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
-    PPCA with as many components is fitted to the observed entries and imputes the others; screening
-    and EM on the imputed rows lead to W, mean and variances; EM over the observed entries goes on
-    from there. At L = K, where no start is to be found, it does so from the principal directions,
-    and from a whole state `start`, to which `mean` belongs, at once.
+    PPCA imputes the missing entries; EM on these rows leads to a state, from which EM over the
+    observed entries goes on. From a state `start`, to which `mean` belongs, it does so at once.
     """
     settings, K, D, stopped = control.settings, control.settings.n_components, X.shape[1], False
     origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin

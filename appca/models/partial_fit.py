@@ -2,11 +2,9 @@
 
     T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
 
-T holds the expected sufficient statistics per row. A fit hands over its own, so that a batch counts
-for as many rows as it has. Sums that early rows gave under poor parameters are not forgotten but
-made again: a uniform sample of the rows is kept, all of them while they are few. Whenever the rows
-have grown by a tenth, EM goes on over the sample, and its sums replace T where they fit the sample
-better than chance would.
+T holds the expected sufficient statistics per row, first those of the fit. A uniform sample of the
+rows is kept; whenever rows have grown by a tenth, EM goes on over it, and its sums replace T where
+they fit the sample better than chance would.
 """
 
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.estimator import Estimator, whole_or_not
@@ -63,11 +62,7 @@ class Whole(NamedTuple):
 
 
 class EMSteps(NamedTuple):
-    """The E and M step of a model, on whatever rows.
-
-    A state has its `shift`; the sums of `expect` are a tuple of the log-likelihood and what
-    `Averages` has from A on, perhaps more, exact whether or not the rows sum to their origin.
-    """
+    """The E and M step of a model, on whatever rows."""
 
     sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
@@ -230,10 +225,7 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep what `partial_fit` starts from, in the published order: origin, averages and mass.
-
-        A of the sums is H (K, K) with A = W H: at a fixed point of EM, H is symmetric.
-        """
+        """Keep origin, averages, with A = H (K, K) in A = W H, and mass for `partial_fit`."""
         signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
         turn = np.eye(len(order))[:, order] * signs
         _, H, s, second, used = sums[:5]
@@ -272,7 +264,7 @@ class InBatches(Estimator):
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(
-        self, rng: np.random.Generator, rows: Observations
+        self, rng: Generator, rows: Observations
     ) -> tuple[Array, Principal | None] | None:
         """Give loadings (D, k) of the fit before, k at most K, and directions for those missing."""
         before: Array | None = getattr(self, "components_", None) if self.warm_start else None

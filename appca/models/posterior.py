@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models.numerics import Array
 
@@ -70,10 +71,7 @@ class RowEstimate(NamedTuple):
 
 
 class Posterior:
-    """The posterior of the supports and scores of rows X (n, D), which were checked.
-
-    What is not defined in a subclass follows from its `description`.
-    """
+    """The posterior of the supports and scores of checked rows X (n, D), from its `description`."""
 
     def description(self, X: Array) -> Description:
         """Say everything in one go."""
@@ -129,7 +127,7 @@ class PosteriorOfDraw(Posterior):
         """Probabilities (n,) of supports Z (n, K)."""
         raise NotImplementedError
 
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+    def drawn_scores(self, rng: Generator, X: Array) -> Array:
         """Draw a support and scores x * z (n, K) of each row."""
         raise NotImplementedError
 
@@ -137,7 +135,7 @@ class PosteriorOfDraw(Posterior):
         """Components (n, K) bool of largest posterior inclusion."""
         raise NotImplementedError
 
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         """Draw rows (n, D) and the components (n, K) that they use."""
         raise NotImplementedError
 
@@ -155,7 +153,7 @@ def share_of(log_share: Array) -> Array:
 
 
 def sampled_rows(
-    rng: np.random.Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
+    rng: Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
 ) -> Array:
     """Draw rows (N, D) that use the supports Z (N, K), in the dtype of the components."""
     n, (K, D) = len(Z), components.shape

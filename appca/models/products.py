@@ -1,11 +1,7 @@
 """Products of rows with a few columns in float64, and sums that give each row the same bits.
 
-EM takes the products with float32 rows in float32. A chain takes its residual as a difference of
-sums, so it takes all of them in float64: tile by tile, each centred in a core's own cache.
-
-A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
-among the others. Importance sampling follows every bit, so that such a rounding moved what was said
-of a row by its whole standard error. Here the bits depend on the row alone (`product_kernels`).
+A chain takes its residual as a difference of sums, all of them in float64, tile by tile. The bits
+of a row depend on it alone (`product_kernels`), because importance sampling follows every bit.
 """
 
 from collections import deque
@@ -104,10 +100,7 @@ def _precise(rows: Rows) -> Rows:
 
 
 def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block.
-
-    Each tile takes the place of the one before.
-    """
+    """Yield rows, columns and centred float64 numbers of tiles, each in place of the one before."""
     n, d = block.X.shape
     width = min(d, most_columns)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)

@@ -1,10 +1,9 @@
-"""What a row says of its scale, its number of components and its support.
+"""Posterior of a row's scale, number of components and support.
 
     p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
 
-Scales u_j are those of a grid, and p(S) is uniform over the supports of L components, or over those
-of each size. All sums are exact: one over supports for every scale (`polynomials`), of which those
-are left out that add less than rounding.
+p(S) is uniform over the supports of L components, or over those of each size. Sums are exact;
+scales that add less than rounding are left out.
 """
 
 from typing import NamedTuple
@@ -19,10 +18,7 @@ NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below
 
 
 class RowModel(NamedTuple):
-    """What decides about a row, given its projections and its squared distance from the mean.
-
-    Both are in noise units: rows are multiplied by `scale` (D,) of their features first.
-    """
+    """The parameters that decide about a row, given its projections and squared length."""
 
     noise: float  # sigma2; 1 where each feature has its own noise
     latent: Array  # (K,) tau2_k

@@ -1,8 +1,6 @@
 """Rows about an origin, in memory, visited in blocks; with and without missing entries.
 
-A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
-products with them run over what was observed; what missing entries take out of W'W is a product
-with their sparse mask. Complete rows stand together.
+Incomplete rows have zeros where entries are missing, so that products run over observed ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,10 +36,7 @@ NEAR = 10.0
 
 
 class Rows(NamedTuple):
-    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates.
-
-    A sparse X is a `ShiftedSparse`, which takes the place of an array in all that is asked of it.
-    """
+    """N observations y_n as stored numbers about an origin; a sparse X is a `ShiftedSparse`."""
 
     X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
     origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
@@ -80,10 +75,7 @@ class Rows(NamedTuple):
         return _weighted(S, self.weights)
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield work(block) for blocks of rows, in order, computed on all cores.
-
-        Where the origin is far off, a block holds a centred copy of its rows.
-        """
+        """Yield work(block) for blocks of rows, in order, computed on all cores."""
         n, d = len(self.X), stored_width(self.X)
         count = block_count(n, d, self.X.itemsize)
         edges = [n * i // count for i in range(count + 1)]
@@ -159,11 +151,7 @@ def added(a: R, b: R) -> R:
 
 
 def centre_of(X: Array, weights: Array | None = None) -> Array:
-    """Mean row (d,) in the dtype of X, so that X minus it stays exact.
-
-    Rows are summed about the first of them, a few in the dtype of X and these sums in float64:
-    columns that are constant stay so.
-    """
+    """Mean row (d,) in the dtype of X; sums about the first row keep constant columns constant."""
     mean: Array
     if isinstance(X, ShiftedSparse):
         return (X.sums(weights) / (len(X) if weights is None else weights.sum())).astype(X.dtype)
@@ -182,10 +170,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
-    """Yield a few rows about an origin at a time, dense and small enough to stay in a core's cache.
-
-    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
-    """
+    """Yield a few rows about an origin at a time, each in the memory of those before."""
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
@@ -202,10 +187,7 @@ def tile_rows(X: Array) -> int:
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
-    """Rows of X (N, d) that differ, in an order of their own, and how often each counts.
-
-    So nothing depends, to the bit, on the order of rows, nor on whether a row is repeated.
-    """
+    """Rows of X (N, d) that differ, in an order of their own, and how often each counts."""
     plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
     _, first, number = np.unique(lines, return_index=True, return_inverse=True)
@@ -251,11 +233,7 @@ def _squares(block: Block) -> Array:
 
 @dataclass(frozen=True)
 class Parts:
-    """N observations that are never in memory all at once; each counts once.
-
-    `blocks.Stream` reads them again in each pass, `blocks.DaskRows` leaves them with the workers of
-    a cluster; nothing but `work`, with its d x K numbers, and the sums it returns needs to travel.
-    """
+    """N observations that are never in memory all at once; each counts once."""
 
     n: int
     d: int

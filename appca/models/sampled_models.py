@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import factor_gibbs, gibbs
 from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
@@ -15,12 +16,7 @@ from appca.models.draws import number_band
 from appca.models.estimator import Queries, generator
 from appca.models.factor_gibbs import FINITE, INFINITE, CachedFactorState, FactorPrior, look
 from appca.models.factor_posterior import FreePosterior
-from appca.models.gibbs import (
-    PRIORS,
-    CachedSubspaceState,
-    SubspacePrior,
-    first_nonparametric_state,
-)
+from appca.models.gibbs import PRIORS, CachedSubspaceState, SubspacePrior, first_nonparametric_state
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.products import data_of
@@ -123,9 +119,7 @@ class FreeModel(Queries):
 
     _orthonormal: ClassVar[bool] = False
 
-    def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
-    ) -> tuple[list[Any], Sampler[Any]]:
+    def _problem(self, rngs: list[Generator], rows: Rows) -> tuple[list[Any], Sampler[Any]]:
         """First states of the chains and the sampler, for rows about their origin."""
         raise NotImplementedError
 
@@ -238,7 +232,7 @@ class SparseFA(FreeModel):
     loading_scale: float = 0.01
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
+        self, rngs: list[Generator], rows: Rows
     ) -> tuple[list[CachedFactorState], Sampler[CachedFactorState]]:
         data = data_of(rows)
         variance = data.squares / data.size
@@ -414,7 +408,7 @@ class NonparametricPPCA(FreeModel):
     latent_scale: float = 0.01
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
+        self, rngs: list[Generator], rows: Rows
     ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
         K = min(self.max_components, rows.n - 1, rows.n_features)
         data = data_of(rows)

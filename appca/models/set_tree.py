@@ -11,11 +11,9 @@ less, R are the components that a support leaves out, M = inv(Lam), b = M c, s =
     log sum_S exp f(S) = F + 1/2 (log|M| + b'c),    E[u z] = b + M h,    h = dF/db,
     E[(u z)(u z)'] = M + b b' + b (M h)' + (M h) b' + 2 M (dF/dM) M.
 
-Sets are the leaves of a tree. To enter a branch eliminates its component from M, bordered by b with
-corner 0; the corner is then -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|, and the last
-member of a set needs its own entry and that of b alone. To leave a branch adds derivatives by what
-was eliminated to those by what it was eliminated from (differentiation in reverse): some hundred
-products a branch, where factors of each of 924 supports of six took as many thousand.
+Sets are leaves of a tree. To enter a branch eliminates its component from M, bordered by b with
+corner 0: the corner becomes -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|. To leave one
+adds its derivatives to those of the branch above (differentiation in reverse).
 """
 
 import itertools
@@ -283,10 +281,7 @@ def all_sets(n_components: int) -> Mask:
 
 @cache
 def steps(n_components: int, n_members: int, all_sizes: bool) -> tuple[Members, Members]:
-    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up.
-
-    Sets of `all_sizes` up to J, or of J members.
-    """
+    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up."""
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 
     K, J, instructions, leaf = n_components, n_members, [], 0
@@ -358,10 +353,7 @@ class SetTree:
         return top[: self._n], best[: self._n], total[: self._n]
 
     def differentiate(self) -> tuple[Floats, Floats, Floats]:
-        """Return probabilities of members (n, K), dF/db (n, K) and pairs of dF/dM (n, P).
-
-        After `weigh`. Off the diagonal a pair has the derivatives by two entries of M.
-        """
+        """Probabilities of members (n, K), dF/db (n, K), pairs of dF/dM (n, P), after `weigh`."""
         self._N[: (len(self._used) + 1) ** 2] = self._used[:] = 0.0
         self._walk(1)
         n = self._n
@@ -369,10 +361,7 @@ class SetTree:
 
 
 class SharedSetTree:
-    """Some rows side by side that share M, and memory for their sums over sets of J members.
-
-    With `costs` (K,) of members the sums are over sets of all sizes up to J, the empty set last.
-    """
+    """Some rows that share M; with `costs` (K,) of members the sums are over all sizes up to J."""
 
     def __init__(self, system: SetProblem, costs: Floats | None = None) -> None:
         K, J, w = system.b.shape[1], system.n_members, LANES
@@ -421,10 +410,7 @@ class SharedSetTree:
         return np.asarray((passed > uniforms * passed[-1]).argmax(axis=0))
 
     def differentiate(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return probabilities of members (n, K) and dF/db (n, K), after `weigh`.
-
-        Adds dF/dM of rows that count `weights` (n,) times to `slopes[0]`, an upper triangle.
-        """
+        """Probabilities of members (n, K) and dF/db (n, K); adds weighted dF/dM to `slopes[0]`."""
         self._N[0] = self._used[:] = self._lanes[0] = 0.0
         self._lanes[0, : self._n] = weights
         self._walk(1)

@@ -1,7 +1,4 @@
-"""What each model is, what its settings may be, and what they are where nobody says.
-
-Estimators, runs, pages and the command line read it here.
-"""
+"""The models, the values their settings may have, and defaults, for the whole project."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -348,10 +345,7 @@ def later(model: object) -> dict[str, Any]:
 
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
-    """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
-
-    Raises InputError when there is no such model.
-    """
+    """Return the settings of a model and their defaults; with "gibbs" also those of sampling."""
     if not isinstance(model, str) or model not in MODELS:
         msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)
@@ -360,10 +354,7 @@ def defaults(model: str, inference: object = None) -> dict[str, Any]:
 
 
 def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a model with those of the parameters that mean something to it.
-
-    L is brought down to K where it is more.
-    """
+    """Return the defaults of a model with those of the parameters that suit it, L at most K."""
     spec = MODELS[model]
 
     def suits(name: str, value: object) -> bool:

@@ -1,8 +1,7 @@
 """A sparse matrix less a matrix of low rank, which stays sparse: X - left right.
 
-Centring subtracts the same row from every row, which is a matrix of rank one. So are the expected
-counts that Pearson residuals subtract. EM reads rows only in products and squared lengths, and
-these are taken of both parts: the difference is never formed.
+Centring and the expected counts of Pearson residuals have that form. EM reads rows only in products
+and squared lengths, which are taken of both parts.
 """
 
 from typing import Any
@@ -23,12 +22,7 @@ CANCELLED = 1e-6
 
 
 class ShiftedSparse:
-    """Rows x_n - left_n right, with sparse x_n. Supports what EM asks of a matrix of rows.
-
-    `values` is a csr_array (N, D), float32 or float64, without duplicate entries; left (N, R) and
-    right (R, D) may be missing. Products and sums are taken in float64 and given in `dtype`, those
-    with all rows in float64.
-    """
+    """Rows x_n - left_n right, with sparse x_n; products are taken in float64."""
 
     ndim = 2
     __array_priority__ = 1000.0  # a product of an array with these rows is taken here

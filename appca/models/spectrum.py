@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.random import Generator
 
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations, Rows, project, tiles, transposed_product
@@ -71,12 +72,8 @@ def gram(rows: Rows) -> Array:
     return G
 
 
-def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
-    """Find the q leading principal directions, q <= min(N, d), largest entries positive.
-
-    A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
-    iteration (the only user of `rng`) beyond.
-    """
+def principal(rng: Generator, rows: Observations, q: int) -> Principal:
+    """Find the q leading principal directions, largest entries positive; wide data need `rng`."""
     if isinstance(rows, Rows) and rows.weights is not None:
         axes = principal(rng, _scaled(rows, rows.weights), q)
         return axes._replace(values=axes.values * (rows.n / rows.mass))
@@ -95,12 +92,8 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     return Principal(values / n, upright(polar(V)))
 
 
-def sketched(rng: np.random.Generator, rows: Observations, q: int) -> Array:
-    """Find q orthonormal directions (d, q) that hold nearly what the leading ones do, in order.
-
-    Four subspace iterations on the covariance where that is much wider than q. Rows too wide for
-    a covariance are iterated until eigenvalues settle to `SKETCH_TOL`.
-    """
+def sketched(rng: Generator, rows: Observations, q: int) -> Array:
+    """Find q orthonormal directions (d, q) that hold nearly the variance of the leading ones."""
     if isinstance(rows, Rows) and rows.weights is not None:
         return sketched(rng, _scaled(rows, rows.weights), q)
     if min(rows.n, rows.d) > DENSE_LIMIT:
@@ -125,11 +118,8 @@ def _scaled(rows: Rows, weights: Array) -> Rows:
     return Rows(X.astype(rows.dtype, copy=False), None, rows.squares * weights, rows.n_features)
 
 
-def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
-    """Find the same by subspace iteration V <- orth(Y'Y V), for data wide and long alike.
-
-    It ends when no eigenvalue changes by more than `tol` times the largest.
-    """
+def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
+    """Find leading directions by V <- orth(Y'Y V) until eigenvalues change by less than `tol`."""
     n, d = rows.n, rows.d
     width = min(q + max(q // 2, 10), n, d)
     V = np.linalg.qr(rng.standard_normal((d, width)))[0]
@@ -149,11 +139,7 @@ def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 
 
 
 def thin(rows: Rows) -> Thin:
-    """Coordinates of N < D rows in their row space: Y V = U S from the Gram matrix U S^2 U'.
-
-    EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
-    instead of N x D and give the same answer.
-    """
+    """Coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
     # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made, and of
     # all drivers this one works in the least memory.
     weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import polynomials
 from appca.models.em import EMMap, EMSettings, SubspaceState, extend, step
@@ -24,12 +25,7 @@ QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves b
 
 
 def closed_form(rows: Observations, leading: Principal, floor: float) -> SubspaceState:
-    """Maximum of the likelihood of PPCA given the leading eigenvectors, with R = I.
-
-    Tipping and Bishop (1999), equations 7 and 8:
-
-    sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
-    """
+    """Maximum of the likelihood of PPCA, R = I: Tipping and Bishop (1999), equations 7 and 8."""
     n, q = rows.mass, len(leading.values)
     total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
@@ -40,18 +36,15 @@ class Candidate(NamedTuple):
     """A named start: principal directions times a rotation, with or without annealing."""
 
     name: str
-    rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
+    rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
     needs_many_rows: bool = False  # scores of K^2 of them, more than are screened on
     spare: bool = False  # left out where climbs to the end cost too much
     extra: bool = False  # taken only where all of them cost less than a second
 
 
-def quartimax(_rng: np.random.Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) with the largest sum of fourth powers.
-
-    Fixed point R <- polar(P'(PR)^3), monotone because the criterion is convex in R.
-    """
+def quartimax(_rng: Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) with the largest sum of fourth powers: R <- polar(P'(PR)^3)."""
     if not P.any():  # a sample of rows that are all the same
         return np.eye(P.shape[1])
     lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # half the time of rows
@@ -66,20 +59,17 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
     return R
 
 
-def independent(rng: np.random.Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`.
-
-    With N near K^2 or more it finds axes that quartimax does not find in as many steps.
-    """
+def independent(rng: Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`."""
     return fast_ica(rng, P, MAX_ICA_STEPS)
 
 
-def unrotated(_rng: np.random.Generator, P: Array) -> Array:
+def unrotated(_rng: Generator, P: Array) -> Array:
     """Leave the principal directions as they are."""
     return np.eye(P.shape[1])
 
 
-def random_rotation(rng: np.random.Generator, P: Array) -> Array:
+def random_rotation(rng: Generator, P: Array) -> Array:
     """Draw uniformly from the orthogonal matrices: the polar factor of a Gaussian matrix."""
     return polar(rng.standard_normal((P.shape[1],) * 2))
 
@@ -115,11 +105,7 @@ def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
 
 
 def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceState:
-    """Variances from the hard assignment of rows to their L largest projections on W.
-
-    sigma2 is what the assignment leaves, per feature; tau2 what it captures, less sigma2. At
-    L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
-    """
+    """Variances from the hard assignment of rows to their L largest projections on W."""
     K, L, n = settings.n_components, settings.n_active, rows.mass
 
     def top_power(block: Block) -> tuple[Array, Array]:

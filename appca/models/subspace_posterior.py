@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
@@ -15,13 +16,7 @@ from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
-from appca.models.posterior import (
-    Description,
-    ParameterDraw,
-    PosteriorOfDraw,
-    RowSummary,
-    share_of,
-)
+from appca.models.posterior import Description, ParameterDraw, PosteriorOfDraw, RowSummary, share_of
 from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
@@ -37,12 +32,7 @@ def publish(
     *,
     same_order: bool = False,
 ) -> Array:
-    """Set what needs no rows but their origin; return the order of components.
-
-    It is by explained variance `power` (K,), the mean over rows of |w_k|^2 E[(x z)^2], with the
-    largest entry of each positive, unless the state has the same order and signs as a fit before.
-    `latent` (K,) are variances of x.
-    """
+    """Set the attributes that need no rows; return the order, by `power` (K,) or as before."""
     order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
     W = state.W if same_order else upright(state.W[:, order])
     origin = 0.0 if rows.origin is None else rows.origin
@@ -56,11 +46,7 @@ def publish(
 
 @dataclass(frozen=True, eq=False)
 class SubspacePosterior(PosteriorOfDraw):
-    """Rows y = W (x * z) + mean + e with orthonormal columns; sums over supports are exact.
-
-    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
-    Answers are about blocks of centred rows B (n, D) with projections P (n, K) in noise units.
-    """
+    """Rows y = W (x * z) + mean + e with orthonormal components, (D,) or one noise; exact sums."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
@@ -189,7 +175,7 @@ class SubspacePosterior(PosteriorOfDraw):
         joint = row_model.support_density(P, squares, Z, model)
         return share_of(joint - row_model.log_density(P, squares, model))
 
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+    def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
         model, root = self.row_model, np.ones(1)
         if self.variant != PAPER:
@@ -232,7 +218,7 @@ class SubspacePosterior(PosteriorOfDraw):
         scores = scores.astype(B.dtype)
         return scores, active, row.inclusion, share, error, row.log_density, *scales
 
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         model, (K, D) = self.row_model, self.components.shape
         deviation = np.ones(1)
         if self.variant != PAPER:
@@ -273,12 +259,7 @@ def publish_subspace(
     *,
     same_order: bool = False,
 ) -> Array:
-    """Set the fitted attributes of an estimator; return the order of components.
-
-    It is by the mean of E[(x z)^2], in noise units, unless the state has order and signs of a fit
-    before. `rows` are in features, not in thin coordinates; second (K,) are sums over rows of
-    E[(x z)^2], if they are known.
-    """
+    """Set the fitted attributes; return the order of components by E[(x z)^2], or as before."""
     K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1
     model.n_active_ = n_active if state.sizes is None else K
     model.mean_ = (m + (0.0 if rows.origin is None else rows.origin)).astype(rows.dtype)

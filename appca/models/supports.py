@@ -1,15 +1,15 @@
-"""Rows and their supports where W is not orthogonal: types, and what holds given a support.
+"""Rows and their supports where W is not orthogonal: types, and formulas given a support.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
-with c_z = c * z and M = I / tau2 + A * zz', which couples the columns in use only; A = W'W / sigma2
-and c = W'(y - mu) / sigma2.
+with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models.threads import single_threaded_blas
@@ -46,10 +46,7 @@ class SupportMoments(NamedTuple):
 
 
 class AnnealingSchedule(NamedTuple):
-    """The inverse temperatures of one annealed importance path (Neal 2001).
-
-    The first is taken at once, the others are reached in one sweep each, visit by visit.
-    """
+    """The inverse temperatures of one annealed importance path (Neal 2001)."""
 
     betas: Floats  # rising, the last one 1
     after: int  # sweeps at beta = 1 that follow
@@ -121,16 +118,14 @@ def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     return f
 
 
-def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Floats:
+def draw_scores(rng: Generator, normal: ScoreNormal) -> Floats:
     """Draw scores (n, L): with precision C C', inv(C') e has covariance inv(C C')."""
     C = np.linalg.cholesky(normal.precision)
     e = rng.standard_normal(normal.mean.shape)[:, :, None]
     return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
 
 
-def draw_scores_given(
-    rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedModel
-) -> Floats:
+def draw_scores_given(rng: Generator, c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """Draw x * z (n, K) given each row's support."""
     drawn = np.zeros(c.shape)
     with single_threaded_blas():
