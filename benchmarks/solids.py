@@ -118,7 +118,7 @@ def main() -> None:
         return
     options, rows = results.arguments(__doc__).parse_args(), []
     with tempfile.TemporaryDirectory() as folder:
-        for data, draw in (("MNIST", lambda: mnist(ROWS)[0]), ("solids", lambda: solids(ROWS))):
+        for data, draw in (("MNIST", lambda: mnist(ROWS)), ("solids", lambda: solids(ROWS))):
             file = f"{folder}/{data}.npy"
             np.save(file, draw())
             rows += [rows_of(data, file, kernels) for kernels in KERNELS]

@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from benchmarks.shapes import mnist, odd_digits
 ROUNDS = 3
 DESCRIBED = 100  # rows described, of 2,500
 HIDDEN = 0.1
+FORGET_PEAK = Path("/proc/self/clear_refs")  # Linux: 5 makes the peak the current memory
 
 
 def seconds(work: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> float:
@@ -88,7 +90,7 @@ import time
 import warnings
 warnings.simplefilter("ignore")
 from benchmarks.shapes import mnist
-X = mnist(60_000)[0]
+X = mnist(60_000)
 began = time.process_time()
 from {module} import {name}
 {name}({settings}).fit(X)
@@ -101,9 +103,9 @@ import ctypes
 import warnings
 warnings.simplefilter("ignore")
 from appca import AdaptivePPCA
-from benchmarks.measure import FORGET_PEAK, memory
+from benchmarks.speed import FORGET_PEAK, memory
 from benchmarks.shapes import mnist
-X = mnist(60_000)[0]
+X = mnist(60_000)
 AdaptivePPCA(10, 3, random_state=0).fit(X[:10_000].copy())
 ctypes.CDLL(None).malloc_trim(0)
 FORGET_PEAK.write_text("5")
@@ -111,6 +113,12 @@ before = memory("VmRSS")
 AdaptivePPCA(10, 3, random_state=0).fit(X)
 print((memory("VmHWM") - before + X.nbytes) / X.nbytes)
 """
+
+
+def memory(field: str) -> int:
+    """Read the process's memory, now (VmRSS) or at most (VmHWM), in bytes; Linux only."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 def peak() -> results.Row:
@@ -161,7 +169,7 @@ def planted() -> np.ndarray:
 
 def described() -> results.Row:
     """Time the description of rows whose supports cannot be enumerated."""
-    X = odd_digits()[0]
+    X = odd_digits()
     model = AdaptiveFactorAnalysis(100, 50, random_state=0, max_iter=20).fit(X)
     model.score_samples(X[:2])
     spent = seconds(lambda: model.score_samples(X[:DESCRIBED])) * len(X) / DESCRIBED
@@ -179,11 +187,11 @@ def main() -> None:
     pca = PCA(10, svd_solver="covariance_eigh")
     cd = MiniBatchDictionaryLearning(10, fit_algorithm="cd", random_state=0)
     centred = lambda X: cd.fit(X - X.mean(axis=0))  # noqa: E731
-    digits = mnist(1080)[0].reshape(1080, 28, 28)[:, 2:26, 2:26]
+    digits = mnist(1080).reshape(1080, 28, 28)[:, 2:26, 2:26]
     digits = digits.reshape(1080, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(1080, 64)
     digits = digits[:, digits.std(axis=0) > 0.0]
     with threadpool_limits(1):
-        few, many = mnist(10_000)[0], mnist(60_000)[0]
+        few, many = mnist(10_000), mnist(60_000)
         gap = planted()[:200]
         gap[0, 0] = np.nan
         for X in (few, gap):  # loads what is compiled
