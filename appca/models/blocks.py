@@ -28,7 +28,7 @@ Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
 LARGE_MAP_BYTES = 2**26
-MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
+MAPPED_BYTES = 2**25  # of a mapped file that are read before its pages are given back
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,6 @@ class Mapped:
         self.X = X
 
     def __iter__(self) -> Iterator[Array]:
-        """Yield views of some rows at a time."""
-        # As many as fit once they are float32 or float64, however they lie in the file.
         itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
         size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
         for start in range(0, len(self.X), size):
@@ -78,7 +76,7 @@ class Mapped:
 
 
 def is_large_map(X: Any) -> bool:
-    """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
+    """Whether X is a memory-mapped matrix of more than 64 MB."""
     return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
 
 
@@ -143,7 +141,6 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
 
 
 def _sums(block: Any) -> Array:
-    """Return the sums (d,) of the columns of a block."""
     with np.errstate(over="ignore", invalid="ignore"):
         sparse = isinstance(block, ShiftedSparse)
         sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
@@ -161,12 +158,12 @@ def _finite(sums: Array, part: str) -> Array:
     return sums
 
 
-FAN_IN = 8  # sums that are added up in one place
-CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summed
+FAN_IN = 8  # sums that are added up in one task
+CHUNKS_AT_ONCE = 64  # whose answers are held at a time
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X belongs to Dask, told without importing it."""
+    """Whether X belongs to Dask, without importing it."""
     return type(X).__module__.split(".")[0] == "dask"
 
 
@@ -222,7 +219,6 @@ class DaskRows(Parts):
 
     @property
     def _firsts(self) -> NDArray[np.intp]:
-        """Number of the first row of each chunk."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
     def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
@@ -255,7 +251,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
 
 
 def matrix(X: Any) -> Any:
-    """Return a Dask array (N, D) of numbers whose chunks hold whole rows, or say what it lacks."""
+    """Return a Dask array (N, D) of numbers in chunks of whole rows, or raise ValueError."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
     if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
@@ -279,7 +275,7 @@ def computed(parts: list[Any]) -> list[Any]:
 
 
 def sent_once(what: Any) -> Any:
-    """Return a task of its own that gives a worker what all its chunks need to know."""
+    """Return a task that sends shared arguments to a worker once."""
     from dask.delayed import delayed
 
     return delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
@@ -300,7 +296,7 @@ def _over(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> list[Any]:
 
 
 def _summed(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Any:
-    return reduce(added, _over(chunk, shared=shared, block_id=block_id))
+    return _added_up(_over(chunk, shared=shared, block_id=block_id))
 
 
 def _added_up(parts: list[Any]) -> Any:
@@ -363,7 +359,6 @@ def each_described(model: Any, X: Any) -> Iterator[Description]:
 
 
 def _suited(model: Any, X: Any) -> Any:
-    """Return X in chunks of whole rows, if it has the features of the fit."""
     check_is_fitted(model)
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X = matrix(X)
@@ -378,7 +373,6 @@ def _suited(model: Any, X: Any) -> Any:
 
 
 def _shared(model: Any) -> Any:
-    """One task that gives the workers the model."""
     bound = ("callback", "random_state", "init")  # to this process, or large
     parameters = model.get_params(deep=False).items()
     kept = {name: value for name, value in parameters if name not in bound}

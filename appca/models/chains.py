@@ -34,7 +34,7 @@ RUNNING = ("Z_mean", "X_mean")
 
 
 class Schedule(NamedTuple):
-    """How many sweeps are made, and which are kept."""
+    """Numbers of sweeps and of draws."""
 
     n_chains: int
     burn_in: int  # sweeps discarded
@@ -53,22 +53,20 @@ class Schedule(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What is looked at after every sweep."""
+    """Measures of a state after every sweep."""
 
-    log_likelihood: float  # nats, everything integrated out that can be
+    log_likelihood: float  # nats, as much as possible integrated out
     log_posterior: float  # nats, the same with the priors
-    # Of components, where that decides how many parameters there are: densities of draws that
-    # differ in it are not compared, see `DrawStore.best`.
-    number: int = 0
+    number: int = 0  # of components, if it decides about the number of parameters
 
 
 LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
 BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
-LEAST_DRAWS = 4  # of a chain, to say how far off its mean is
+LEAST_DRAWS = 4  # of a chain, to know the error of its mean
 
 
 class ChainLevels(NamedTuple):
-    """Which chains averages count, by their mean log-posteriors, and why."""
+    """The chains that averages count, by their mean log-posteriors."""
 
     mean: NDArray[np.float64]  # (chain,) nats
     allowed: NDArray[np.float64]  # (chain,) nats below the highest chain that it may be
@@ -113,16 +111,16 @@ def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
 
 
 class Sampler(NamedTuple, Generic[S]):
-    """A model as the loop sees it."""
+    """A model, for the loop."""
 
     sweep: Callable[[Generator, S], S]
     measure: Callable[[S], Measures]
-    record: Callable[[S], Draws]  # what a kept draw keeps
-    average: Callable[[S], Draws]  # what is only kept as a running mean
+    record: Callable[[S], Draws]  # of a kept draw
+    average: Callable[[S], Draws]  # of running means
 
 
 class Chains(NamedTuple, Generic[S]):
-    """What the chains have seen."""
+    """Draws and traces of all chains."""
 
     posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
     best: S  # see `DrawStore.best`
@@ -131,7 +129,7 @@ class Chains(NamedTuple, Generic[S]):
 
 
 class DrawStore(Generic[S]):
-    """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
+    """Collects the kept draws of all chains in their final arrays."""
 
     def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
         self.sampler = sampler
@@ -171,19 +169,18 @@ class DrawStore(Generic[S]):
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
-        """Array for all there will be of a name; memory that nobody writes to is never taken."""
         if name not in where:
             where[name] = np.zeros((*shape, *value.shape), value.dtype)
         return where[name]
 
     def posterior(self) -> Draws:
-        """Return the draws, and the means of what is only kept as one."""
+        """Return the draws and the running means."""
         means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
         return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
 
 
 def generators(rng: Generator, n: int) -> list[Generator]:
-    """Make one generator a chain from any generator, also from one that cannot spawn."""
+    """Make one generator a chain from any generator."""
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
 
 
@@ -225,7 +222,7 @@ def sample(
     schedule: Schedule,
     callback: Callback | None = None,
     *,
-    origin: NDArray[Any] | None = None,
+    origin: Any = None,
     stopped: bool = False,
 ) -> Chains[S]:
     """Run the chains to the end of the schedule, or until the callback raises StopIteration.
@@ -301,7 +298,7 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 N_PAIRS = 20
-IN_USE = 0.05  # share of the rows that use a component which is more than a whim of a few
+IN_USE = 0.05  # share of the rows from which a component counts as used
 
 
 def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:

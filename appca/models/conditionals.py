@@ -16,9 +16,8 @@ from scipy.special import gammaln, pdtr
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
 
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
-# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
-SCALE_TAIL = 5.0
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, in a draw without any other
+SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavier
 
 
 class Gamma(NamedTuple):
@@ -196,7 +195,7 @@ def draw_log_scales(rng: Generator, law: LogScale) -> Array:
 
     def log_ratio(u: Array) -> Array:
         offered = -(SCALE_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / SCALE_TAIL)
-        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
+        with np.errstate(over="ignore"):
             return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - offered)
 
     log_accept = log_ratio(new) - log_ratio(np.zeros_like(new))

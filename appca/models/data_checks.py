@@ -43,11 +43,17 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     return directions.T
 
 
-def refuse_starts(init: Any, n_init: int) -> None:
-    """Raise ValueError for several starts from one array."""
-    if not isinstance(init, str) and n_init > 1:
+def refuse_settings(model: Any, n_active: int) -> None:
+    """Raise ValueError for more active than all components, or several starts from one array."""
+    if n_active > model.n_components:
         msg = (
-            f"n_init must be 1 when init is an array; got {n_init}: "
+            f"n_active must be at most n_components={model.n_components}; got {n_active}: "
+            "lower n_active or raise n_components."
+        )
+        raise ValueError(msg)
+    if not isinstance(model.init, str) and model.n_init > 1:
+        msg = (
+            f"n_init must be 1 when init is an array; got {model.n_init}: "
             "name a start to add random ones."
         )
         raise ValueError(msg)
@@ -134,7 +140,7 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
 
 
 def numbers_of_rows(X: Any) -> Any:
-    """Return rows of any library as an array or sparse matrix, see `frames.matrix_of`."""
+    """Return rows of any library as an array or sparse matrix."""
     try:
         return matrix_of(X).values
     except InputError:
@@ -155,7 +161,7 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
 
 
 def without_subnormal(X: Array) -> Array:
-    """X (N, D) with 0 for subnormal entries, which slow products down, beside far larger ones."""
+    """X (N, D) with 0 for subnormal entries, which slow products down."""
     tiny = np.finfo(X.dtype).tiny
 
     def has_some(B: Array) -> bool:

@@ -136,9 +136,8 @@ def band(draws: Floats, level: float) -> Floats:
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
     """Smallest and largest number of components that the middle `level` of the draws have."""
-    low, high = np.quantile(
-        np.asarray(numbers, dtype=np.float64), band_ends(level), method="nearest"
-    )
+    values = np.asarray(numbers, dtype=np.float64)
+    low, high = np.quantile(values, band_ends(level), method="nearest")
     return int(low), int(high)
 
 
@@ -153,7 +152,7 @@ def band_ends(level: float) -> list[float]:
 def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Which column of a draw comes to each place, -1 where none does, and with which sign."""
+    """Column of a draw at each place, -1 where it has none, and its sign."""
     in_use, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
     if len(in_use):
@@ -164,7 +163,6 @@ def _order(
 
 
 def _unit(W: ArrayLike) -> Floats:
-    """Rows at length one; a row of zeros stays."""
     W = np.asarray(W, dtype=np.float64)
     norms = np.linalg.norm(W, axis=1, keepdims=True)
     return np.asarray(W / np.where(norms > 0, norms, 1.0))
@@ -228,12 +226,9 @@ class AveragedPosterior(Posterior):
     def description(self, X: Array) -> Description:
         """Averages of log-likelihood and inclusion; all else of the published draw."""
         summary = self.summary(X)
-        return self.published.description(X)._replace(
-            inclusion=summary.inclusion,
-            log_likelihood=summary.log_likelihood,
-            standard_error=summary.error,
-            method=summary.method,
-        )
+        value, error, inclusion, method = summary
+        rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
+        return rows._replace(log_likelihood=value, standard_error=error)
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
         """Average over draws of what `ask` says of their posteriors, which names no component."""

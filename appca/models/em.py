@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,23 +28,18 @@ from appca.models.stiefel import polar
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
-# Rows times K times swaps from which a fit uses the compiled E step: below, whole fits take half a
-# second without. The app's first picture, of 1,797 digits at K = 4, L = 2, is below, so that on a
-# fresh machine it need not wait for the compiler.
+# Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-# Swaps from which a Fourier transform costs less than a table of counts, see `polynomials`.
-MANY_SWAPS = 50
-MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs
-# Scales of rows. From 0.3 to 3.5 in six steps, COIL-20 lost 31 held-out nats a row and MNIST 7.
-GRID = np.geomspace(0.1, 10.0, 10)
+MANY_SWAPS = 50  # from which a Fourier transform costs less than a table, see `polynomials`
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # of a variance
+GRID = np.geomspace(0.1, 10.0, 10)  # scales of rows; from 0.3 to 3.5, COIL-20 lost 31 nats a row
 LEAST_PROBABILITY = 1e-10  # of a scale or a size
 PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
-# Times (kurtosis - 3) / N is the floor where few rows make up the variance.
-FLOOR_ROWS = 4.0
-LEAST_ROWS = 2.0  # that a variance rests on; below, nothing is known of what a new row brings
-ROUNDING = 1e-6  # of that number: three rows have exactly two
-CONSTANT = 8.0  # a deviation of so many roundings of the mean is none
-W_STEPS = 3  # of W and s in turns within an M step, on the same sums
+FLOOR_ROWS = 4.0  # times (kurtosis - 3) / N is the floor where few rows make up the variance
+LEAST_ROWS = 2.0  # that a variance rests on; three rows have exactly two, up to `ROUNDING`
+ROUNDING = 1e-6
+CONSTANT = 8.0  # roundings of the mean
+W_STEPS = 3  # alternations of W and s within an M step, on the same sums
 
 
 class Variant(NamedTuple):
@@ -70,20 +65,19 @@ class EMSettings(NamedTuple):
     floor: float  # least variance
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
     variant: Variant = PAPER
-    # With a noise of each feature: (d,) sums over rows of (y - origin)_d^2; s at which a start is
-    # looked for, where all variance is noise; largest s. 0 of a constant feature.
-    power: Any = None
-    unit: Array = np.ones(())
-    most: Array = np.ones(())
+    # With a noise of each feature, (d,); s is 0 for a constant feature.
+    power: Any = None  # sums over rows of (y - origin)_d^2
+    unit: Array = np.ones(())  # s where all variance is noise, at which starts are searched
+    most: Array = np.ones(())  # largest s
 
     @property
     def grid(self) -> Array:
-        """Scales (J,) that a row may have."""
+        """Scales (J,) of rows."""
         return GRID if self.variant.row_scales else np.ones(1)
 
     @property
     def least_variance(self) -> float:
-        """Least variance, of x relative to the noise where each feature has its own."""
+        """Least variance; relative to the noise where each feature has its own."""
         return NOISE_FLOOR if self.variant.by_feature else self.floor
 
 
@@ -115,7 +109,7 @@ class SubspaceState(NamedTuple):
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
     def row_model(self, n_active: int, n_features: int) -> RowModel:
-        """Return what decides about a row of so many features under this state."""
+        """Return the model of a row of so many features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
@@ -124,18 +118,6 @@ class SubspaceState(NamedTuple):
         grid = GRID if len(self.weights) > 1 else np.ones(1)
         model = self.noise, self.latent, n_features, log_scale, sizes
         return RowModel(*model, grid, self.weights)
-
-
-class Size(Protocol):
-    """What an M step needs to know of the rows that sums are over."""
-
-    @property
-    def mass(self) -> float:
-        """Sum of the weights of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features."""
 
 
 class SubspaceStatistics(NamedTuple):
@@ -154,7 +136,7 @@ class SubspaceStatistics(NamedTuple):
 
 
 def floor_of(rows: Observations) -> float:
-    """Least variance allowed: a fixed share of the mean feature variance about the origin."""
+    """Least variance: a fixed share of the mean feature variance about the origin."""
     return NOISE_FLOOR * rows.total / (rows.mass * rows.n_features)
 
 
@@ -168,7 +150,7 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     if not settings.variant.by_feature:
         return settings
     of_one, mean_square = 1.0, rows.total / (rows.mass * rows.n_features)
-    if isinstance(rows, Rows) and rows.weights is not None:  # the least, if all are multiples of it
+    if isinstance(rows, Rows) and rows.weights is not None:
         multiples = rows.weights / rows.weights.min()
         repeated = np.allclose(multiples, np.round(multiples), rtol=1e-9, atol=0.0)
         of_one = float(rows.weights.min() if repeated else rows.weights.mean())
@@ -198,13 +180,13 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
 
 
 def floor_shares(varying: Array, n: float) -> Array:
-    """Least noise variance (d,) over the variance of a feature that so many of n rows make up."""
+    """Least noise variance (d,) over the variance of features that `varying` of n rows make up."""
     shares = FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n)
     return np.asarray(np.maximum(shares, PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to run the compiled E step; by size alone, so that no machine decides about bits."""
+    """Whether to compile the E step; by size alone, so that machines do not differ in bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
@@ -230,7 +212,7 @@ def expect(
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
     compiled = settings.compiled and soft and fixed and not many_swaps(settings)
-    work: Callable[[Block], SubspaceStatistics]
+    work: Any
     if variant.by_feature or variant.row_scales:
         model = state.row_model(settings.n_active, rows.n_features)
         rule = ByKernel if compiled else ByNumpy
@@ -239,8 +221,8 @@ def expect(
         work = partial(expect_compiled, state=state, n_active=settings.n_active, beta=beta)
     else:
         work = partial(expect_block, state=state, settings=settings, beta=beta)
-    none = np.zeros(K)
-    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none))
+    k = np.zeros(K)
+    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), k, k, k))
     if variant.row_scales:
         return sums
     # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
@@ -280,26 +262,22 @@ def expect_block(
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
-    value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
-    return SubspaceStatistics(
-        value, A, S.sum(axis=0), second, used, sizes=block.weighted(sizes).sum(axis=0)
-    )
+    value, sizes = float(block.weighted(log_e).sum()), block.weighted(sizes).sum(axis=0)
+    moments = block.transposed_times(S), S.sum(axis=0), second, used
+    return SubspaceStatistics(value, *moments, sizes=sizes)
 
 
 def _moved(state: SubspaceState) -> Array:
-    """Return what takes projections (N, K) of rows about their origin to those about the mean."""
+    """Difference (K,) between projections about the mean and those about the origin."""
     return state.shift - state.offset @ state.W if state.offset.ndim else state.shift
 
 
 def _expect_tiles(
-    block: Block,
-    state: SubspaceState,
-    model: RowModel,
-    rule: "type[ByNumpy | ByKernel]",
-    settings: EMSettings,
+    block: Block, state: SubspaceState, model: RowModel, rule: Any, settings: EMSettings
 ) -> SubspaceStatistics:
     """Sum over one block of a variant, a few centred rows at a time."""
-    X, (d, K), work, directions = block.X, state.W.shape, rule(model), state.directions
+    work: ByNumpy | ByKernel = rule(model)
+    X, (d, K), directions = block.X, state.W.shape, state.directions
     mean = state.displacement + (0.0 if block.origin is None else block.origin)
     centre = mean.astype(X.dtype)
     scaled, by_feature = settings.variant.row_scales, settings.variant.by_feature
@@ -325,7 +303,7 @@ def _expect_tiles(
 
 
 def maximise(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
 ) -> SubspaceState:
     """M step: joint closed-form update of W, mean, tau2 and sigma2 given the sums.
 
@@ -353,16 +331,10 @@ def maximise(
         away = float(shift @ shift) + (float(offset @ offset) if offset.ndim else 0.0)
         residual = sums.power - 2.0 * np.sum(W * A) - weight * away
         noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), settings.floor)
-    return SubspaceState(
-        W,
-        shift,
-        _latent(sums, state, settings),
-        noise,
-        offset,
-        scale,
-        probabilities(sums.scales) if variant.row_scales else state.weights,
-        probabilities(sums.sizes) if variant.learn_sizes else state.sizes,
-    )
+    weights = probabilities(sums.scales) if variant.row_scales else state.weights
+    sizes = probabilities(sums.sizes) if variant.learn_sizes else state.sizes
+    latent = _latent(sums, state, settings)
+    return SubspaceState(W, shift, latent, noise, offset, scale, weights, sizes)
 
 
 def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings) -> Array:
@@ -378,7 +350,7 @@ def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings
 
 
 def probabilities(counts: Array) -> Array:
-    """Normalise what scales or sizes were counted; none has probability 0."""
+    """Normalise counts of scales or sizes; none has probability 0."""
     p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
     return np.asarray(p / p.sum())
 
@@ -401,24 +373,19 @@ def extend(
     noise = max(float(in_logs(before.noise, now.noise)), settings.least_variance)
     W, shift = polar(ahead(before.W, now.W), now.W), ahead(before.shift, now.shift)
     offset = ahead(before.offset, now.offset) if now.offset.ndim else now.offset
+    state = SubspaceState(W, shift, latent, noise, offset)
     if settings.variant == PAPER:
-        return SubspaceState(W, shift, latent, noise, offset)
+        return state
     counted, scale = now.scale > 0.0, np.zeros_like(now.scale)
     scale[counted] = in_logs(before.scale[counted], now.scale[counted])
-    return SubspaceState(
-        W,
-        shift,
-        latent,
-        noise,
-        offset,
-        np.minimum(scale, settings.most) if scale.ndim else scale,
-        probabilities(in_logs(before.weights, now.weights)),
-        None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes)),
-    )
+    scale = np.minimum(scale, settings.most) if scale.ndim else scale
+    weights = probabilities(in_logs(before.weights, now.weights))
+    sizes = None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes))
+    return state._replace(scale=scale, weights=weights, sizes=sizes)
 
 
 def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:
-    """Return the state of a fit as these settings have it, to go on with."""
+    """Adapt a fitted state to these settings for a warm start."""
     shift, latent = state.shift * settings.learn_mean, state.latent
     if settings.latent != "component":
         common = latent.mean() if isinstance(settings.latent, str) else settings.latent
@@ -434,7 +401,7 @@ def evenly(state: SubspaceState, settings: EMSettings) -> SubspaceState:
 
 
 class EMMap:
-    """EM steps over the same rows that remember their last sums: no pass is made twice."""
+    """EM steps over the same rows that cache the last three E steps."""
 
     def __init__(self, rows: Observations, settings: EMSettings) -> None:
         self.rows = rows
@@ -442,7 +409,7 @@ class EMMap:
         self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
     def sums(self, state: SubspaceState) -> SubspaceStatistics:
-        """E step under `state`, or what it gave when last asked for this very state."""
+        """E step under `state`, cached."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
@@ -456,7 +423,7 @@ class EMMap:
         return sums._replace(A=state.W.T @ sums.A)
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
-        """Log-likelihood of `state` and the state one EM iteration later, as `step`."""
+        """As `step`."""
         return moved_on(self.sums(state), state, self.rows, self.settings)
 
 
@@ -468,18 +435,17 @@ def step(
 
 
 def moved_on(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
 ) -> tuple[float, SubspaceState]:
-    """Return what `step` does, given the sums under `state`."""
+    """As `step`, given the sums under `state`."""
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)
 
 
 def compile_ahead() -> None:
-    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
+    """Compile the E steps, of few coordinates, wide rows and many swaps, for both precisions."""
     many = MANY_SWAPS
-    # In few coordinates, over wide rows, and with many swaps.
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
             rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
@@ -489,14 +455,14 @@ def compile_ahead() -> None:
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
-# Rows between the two products of a BLAS. It takes half the time for K sums over 1,024 rows in 64
-# coordinates as for those over 2,048, and calls cost nothing beside so many.
-TILE_ROWS = 1024
-MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, with six times it
+TILE_ROWS = (
+    1024  # between the two products of a BLAS, which takes more than twice as long for 2,048
+)
+MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
 
 
 def constants(block: Block, state: Any, beta: float) -> Array:
-    """Return the numbers (5, K) of `em_kernels.weigh_components`."""
+    """Return q (5, K) of `em_kernels.weigh_components`."""
     q = np.empty((5, len(state.latent)))
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
     q[3], q[4] = numerics.posterior(state.noise, state.latent)
@@ -529,7 +495,7 @@ class Lanes:
         self._lanes = self.P.reshape(n_lines, *lanes)
 
     def begin(self, q: Array, n: int, least: float) -> None:
-        """Forget the rows before n others, of constants q; means below `least` become 0."""
+        """Begin with n other rows, of constants q; means below `least` become 0."""
         self._q, self._n = q, n
         self._how = *self._how[:2], least
         self._sums[:] = 0.0
@@ -580,7 +546,7 @@ def expect_compiled(
     tiled = suits(X.dtype, d, K) and not sparse
     if not sparse:
         X = (np.ascontiguousarray(X) if tiled else X).view()
-        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+        X.flags.writeable = False  # so that one kernel serves writeable and other rows
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     directions = np.ascontiguousarray(numerics.narrowed(state.W.T, X.dtype))
     if tiled:
@@ -592,8 +558,7 @@ def expect_compiled(
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros((len(directions), d))
     lanes.begin(constants(block, state, beta), n, least)
     P = lanes.P
-    # where what kernels read comes out of the product as it is
-    by_columns = not sparse and X.flags.f_contiguous
+    by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         if tiled:
@@ -638,7 +603,7 @@ class ThinProducts:
         place, squares = numerics.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
         for start in range(0, len(X), size):
             rows = np.ascontiguousarray(dense(X[start : start + size])).view()
-            rows.flags.writeable = False  # whether the data are or not: one kernel serves both
+            rows.flags.writeable = False  # one kernel serves both
             self._kernels.centre(rows, centre, self._squared, place, squares)
             yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
 
@@ -680,7 +645,7 @@ class ThinProducts:
 
 
 class ByNumpy:
-    """Weighs the scales and supports of rows, some at a time, and adds up what they say."""
+    """Weighs the scales and supports of rows, some at a time, and adds up their moments."""
 
     def __init__(self, model: RowModel) -> None:
         none = np.zeros(len(model.latent))

@@ -51,7 +51,7 @@ class FactorGibbsState(NamedTuple):
 
 
 class FactorPrior(NamedTuple):
-    """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
+    """Hyperparameters; None, or mean_variance 0, keeps a quantity fixed."""
 
     noise: conditionals.InverseGamma
     loading: conditionals.InverseGamma | None
@@ -69,7 +69,7 @@ class FactorCrossProducts(NamedTuple):
 
 
 class CachedFactorState(NamedTuple):
-    """A state and what the rows are to it: the next sweep and the densities need no more."""
+    """A state and its products with the data."""
 
     state: FactorGibbsState
     P: Array  # (N, K), (y_n - mu)'W
@@ -168,11 +168,7 @@ def draw_numbers(rng: Generator, Z: conditionals.Indicators) -> "Numbers":
 
 
 def draw_parameters(
-    rng: Generator,
-    data: ChainData,
-    state: FactorGibbsState,
-    prior: FactorPrior,
-    used: conditionals.Indicators,
+    rng: Generator, data: ChainData, state: FactorGibbsState, prior: FactorPrior, used: Array
 ) -> CachedFactorState:
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
     W, mu, n, sigma2_W = np.zeros_like(state.W), state.mu, data.rows.n, state.sigma2_W
@@ -220,12 +216,8 @@ def members_of(Z: conditionals.Indicators) -> Members:
 
 def sampler(data: ChainData, prior: FactorPrior, kind: str) -> Sampler[CachedFactorState]:
     """Bundle sweep, traces and records for `chains.sample`."""
-    return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, kind),
-        partial(measure, data, prior, kind),
-        partial(record, data, prior, kind),
-        gibbs.average,
-    )
+    kept = partial(measure, data, prior, kind), partial(record, data, prior, kind), gibbs.average
+    return Sampler(lambda rng, seen: sweep(rng, data, seen, prior, kind), *kept)
 
 
 def measure(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorState) -> Measures:
@@ -261,9 +253,8 @@ def log_structure(state: FactorGibbsState, kind: str, unit: float) -> float:
     """Give log p(W / unit, Z | sigma2_W, alpha); supports of fixed size count in the likelihood."""
     n_columns = int(state.Z.any(axis=0).sum()) if kind == INFINITE else state.W.shape[1]
     n_entries = n_columns * len(state.W)
-    total = _log_normal(
-        float(np.square(state.W).sum()), n_entries, state.sigma2_W
-    ) + n_entries * math.log(unit)
+    total = _log_normal(float(np.square(state.W).sum()), n_entries, state.sigma2_W)
+    total += n_entries * math.log(unit)
     if kind == FINITE:
         total += conditionals.log_beta_bernoulli(state.Z, state.alpha)
     elif kind == INFINITE:
@@ -272,7 +263,6 @@ def log_structure(state: FactorGibbsState, kind: str, unit: float) -> float:
 
 
 def _log_normal(squares: float, n: int, variance: float) -> float:
-    """Give the log density of n normal entries with that sum of squares."""
     return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)
 
 

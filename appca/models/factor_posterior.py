@@ -7,24 +7,25 @@ unbiased for p(y_n) and so a little low for its log.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import fixed_size_supports, numerics, polynomials, posterior, supports
-from appca.models.factor_em import PRIOR, FactorState
+from appca.models import fixed_size_supports as fixed
+from appca.models import numerics, polynomials, posterior, supports
+from appca.models.factor_em import PRIOR
 from appca.models.free_supports import Question
 from appca.models.numerics import Array
 from appca.models.products import mean_squares, projected, times
-from appca.models.rows import Observations, Rows
+from appca.models.rows import Rows
 from appca.models.subspace_posterior import publish
-from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate, indicators
+from appca.models.supports import CollapsedModel, Members, indicators
 
 DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
-MORE_LIKELY = 0.5  # inclusion probability
 CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
-DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than those of one model
+DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +39,15 @@ class SupportPosterior(posterior.PosteriorOfDraw):
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
 
-    def seen(self, X: Array) -> Any:
-        """Project checked rows, in float64: a `FactorQuery` or `Question`."""
-        raise NotImplementedError
+    seen: ClassVar[Any]  # X -> its float64 projections
+    _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
 
     def _indicators(self, supports: Array) -> Array:
-        """Write supports as (n, K) bool."""
         return supports
 
     def _log_supports(self) -> float:
         """Log of the number of supports that a uniform prior shares out."""
         return 0.0
-
-    def _drawn_supports(self, rng: Generator, n: int) -> Array:
-        """Draw supports (n, K) from the prior."""
-        raise NotImplementedError
 
     def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(
@@ -122,34 +117,15 @@ class SupportPosterior(posterior.PosteriorOfDraw):
 
 
 class FactorQuery(NamedTuple):
-    """Rows as the W of adaptive factor analysis sees them."""
+    """Questions about projections of rows in adaptive factor analysis, as `Question` has them."""
 
-    c: Array  # (N, K) W'(y - mu) / sigma2
     background: Array  # (N,) log density of a row that no factor explains
-    model: CollapsedModel
-    seeds: Seeds  # (N,) each a function of its row
-    n_active: int
-    n_paths: int
-
-    def best(self) -> tuple[Members, Array]:
-        return fixed_size_supports.best(self.c, self.model, self.n_active, self.seeds)
-
-    def summed(self) -> SupportEstimate:
-        L = self.n_active
-        return fixed_size_supports.summed(self.c, self.model, L, self.seeds, self.n_paths)
-
-    def means(self, supports: Members) -> Array:
-        return fixed_size_supports.means(self.c, supports, self.model)
-
-    def expected(self) -> Array:
-        return fixed_size_supports.expected(self.c, self.model, self.n_active, self.seeds)
-
-    def log_support(self, Z: Array) -> Array:
-        return supports.log_densities(self.c, Z, self.model)
-
-    def drawn_scores(self, rng: Generator) -> Array:
-        Z = fixed_size_supports.draw(rng, self.c, self.model, self.n_active, self.seeds)
-        return supports.draw_scores_given(rng, self.c, Z, self.model)
+    best: Any
+    summed: Any
+    expected: Any
+    means: Any
+    log_support: Any
+    drawn_scores: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +143,22 @@ class FactorPosterior(SupportPosterior):
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         background = numerics.background(rows.squares, noise, X.shape[1])
         model = CollapsedModel(times(C, C.T) / noise, PRIOR)
-        seeds = fixed_size_supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        seeds = fixed.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
         c = rows.products / noise
-        return FactorQuery(c, background, model, seeds, self.n_active, self.n_paths)
+        at = c, model, self.n_active, seeds
+
+        def drawn(rng: Generator) -> Array:
+            return supports.draw_scores_given(rng, c, fixed.draw(rng, *at), model)
+
+        return FactorQuery(
+            background,
+            partial(fixed.best, *at),
+            partial(fixed.summed, *at, self.n_paths),
+            partial(fixed.expected, *at),
+            lambda members: fixed.means(c, members, model),
+            lambda Z: supports.log_densities(c, Z, model),
+            drawn,
+        )
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -209,35 +198,20 @@ class FreePosterior(SupportPosterior):
         return Question(rows.products / noise, A, tau2, self.weights, *how, background)
 
     def likely(self, inclusion: Array) -> Array:
-        return np.asarray(inclusion > MORE_LIKELY)
+        return np.asarray(inclusion > 0.5)
 
     def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return rng.random((n, len(self.components))) < self.weights
 
 
 def publish_factors(
-    model: Any,
-    rows: Rows,
-    state: FactorState,
-    second: Array,
-    members: Members | None = None,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Rows, state: Any, second: Array, members: Any = None, same_order: bool = False
 ) -> Array:
     """Set the fitted attributes, given sums (K,) of E[(x z)^2]; return the order of components."""
     model.n_active_ = model.n_active
-    order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)
+    order = publish(model, rows, state, second / rows.mass, same_order=same_order)
     seen = model._posterior().seen(rows.X)
     sets = seen.best()[0] if members is None else np.argsort(order)[members]
     H = seen.means(sets)
-    model.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
+    model.scale_ = fixed.root_mean_square(H, sets, rows.weights)
     return order
-
-
-def publish_state(
-    model: Any, rows: Observations, state: FactorState, second: Array, *, same_order: bool = False
-) -> Array:
-    """Set what needs no rows, given the means (K,) of E[(x z)^2]; return the order."""
-    power = second * np.square(state.W).sum(axis=0)
-    ones = np.full(len(power), 1.0 / PRIOR)
-    return publish(model, rows, state, power, ones, same_order=same_order)

@@ -38,7 +38,7 @@ class Best(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Rows as a fitted W sees them."""
+    """Projections of rows, to ask about."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     G: Floats  # (K, K) W'W / sigma2
@@ -130,9 +130,8 @@ class Question(NamedTuple):
     def drawn_scores(self, rng: Generator) -> Floats:
         """Draw x * z (n, K) of each row; beyond `MOST_COLUMNS` columns from their inclusion."""
         if self.orthonormal:
-            drawn = self.c / self.precision + rng.standard_normal(self.c.shape) / np.sqrt(
-                self.precision
-            )
+            drawn = rng.standard_normal(self.c.shape) / np.sqrt(self.precision)
+            drawn = self.c / self.precision + drawn
             return np.where(rng.random(self.c.shape) < expit(self.log_odds), drawn, 0.0)
         if self.c.shape[1] > MOST_COLUMNS:
             Z = rng.random(self.c.shape) < self.summed().inclusion
@@ -141,12 +140,10 @@ class Question(NamedTuple):
         return supports.draw_scores_given(rng, self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
 
     def _sampled(self) -> SupportEstimate:
-        """Sum by annealed importance sampling, the base learned from a pilot run."""
         n_paths = self.n_paths
         prior = np.broadcast_to(self.odds, self.c.shape)
-        log_weights, inclusion = self._paths(
-            prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (self.stream, 0)
-        )
+        pilots, key = max(n_paths // 2, 4), (self.stream, 0)
+        log_weights, inclusion = self._paths(prior, PILOT_SCHEDULE, pilots, key)
         averaged = fixed_size_supports.weighted_paths
         learned = 0.5 * averaged(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
         base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.weights)
@@ -155,9 +152,8 @@ class Question(NamedTuple):
         weights = np.exp(log_weights - log_sum[:, None])
         error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
         method = f"annealed importance sampling, {n_paths} paths a row"
-        return SupportEstimate(
-            log_sum + self.nothing, error, averaged(log_weights, inclusion), method
-        )
+        inclusion = averaged(log_weights, inclusion)
+        return SupportEstimate(log_sum + self.nothing, error, inclusion, method)
 
     def _paths(
         self, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
@@ -166,10 +162,8 @@ class Question(NamedTuple):
 
         n, K = self.c.shape
         log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
-        U = _uniforms((n_paths, len(betas), K), key)
-        kernels.importance(
-            self._rows(), np.ascontiguousarray(base), betas, U, log_weights, inclusion
-        )
+        U, base = _uniforms((n_paths, len(betas), K), key), np.ascontiguousarray(base)
+        kernels.importance(self._rows(), base, betas, U, log_weights, inclusion)
         return log_weights, inclusion
 
     def _rows(self) -> "FreeSupportRows":
@@ -180,5 +174,4 @@ class Question(NamedTuple):
 
 
 def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
-    """Give the same numbers to every row."""
     return np.random.default_rng(key).random(shape)

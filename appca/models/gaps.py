@@ -49,7 +49,7 @@ from appca.models.rows import (
 from appca.models.set_tree import IncompletePosterior, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
-from appca.models.starts import Candidate, closed_form
+from appca.models.starts import closed_form
 from appca.models.stiefel import polar
 from appca.models.subspace_posterior import SubspacePosterior, posterior_of, publish_subspace
 from appca.models.threads import in_order
@@ -123,15 +123,11 @@ def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> 
     (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
     pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
     for part in (slice(first, first + size) for first in range(0, n, size)):
-        Lam, b, start = (
-            unfolded(pairs[part], K),
-            c[part],
-            None if members is None else members[part],
-        )
-        if start is None:
-            alone = np.diagonal(Lam, axis1=1, axis2=2)
-            gain = np.square(b) / alone - np.log(alone)
-            start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        Lam, b = unfolded(pairs[part], K), c[part]
+        alone = np.diagonal(Lam, axis1=1, axis2=2)
+        gain = np.square(b) / alone - np.log(alone)
+        start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        start = start if members is None else members[part]
         best = climbed(Lam, b, start)
         moved = np.flatnonzero((best != start).any(axis=1))
         if members is not None and len(moved):
@@ -170,7 +166,7 @@ def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 class IncompleteProjections(NamedTuple):
-    """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
+    """Projections of rows; pairs are the entries k <= l of a symmetric K x K matrix."""
 
     Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
     c: Floats  # (n, K), in units of the scores' standard deviation
@@ -217,14 +213,14 @@ NOT_SUMMED = (
 
 
 class IncompleteState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """State of EM."""
 
-    parameters: SubspaceState  # with mean = origin + offset: its shift is zero
+    parameters: SubspaceState  # with shift zero: mean = origin + offset
     members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
 
 
 class EStepParameters(NamedTuple):
-    """What an E step over blocks of rows needs of the state, made once."""
+    """Numbers of the state for an E step over blocks of rows."""
 
     W: Array  # (D, K) float64
     offset: Array  # (D,)
@@ -235,7 +231,7 @@ class EStepParameters(NamedTuple):
 
 
 def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
-    """Prepare an E step."""
+    """Compute them."""
     W = state.W.astype(np.float64, copy=False)
     i, j = np.triu_indices(W.shape[1])
     return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
@@ -270,7 +266,7 @@ def log_densities(log_sum: Array, rows: IncompleteProjections, at: EStepParamete
 
 
 def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
-    """Copy of X (N, D) with E[y_d | y_O] = mu_d + w_d' E[h | y_O] in place of what is missing."""
+    """Copy of X (N, D), missing entries replaced by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
     full, mean = X.copy(), data.origin + at.offset
     for block in data.blocks:
         H = support_posterior(project(block, at), at.n_active).H * np.sqrt(at.latent)
@@ -283,7 +279,7 @@ def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
 def expect(
     state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, IncompleteState]:
-    """E step under `state`, sums about its mean; and the state with the supports found."""
+    """E step under `state`, sums about its mean; and the state with the best supports."""
     at = e_step_parameters(state.parameters, settings.n_active)
     statistics = _expect_complete(state.parameters, data, settings)
     members_before = state.members or (None,) * len(data.blocks)
@@ -299,7 +295,6 @@ def expect(
 def _expect_complete(
     state: SubspaceState, data: IncompleteData, settings: EMSettings
 ) -> SubspaceStatistics:
-    """E step of the rows without missing entries, whose sums over supports are those of `em`."""
     X, n, m = data.complete, len(data.complete), state.offset
     none = np.zeros(settings.n_components)
     if not n:
@@ -309,19 +304,14 @@ def _expect_complete(
     squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ m + n * m @ m)
     value = n * float(numerics.background(np.asarray(squares / n), state.noise, len(m)))
     value -= n * numerics.log_binomial(settings.n_components, settings.n_active)
-    return sums._replace(
-        log_likelihood=sums.log_likelihood + value,
-        A=sums.A - np.outer(m, sums.s),
-        inverse=float(n),
-        first=total - n * m,
-        power=squares,
-    )
+    value, A = sums.log_likelihood + value, sums.A - np.outer(m, sums.s)
+    sums = sums._replace(inverse=float(n), first=total - n * m, power=squares)
+    return sums._replace(log_likelihood=value, A=A)
 
 
 def _expect_block(
     work: tuple[IncompleteBlock, Array | None], at: EStepParameters
 ) -> tuple[SubspaceStatistics, Array]:
-    """E step of some incomplete rows, by the equations of the module; and their supports."""
     block, members = work
     projections = project(block, at)
     posterior = support_posterior(projections, at.n_active, members)
@@ -337,17 +327,11 @@ def _expect_block(
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
     power = projections.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
-    statistics = SubspaceStatistics(
-        log_likelihood=float(log_densities(posterior.log_sum, projections, at).sum()),
-        A=A_observed + WS_missing,
-        s=h,
-        second=S[:, i == j].sum(axis=0),
-        used=posterior.inclusion.sum(axis=0),
-        inverse=float(len(H)),
-        first=y_observed + (at.W * h_missing).sum(axis=1),
-        power=float(power),
-    )
-    return statistics, posterior.members
+    value = float(log_densities(posterior.log_sum, projections, at).sum())
+    moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), posterior.inclusion.sum(axis=0)
+    first = y_observed + (at.W * h_missing).sum(axis=1)
+    sums = SubspaceStatistics(value, *moments, float(len(H)), first, float(power))
+    return sums, posterior.members
 
 
 def step(
@@ -410,7 +394,7 @@ class PosteriorWithGaps(Posterior):
 
     @property
     def parameters(self) -> EStepParameters:
-        """What the E step needs to know, for rows about the mean."""
+        """Parameters of the E step, for rows about the mean."""
         W, latent = self.whole.components.T, np.asarray(self.whole.latent)
         state = SubspaceState(W, np.zeros(len(latent)), latent, self.whole.noise, np.zeros(len(W)))
         return e_step_parameters(state, self.whole.n_active)
@@ -466,13 +450,12 @@ def publish_incomplete(
     model._ended(fit.log_likelihoods, fit.stop_reason)
 
 
-# Of the fits that only lead to a start.
-FIRST_ITERATIONS = 100
+FIRST_ITERATIONS = 100  # of fits that only lead to a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Rows X (N, D) with NaN, about the means of observed entries or zero, which fill the gaps."""
+    """Rows X (N, D), gaps filled by the means of observed entries or zero, about these."""
     refuse_empty_columns(X)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
     origin = origin.astype(X.dtype)
@@ -480,12 +463,7 @@ def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
 
 
 def fit_incomplete(
-    rng: Generator,
-    X: Array,
-    rows: Rows,
-    start: Array | SubspaceState | list[Candidate],
-    control: EMControl,
-    mean: Array | None = None,
+    rng: Generator, X: Array, rows: Rows, start: Any, control: EMControl, mean: Array | None = None
 ) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 

@@ -31,7 +31,7 @@ from appca.models.chains import (
     row_pairs,
     sample,
 )
-from appca.models.climb import EMControl, SubspaceFit
+from appca.models.climb import EMControl
 from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
 from appca.models.loop import Callback
 from appca.models.numerics import Array
@@ -43,7 +43,7 @@ from appca.models.spectrum import principal
 
 
 class SubspaceGibbsState(NamedTuple):
-    """Everything one sweep reads and writes."""
+    """State of a chain."""
 
     W: Array  # (D, K), orthonormal columns
     X: Array  # (N, K), scores over sqrt(u), zero where inactive
@@ -75,7 +75,7 @@ class SubspaceCrossProducts(NamedTuple):
 
 
 class CachedSubspaceState(NamedTuple):
-    """A state and its products with the data, which the next sweep and the densities share."""
+    """A state and its products with the data."""
 
     state: SubspaceGibbsState
     P: Array  # (N, K), (y_n - mu)' W
@@ -106,15 +106,9 @@ class IndicatorPrior(NamedTuple):
 UpdateDirections = Callable[[Generator, Array, Array], Array]
 
 
-def look(
-    data: ChainData,
-    state: SubspaceGibbsState,
-    scaled: ChainData | None = None,
-    cross: SubspaceCrossProducts | None = None,
-) -> CachedSubspaceState:
-    """Take a state's products with the data, one pass, and those of its scores unless given."""
-    if scaled is None or cross is None:
-        scaled, cross = weighted_sums(data, state.X, state.u)
+def look(data: ChainData, state: SubspaceGibbsState, sums: Any = None) -> CachedSubspaceState:
+    """Take a state's products with the data, one pass; `sums` are its `weighted_sums`."""
+    scaled, cross = weighted_sums(data, state.X, state.u) if sums is None else sums
     W, mu, row = state.W, state.mu, None
     if data.grid is None:
         P = projections(data.rows, W)
@@ -158,9 +152,8 @@ def sweep(
         state, P = state._replace(u=u), P / np.sqrt(u)[:, None]
     Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
-    scaled, cross = weighted_sums(data, X, state.u)
-    state = state._replace(X=X, Z=Z)
-    state = redraw_parameters(rng, scaled, cross, state, prior, update_directions)
+    sums = weighted_sums(data, X, state.u)
+    state = redraw_parameters(rng, *sums, state._replace(X=X, Z=Z), prior, update_directions)
     if prior.alpha is not None and indicators.draw_alpha is not None:
         state = state._replace(alpha=indicators.draw_alpha(rng, prior.alpha, state.alpha, Z))
     if len(state.weights) > 1:
@@ -169,7 +162,7 @@ def sweep(
     if not isinstance(state.sizes, int):
         counts = np.bincount(Z.sum(axis=1), minlength=len(state.sizes))
         state = state._replace(sizes=rng.dirichlet(conditionals.shares(counts)))
-    return look(data, state, scaled, cross)
+    return look(data, state, sums)
 
 
 def redraw_parameters(
@@ -189,8 +182,11 @@ def redraw_parameters(
         mu = conditionals.draw_normal(rng, conditional)
     squares = residual_squares(data, cross, W, X, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
-    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
-    tau2 = draw_latent(rng, prior, X, Z, state.tau2)
+    sigma2, tau2 = float(conditionals.draw_inverse_gamma(rng, noise)), state.tau2
+    if prior.latent is not None:
+        latent = conditionals.latent_variance(prior.latent, X, Z, prior.each)
+        drawn = conditionals.draw_inverse_gamma(rng, latent)
+        tau2 = np.broadcast_to(drawn, tau2.shape).copy()
     return state._replace(W=W, mu=mu, sigma2=sigma2, tau2=tau2)
 
 
@@ -220,16 +216,6 @@ def residual_squares(
     """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     return float(data.squares_about(mu) - 2 * fit + np.square(X).sum())
-
-
-def draw_latent(
-    rng: Generator, prior: SubspacePrior, X: Array, Z: conditionals.Indicators, tau2: Array
-) -> Array:
-    """Draw tau2 (K,) from the active entries only."""
-    if prior.latent is None:
-        return tau2
-    conditional = conditionals.latent_variance(prior.latent, X, Z, prior.each)
-    return np.broadcast_to(conditionals.draw_inverse_gamma(rng, conditional), tau2.shape).copy()
 
 
 def complete_density(seen: CachedSubspaceState) -> float:
@@ -279,7 +265,7 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
 
 
 def average(seen: Any) -> Draws:
-    """Give what is only kept as a running mean."""
+    """Record the arrays that are kept as running means."""
     X, u = seen.state.X, getattr(seen.state, "u", None)
     scores = X if u is None else X * np.sqrt(u)[:, None]
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": scores}
@@ -305,11 +291,7 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 
 
 def fit_by_gibbs(
-    rng: Generator,
-    rows: Rows,
-    begin: Callable[[Generator, EMControl], SubspaceFit],
-    control: EMControl,
-    model: Any,
+    rng: Generator, rows: Rows, begin: Any, control: EMControl, model: Any
 ) -> Chains[CachedSubspaceState]:
     """Sample the posterior of adaptive PPCA, the first chain from `begin`, a fit by EM."""
     settings, data = control.settings, data_of(rows)
@@ -370,8 +352,7 @@ def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
     return np.asarray(np.einsum("nk,nk->k", r, np.square(seen.P * shrink)) + r.sum(axis=0) * v)
 
 
-# Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
-LEAST_NOISE = 0.01
+LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
 
 
 def draw_columns(
@@ -427,11 +408,9 @@ def sampler(
     update_directions: UpdateDirections = stiefel.draw,
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
+    kept = partial(measure, data, prior, indicators), partial(record, data, indicators), average
     return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, indicators, update_directions),
-        partial(measure, data, prior, indicators),
-        partial(record, data, indicators),
-        average,
+        lambda rng, seen: sweep(rng, data, seen, prior, indicators, update_directions), *kept
     )
 
 
@@ -466,8 +445,7 @@ def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceStat
     state, weights = seen.state, None
     joint = complete_density(seen) + support_density(state, indicators)
     if indicators.log_density is not None or not isinstance(state.sizes, int):
-        # Draws differ in the number of scores: in the data's own unit their densities would differ
-        # by it, so scores are in units of the root mean square of the data.
+        # Draws differ in the number of scores, whose densities would depend on the unit of the data
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
     if indicators.log_density is not None:
         weights = indicators.expected(state.Z, state.alpha)

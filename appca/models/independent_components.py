@@ -21,10 +21,7 @@ MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding
 TOL = 1e-4  # least |cos| between successive directions, from 1
 SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
-# Where no direction is left over to measure the noise on, EM starts from this share of the mean
-# feature variance; it finds the noise from above, where sets are told apart but gently.
-UNKNOWN_NOISE = 0.05
-
+UNKNOWN_NOISE = 0.05  # of the mean feature variance, where no direction measures the noise
 DICTIONARY_PASSES = 30
 
 
@@ -33,8 +30,8 @@ class Start(NamedTuple):
 
     W: Array  # (d, K)
     noise: float
-    annealing: int = 0  # least number of passes with drawn sets that it wants
-    shift: Array | None = None  # (K,) of the mean, where EM goes on from a fit
+    annealing: int = 0  # least number of passes with drawn sets
+    shift: Array | None = None  # (K,) of the mean of a fit
 
 
 Named = Callable[[Generator, Rows, int, int], Start]  # (rng, rows, K, L)
@@ -73,7 +70,6 @@ def fast_ica(
 
 
 def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
-    """Sum p tanh(p'r)' (q, q) and tanh(p'r)^2 (q,) over rows."""
     U = block.times(axes)
     np.tanh(U, out=U)
     V = block.weighted(U)
@@ -88,7 +84,6 @@ def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
         return dictionary(rng, rows, n_components, n_active)
     lead = principal(rng, rows, n_components)
     start = _closed_form(rows, lead, n_components, n_active)
-    # All rows are projected, of which some are taken: a sample of them would be a copy.
     P = project(rows, lead.V).astype(np.float64, copy=False)
     some, weights = _drawn(rng, len(P), n_components), rows.weights
     if some is not None:
@@ -142,7 +137,7 @@ def random(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Star
 
 
 def from_loadings(rows: Rows, W: Array) -> Start:
-    """Take loadings W (d, K) as they are; the noise is what all of them in use would leave."""
+    """Take loadings W (d, K) as they are, with the noise outside of their span."""
     Q = np.linalg.qr(W)[0]
     left = rows.total - rows.weighted(np.square(project(rows, Q), dtype=np.float64)).sum()
     spare = rows.n_features - Q.shape[1]
@@ -155,7 +150,7 @@ NAMED["random rotation"] = turned
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
-    """Give PPCA's loadings sqrt(lambda - sigma2) v, larger as they are on in L of K rows only."""
+    """Give PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
     total = rows.total / rows.mass
     noise = (total - float(lead.values.sum())) / spare if spare else 0.0
@@ -180,5 +175,4 @@ def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
 
 
 def _variance(rows: Rows) -> float:
-    """Mean feature variance about the origin."""
     return rows.total / (rows.mass * rows.n_features)

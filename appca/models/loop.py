@@ -8,9 +8,7 @@ S = TypeVar("S")
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
-# Likelihoods of images show plateaus followed by rises of several nats per row:
-# one poor step is no sign of convergence, ten are.
-WINDOW = 10
+WINDOW = 10  # likelihoods of images show plateaus followed by rises of several nats per row
 MOST_MOMENTUM = 0.98
 CONVERGED = "converged"  # how that reason begins
 STOPPED = "stopped by the callback"
@@ -39,7 +37,7 @@ Callback = Callable[[Progress], object]
 
 
 class EMResult(NamedTuple, Generic[S]):
-    """Where EM ended and how it got there."""
+    """The end of EM and its path."""
 
     state: S
     log_likelihood: float  # of that state, total, nats
@@ -48,7 +46,7 @@ class EMResult(NamedTuple, Generic[S]):
 
 
 def spoken(callback: Callback | None, mass: float) -> Callback:
-    """Tell of every iteration on the standard output before the callback hears of it."""
+    """Return a callback that prints every iteration first."""
 
     def hear(progress: Progress) -> None:
         words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"

@@ -31,14 +31,9 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# 2 MB of tables per block of rows stay in a core's second-level cache.
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64
-# Entries of a row's table up to which it costs less than points.
-MOST_ENTRIES = 256
-
-# A weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products of such
-# weights would be denormal numbers, which are right but slow.
-LEAST_WEIGHT = 1e-50
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # of the tables of a block of rows, in the cache
+MOST_ENTRIES = 256  # of a row's table, up to which it costs less than points
+LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
 
 
 def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
@@ -113,7 +108,6 @@ def top(logits: ArrayLike, n_active: int) -> Mask:
 
 
 def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
-    """Return the logits as a floating-point matrix, or say what is wrong with them."""
     a = np.asarray(logits)
     if a.ndim != 2:
         msg = f"logits must be a matrix, rows by components; got {a.ndim} dimension(s)."
@@ -125,7 +119,6 @@ def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
 
 
 def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
-    """Log weight of the only subset when L is 0 or K."""
     return a.sum(axis=1, dtype=np.float64) if n_active else np.zeros(len(a))
 
 
@@ -135,7 +128,6 @@ def _has_table(a: NDArray[Any], n_active: int) -> bool:
 
 
 def _parts(n: int, K: int, n_active: int) -> list[slice]:
-    """Divide n rows into blocks whose tables stay in cache."""
     step = max(LEAST_ROWS, TABLE_FLOATS // ((K + 2) * (n_active + 1)))
     return [slice(start, start + step) for start in range(0, n, step)]
 
@@ -147,7 +139,7 @@ class SubsetTable:
         self, logits: NDArray[Any], n_active: int | None = None, *, kept: bool = True
     ) -> None:
         """Fill the table (K + 1, J + 1, n) of logits (n, K), about the L-th largest, given L."""
-        a = np.array(logits.T, dtype=np.float64, order="C")  # rows last: operations run over them
+        a = np.array(logits.T, dtype=np.float64, order="C")  # operations run over rows
         (K, n), J = a.shape, len(a) if n_active is None else n_active
         self.base = np.zeros(n)
         if n_active is not None:
@@ -175,7 +167,7 @@ class SubsetTable:
         sizes = sums[K] * weights[:, None]
         total, J = sizes.sum(axis=0), len(weights) - 1
         after, r = np.repeat(weights[:, None], n, axis=1), np.empty((K, n))
-        for k in range(K - 1, -1, -1):  # after[j]: of all completions, with j among the first k + 1
+        for k in range(K - 1, -1, -1):  # after[j]: completions with j among the first k + 1
             most = min(k + 1, J)
             np.einsum("jn,jn->n", sums[k, :most], after[1 : most + 1], out=r[k])
             more = self.into[k] * after[1 : most + 1]
@@ -240,8 +232,8 @@ def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
-AT_ONCE = 512  # components whose larger probabilities, of at least a half, may be multiplied
-LANES, MOST_NUMBERS = 64, 2**15  # rows go through in lanes, as many as have so many logits
+AT_ONCE = 512  # factors of at least a half whose product does not underflow
+LANES, MOST_NUMBERS = 64, 2**15  # of rows, and of their logits
 
 
 def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
@@ -254,7 +246,6 @@ def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
 
 
 def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
-    """Draw independent members until there are L of them, which takes a few standard deviations."""
     active, room = np.empty(a.shape, dtype=bool), Room(a)
     for part in room.parts():
         p = np.ascontiguousarray(room.probabilities(a[part], n_active))
@@ -324,7 +315,6 @@ class Room:
         return centre
 
     def _tilted_to(self, n_active: int) -> tuple[Array, Array]:
-        """Solve sum p = L for the tilt, roughly; return it and sum p (1 - p), and leave p."""
         from appca.models.set_kernels import tilted
 
         np.exp(np.clip(self._away, -FARTHEST, 0.0, out=self._up), out=self._up)

@@ -14,14 +14,11 @@ import numpy as np
 from appca.models.numerics import Array
 from appca.models.rows import Block, Rows, added
 
-# Measured at 10,000 x 784 and 1,296 x 16,384, ten columns: as fast as products with a copy of the
-# rows in float64, and tiles of 1 MB and more are slower by a third.
-TILE_BYTES = 2**19
-MOST_COLUMNS = 1024
+TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB and more are slower by a third
 
 
 class ChainData(NamedTuple):
-    """The rows about their origin, which are the y_n here, and their sums."""
+    """The rows y_n about their origin, and their sums."""
 
     rows: Rows
     total: Array  # (D,)
@@ -116,12 +113,11 @@ def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[sli
             yield part, columns, B
 
 
-# What a kernel is compiled for, once: rows in one line, not read-only.
-KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")
+KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # kernels are compiled for such arrays
 
 
 class Projections(NamedTuple):
-    """Rows about their origin, as a model sees them; float64."""
+    """Float64 projections of rows about their origin."""
 
     products: Array  # (N, K)
     squares: Array  # (N,) |y - origin|^2

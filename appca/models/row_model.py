@@ -14,7 +14,7 @@ from appca.models import numerics, polynomials
 from appca.models.numerics import Array
 from appca.models.posterior import share_of
 
-NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
+NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
 
 
 class RowModel(NamedTuple):
@@ -73,16 +73,14 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
         chosen = support_density(P, squares, active, model)
         return row, active, share_of(chosen - row.log_density)
     a = _logits(P, model)
-    (log_sum, r, sizes), (active, value) = (
-        _over_supports(a, model.sizes),
-        polynomials.best(a, model.sizes),
-    )
+    log_sum, r, sizes = _over_supports(a, model.sizes)
+    active, value = polynomials.best(a, model.sizes)
     density = log_sum + background(squares, model)[:, 0]
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
-    """Log p(y), (N,) in nats; without inclusion where that costs as much again."""
+    """Log p(y), (N,) in nats."""
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)

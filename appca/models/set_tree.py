@@ -29,12 +29,9 @@ from appca.models.numerics import zeros
 from appca.models.supports import CollapsedModel, Floats, Mask, Members
 from appca.models.threads import in_order
 
-LANES = 64  # rows that go through together, fewer of large matrices or of many sets
-MOST_NUMBERS = 2**18
+LANES, MOST_NUMBERS = 64, 2**18  # rows that are processed together, and their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
-# Condition of Lam from which sums over what is left out lose digits: at 1e6, eight features, eight
-# components and L = 5 inclusion was off by 1e-5, at 1e8 by 0.02.
-STEEP = 1e4
+STEEP = 1e4  # condition of Lam from which sums over left-out components lose digits
 
 
 class IncompletePosterior(NamedTuple):
@@ -59,7 +56,7 @@ class SharedPosterior(NamedTuple):
 
 @cache
 def supports(n_components: int, n_active: int) -> Members:
-    """List all supports (C, L), in the order of what is left out where that is less."""
+    """List all supports (C, L), in the order of the left-out components if these are fewer."""
     K, J = n_components, min(n_active, n_components - n_active)
     sets = list(itertools.combinations(range(K), J))
     if n_active > J:
@@ -116,7 +113,7 @@ class SharedSystem(NamedTuple):
 
 
 def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
-    """Choose the sets to walk through: supports, or what they leave out where that is precise."""
+    """Choose the sets to sum over: supports, or left-out components where that is precise."""
     K, L = len(model.A), n_active
     Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
     if L <= K - L:
@@ -150,8 +147,7 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
         used[part], h[part], second[part] = tree.differentiate()
     i, j = np.triu_indices(K)
     second *= np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
-    if system.inverse is not None:
-        # from sums over sets of what is left out to those over supports
+    if system.inverse is not None:  # the sums are over sets of left-out components
         M = system.inverse
         change, both = np.matvec(M, h), M - M @ unfolded(second, K) @ M
         used, h = 1.0 - used, system.b + change
@@ -260,7 +256,6 @@ def over_every_set(
 
 
 def _shares(n: int) -> list[slice]:
-    """Blocks of n rows for threads; they do not depend on the number of cores."""
     size = max(LEAST_ROWS_A_THREAD, -(-n // MOST_SHARES))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 

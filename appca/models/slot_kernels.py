@@ -89,19 +89,10 @@ class Scratch(NamedTuple):
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
-    return RowState(
-        np.zeros(L, np.int64),
-        np.zeros(K, np.int64),
-        lines(L, K),
-        np.zeros(L),
-        np.zeros(K),
-        np.zeros(K),
-        _scratch(K, L),
-        np.zeros(L, np.int64),
-        np.zeros(L, np.int64),
-        np.zeros(K),
-        np.zeros(1, np.uint64),
-    )
+    members, candidates, order, kept = (np.zeros(n, np.int64) for n in (L, K, L, L))
+    posterior = lines(L, K), np.zeros(L), np.zeros(K), np.zeros(K)
+    rest = order, kept, np.zeros(K), np.zeros(1, np.uint64)
+    return RowState(members, candidates, *posterior, _scratch(K, L), *rest)
 
 
 def lines(*shape: int) -> Any:
@@ -111,20 +102,9 @@ def lines(*shape: int) -> Any:
 
 
 def _scratch(K: int, L: int) -> Scratch:
-    P = (K + LANES - 1) // LANES * LANES
-    increment, power = np.zeros(P), np.zeros(P)
-    return Scratch(
-        np.zeros(L),
-        lines(K),
-        lines(K),
-        np.zeros(L),
-        np.zeros(L),
-        increment,
-        np.zeros(P),
-        power,
-        increment.view(np.int64),
-        power.view(np.int64),
-    )
+    increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
+    moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
+    return Scratch(*moves, increment, fit, power, increment.view(np.int64), power.view(np.int64))
 
 
 @bare_kernel
@@ -407,14 +387,7 @@ def sweep(beta: float, model: supports.CollapsedModel, w: RowState) -> float:
 
 
 @bare_kernel
-def search(
-    counted: tuple[supports.RowSupports, Any],
-    betas: Any,
-    keep: bool,
-    model: supports.CollapsedModel,
-    out: supports.SupportMoments,
-    w: RowState,
-) -> None:
+def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowState) -> None:
     """Sweep every row's slots once for each beta; see `fixed_size_supports.search`."""
     rows, counts = counted
     for i in range(len(counts)):
@@ -474,37 +447,19 @@ class Walkers(NamedTuple):
 
 def walkers(n: int, K: int, L: int) -> Walkers:
     """Allocate them."""
-    return Walkers(
-        np.zeros((n, L), np.int64),
-        np.zeros((n, K), np.int64),
-        lines(n, L, K),
-        np.zeros((n, L)),
-        np.zeros((n, K)),
-        np.zeros((n, K)),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n, np.int64),
-        np.zeros(n),
-        np.zeros(n, np.int64),
-    )
+    members, candidates = np.zeros((n, L), np.int64), np.zeros((n, K), np.int64)
+    posterior = lines(n, L, K), np.zeros((n, L)), np.zeros((n, K)), np.zeros((n, K))
+    family, count = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    rest = np.zeros(n), np.zeros(n), family, np.zeros(n), count
+    return Walkers(members, candidates, *posterior, *rest)
 
 
 @bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     """Return walker p as a state that moves in place, with the scratch space of another."""
-    return RowState(
-        of.members[p],
-        of.candidates[p],
-        of.table[p],
-        of.mean[p],
-        of.schur[p],
-        of.resid[p],
-        w.scratch,
-        w.order,
-        w.kept,
-        w.base,
-        w.stream,
-    )
+    S, k, T, x = of.members[p], of.candidates[p], of.table[p], of.mean[p]
+    s, t = of.schur[p], of.resid[p]
+    return RowState(S, k, T, x, s, t, w.scratch, w.order, w.kept, w.base, w.stream)
 
 
 @bare_kernel

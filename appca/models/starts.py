@@ -21,7 +21,7 @@ ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
-QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this
+QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
 
 
 def closed_form(rows: Observations, leading: Principal, floor: float) -> SubspaceState:
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     name: str
     rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    needs_many_rows: bool = False  # scores of K^2 of them, more than are screened on
+    needs_many_rows: bool = False  # scores of K^2 rows
     spare: bool = False  # left out where climbs to the end cost too much
     extra: bool = False  # taken only where all of them cost less than a second
 
@@ -80,10 +80,8 @@ ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
 ICA = Candidate("independent components", independent, needs_many_rows=True)
 
 RANDOM = Candidate("random rotation", random_rotation)
-# On handwritten digits one of these mostly ends highest, and not the first.
-SPARE_RANDOM, SPARE_STARTS = RANDOM._replace(spare=True), 5
-EXTRA_RANDOM, EXTRA_STARTS = RANDOM._replace(extra=True), 25
-SPARE = [SPARE_RANDOM] * SPARE_STARTS + [EXTRA_RANDOM] * EXTRA_STARTS
+SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
+SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
 NAMED: dict[str, tuple[Candidate, ...]] = {
     "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE),
@@ -93,8 +91,7 @@ NAMED: dict[str, tuple[Candidate, ...]] = {
     "ica": (ICA,),
     "random": (RANDOM,),
 }
-# Above so many components, quartimax on the sample for screening finds nothing.
-MANY_COMPONENTS = 100
+MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
@@ -115,7 +112,6 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
 
     captured, used = rows.summed(top_power, (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
-    # With L = D nothing tells noise from signal: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
@@ -140,8 +136,6 @@ def annealed(
 def ascent(
     start: SubspaceState, em_map: EMMap, *, accelerate: bool = True, age: int = 0
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """EM from `start`, with momentum (of such an age, see `nesterov`) or plain."""
-    if not accelerate:
-        return plain(em_map, start)
+    """EM from `start`, plain or with momentum of an age."""
     step_ahead = partial(extend, settings=em_map.settings)
-    return nesterov(em_map, start, step_ahead, age)
+    return nesterov(em_map, start, step_ahead, age) if accelerate else plain(em_map, start)

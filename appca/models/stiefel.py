@@ -74,13 +74,10 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     if size == 0.0:
         return W.copy()
     manifold, descent = Stiefel(*A.shape), -A / size  # so that tolerances do not depend on the unit
-
     on_manifold = pymanopt.function.numpy(manifold)
-    problem = pymanopt.Problem(
-        manifold,
-        on_manifold(lambda point: float(np.vdot(descent, point))),
-        euclidean_gradient=on_manifold(lambda _: descent),
-    )
+    cost = on_manifold(lambda point: float(np.vdot(descent, point)))
+    gradient = on_manifold(lambda _: descent)
+    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient)
     optimizer = ConjugateGradient(
         verbosity=0, max_iterations=1000, min_gradient_norm=1e-9, min_step_size=1e-14
     )
@@ -91,13 +88,12 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
 def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
     """Draw from the uniform (Haar) distribution of orthonormal n_rows x n_columns matrices."""
     Q, R = np.linalg.qr(rng.standard_normal((n_rows, n_columns)))
-    # LAPACK's signs depend on the data; a positive diagonal of R makes the factor unique, so Haar.
+    # LAPACK's signs depend on the data; a positive diagonal of R makes the factor unique.
     return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
 
 
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
-    # Columns next to each other in memory: all that follows takes whole columns.
     F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
     _check(F)
     # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
@@ -173,7 +169,6 @@ def _check_shape(A: Floats) -> None:
 
 
 def _without(others: Floats, x: Floats) -> Floats:
-    """Part of x orthogonal to the columns of ``others``."""
     x = x - others @ (others.T @ x)
     return np.asarray(x - others @ (others.T @ x))  # once leaves rounding errors of the size of x
 
@@ -199,7 +194,7 @@ def _draw_column(rng: Generator, f: Floats, others: Floats) -> Floats:
 @functools.cache
 def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     """All pairs of columns in rounds of disjoint pairs: one sits, the others move round."""
-    seats = list(range(n_columns + n_columns % 2))  # with odd K whoever meets the extra seat rests
+    seats = list(range(n_columns + n_columns % 2))  # odd K: who meets the extra seat rests
     rounds = []
     for _ in range(len(seats) - 1):
         half = len(seats) // 2

@@ -24,22 +24,17 @@ from appca.models.stiefel import polar, upright
 
 
 def publish(
-    model: Any,
-    rows: Observations,
-    state: Any,
-    power: Array,
-    latent: Array,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Observations, state: Any, second: Array, *, same_order: bool = False
 ) -> Array:
-    """Set the attributes that need no rows; return the order, by `power` (K,) or as before."""
+    """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
+    power = second * np.square(state.W).sum(axis=0)
     order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
     W = state.W if same_order else upright(state.W[:, order])
     origin = 0.0 if rows.origin is None else rows.origin
     model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
     model.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
     model.noise_variance_ = float(state.noise)
-    model.latent_variance_ = latent[order]
+    model.latent_variance_ = getattr(state, "latent", np.ones(len(order)))[order]
     model.explained_variance_ = power[order]
     return order
 
@@ -112,7 +107,6 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.concatenate(self._each_block(X, answer))
 
     def _squares(self, B: Array) -> Array:
-        """Squared lengths (n,) of rows, in noise units."""
         if not np.ndim(self.noise):
             return squared_lengths(B)
         squares = np.empty(len(B))
@@ -191,7 +185,6 @@ class SubspacePosterior(PosteriorOfDraw):
         return inclusion > 0.5
 
     def _projected(self, X: Array) -> tuple[Array, Array]:
-        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
         parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
         P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
         return P, squares
@@ -238,26 +231,14 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 
 def posterior_of(model: Any) -> SubspacePosterior:
-    """Return what a fitted estimator says of rows, whatever it was fitted by."""
-    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
-    return SubspacePosterior(
-        model.components_,
-        model.mean_,
-        model.noise_variance_,
-        model.latent_variance_,
-        model.n_active_,
-        *learned,
-    )
+    """Return the posterior of rows under a fitted estimator."""
+    names = "components_", "mean_", "noise_variance_", "latent_variance_", "n_active_"
+    fitted = [getattr(model, name) for name in names]
+    return SubspacePosterior(*fitted, *(getattr(model, name, None) for name in LEARNED_ARRAYS))
 
 
 def publish_subspace(
-    model: Any,
-    rows: Observations,
-    state: SubspaceState,
-    n_active: int,
-    second: Array | None = None,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Any, state: Any, n_active: int, second: Any = None, same_order: bool = False
 ) -> Array:
     """Set the fitted attributes; return the order of components by E[(x z)^2], or as before."""
     K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1

@@ -19,18 +19,18 @@ Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 Seeds = NDArray[np.uint64]
 
-BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
+BLOCK_FLOATS = 2**18  # 2 MB
 
 
 class CollapsedModel(NamedTuple):
-    """What log p(y | S), the scores x integrated out, takes from W and the variances."""
+    """The parameters of log p(y | S), the scores x integrated out."""
 
     A: Floats  # (K, K) W'W / sigma2
     prior: float  # 1 / tau2, the prior precision of a score
 
 
 class RowSupports(NamedTuple):
-    """Rows as W sees them, each with its support."""
+    """Projections of rows, each with its support."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     members: Members  # (n, L), the factor in each slot; negative: none yet
@@ -42,7 +42,7 @@ class SupportMoments(NamedTuple):
 
     H: Floats  # (n, K) posterior means, zero outside the support
     second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
-    value: Floats  # (n,) f(S): log p(y | S) but for what does not depend on S
+    value: Floats  # (n,) f(S)
 
 
 class AnnealingSchedule(NamedTuple):
@@ -56,8 +56,8 @@ class AnnealedPaths(NamedTuple):
     """Annealed importance sampling of each row's sum over supports."""
 
     log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
-    inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1) at the end of a path, sum L
-    families: Members  # (n, n_paths), the beginning that a path descends from
+    inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1), sum L
+    families: Members  # (n, n_paths), the first path that each descends from
 
 
 class SupportEstimate(NamedTuple):
@@ -87,7 +87,7 @@ class ScoreNormal(NamedTuple):
 
 
 def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
-    """Yield the scores of rows c (n, K) given supports Z (n, K), as many as stay in the cache."""
+    """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks."""
     n, sizes = len(c), Z.sum(axis=1)
     L = int(sizes.max(initial=1))
     alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)

@@ -19,8 +19,6 @@ R = TypeVar("R")
 
 
 class _Holders:
-    """How many calls want a single-threaded BLAS, and how to give its threads back."""
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
@@ -94,7 +92,7 @@ def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             calls = [(_pool().submit(work, item), item) for item in others]
             yield work(first)
             for call, item in calls:
-                # What no thread has begun yet is done here: one wakes in the time of a short call.
+                # A thread takes the time of a short call to wake, so pending calls are done here.
                 yield work(item) if call.cancel() else call.result()
 
 
@@ -109,7 +107,6 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _begin_anew() -> None:
-    """Forget, in a forked child, threads that only its parent has."""
     _pool.cache_clear()
     _holders.__init__()  # type: ignore[misc]
 

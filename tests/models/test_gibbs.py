@@ -397,9 +397,9 @@ BROKEN = {
     "scores not scaled": (
         "scales and sizes",
         replaced(
-            gibbs,
-            "draw_latent",
-            lambda right: lambda rng, prior, X, *others: right(rng, prior, X * 1.2, *others),
+            conditionals,
+            "latent_variance",
+            lambda right: lambda prior, X, *others: right(prior, X * 1.2, *others),
         ),
     ),
     "another prior of shares": (
