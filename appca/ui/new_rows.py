@@ -336,7 +336,7 @@ def _described(shown: Shown, new: Dataset) -> DescribedData | None:
     else:
         rows = stored(home(), key)
     if rows is None:
-        if fits.running(key) is None and not fits.declined(key):
+        if fits.running(key) is None and key not in fits.declined():
             start()
         if not kit.follow(key, cancel="new_data_cancel"):
             label = f"Describe the {counted(new.n_rows, 'new row')}"
