@@ -203,6 +203,11 @@ class DroppedFiles:
         self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the files have not been removed."""
+        return self.remove.alive
+
     def became(self, digest: str) -> None:
         """Note the data set of these files, so that they are deleted with it."""
         (self._folder / digest).touch()
@@ -536,7 +541,7 @@ def of(digest: str) -> Opened | None:
 def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     """Return the one file of a data set, while it is there unchanged."""
     opened = _current()
-    if opened is not None and dataset.digest in opened.choices and opened.arrival.remove.alive:
+    if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
         files = opened.arrival.files
         return files[0] if len(files) == 1 else None
     path = services.datasets().origin(dataset.digest)

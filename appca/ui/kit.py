@@ -347,13 +347,13 @@ class Classes(NamedTuple):
 
 def every(dataset: Dataset) -> list[Classes]:
     """Return the classes of each label with 2 to `MOST_CLASSES` of them."""
-    found = []
+    labelled = []
     for name in dataset.labels:
         key = f"{dataset.digest}-{name}-{dataset.class_order(name)}"
         colour = _label_colour(key, dataset, name)
         if colour.kind == "category" and 2 <= len(colour.names) <= MOST_CLASSES:
-            found.append(Classes(name, colour.names, np.asarray(colour.values)))
-    return found
+            labelled.append(Classes(name, colour.names, np.asarray(colour.values)))
+    return labelled
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:

@@ -290,8 +290,8 @@ def page(dataset: Dataset) -> None:
     seen = None if shown is None or new is None else _described(shown, new)
     if shown is None or seen is None:
         return
-    own, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
-    verdicts = verdict(theirs, own, LEVEL)
+    of_data, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
+    verdicts = verdict(theirs, of_data, LEVEL)
     st.markdown(_summary(verdicts))
     text = (
         "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "

@@ -246,8 +246,8 @@ def results() -> None:
             lines += chip(level, f"{word} {len(titles)}") + tag("span", words(" · ".join(titles)))
 
     def page() -> str:
-        found = ((STUDIES[name], kept.options, kept.outcome, "") for name, kept in there.items())
-        return report.page([report.ReportEntry(*parts) for parts in found])
+        entries = ((STUDIES[name], kept.options, kept.outcome, "") for name, kept in there.items())
+        return report.page([report.ReportEntry(*parts) for parts in entries])
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(tag("div", lines, "ca-verdicts"))
