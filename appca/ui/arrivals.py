@@ -46,16 +46,16 @@ from appca.words import InputError, counted, shortened, size
 
 Options = dict[str, Any]  # of a reader
 Report = dict[str, Any]
-AUTO = "auto"
+AUTO = "auto"  # the reader decides
 MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
-HEADER_LINES = 20
+HEADER_LINES = 20  # of which any can be the header
 DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by option and value
     ("header", True): "The first line names the columns",
     ("header", False): "The first line is data",
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
-_CHOICES: dict[str, tuple[str, dict[Any, str]]] = {
+_CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; value to words
     "encoding": (
         "Encoding",
         {
@@ -200,18 +200,13 @@ class DroppedFiles:
         if file is not None:
             lock.take(file)
         self.remove = weakref.finalize(self, _remove, self._folder, held)
-        self._begun = time.monotonic()
+        self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
     @property
     def is_there(self) -> bool:
         """Whether the files have not been removed."""
         return self.remove.alive
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a closed window would have come back by now."""
-        return time.monotonic() > self._begun + STALE_SECONDS
 
     def became(self, digest: str) -> None:
         """Note the data set of these files, so that they are deleted with it."""
@@ -268,7 +263,8 @@ class Drops:
         """Delete files of closed windows and dead servers; too slow for the event loop."""
         with self._change:
             for (session, drop), arrival in list(self._waiting.items()):
-                if arrival.is_stale and not self._is_alive(session):
+                is_stale = time.monotonic() > arrival.begun + STALE_SECONDS
+                if is_stale and not self._is_alive(session):
                     self._discard(session, drop)
         for folder in self._scratch().glob(f"{_FOLDER}*"):
             with suppress(OSError):
@@ -525,15 +521,14 @@ class Opened:
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
 
 
-def current() -> Opened | None:
-    """Return the files that this window opened last."""
+def _current() -> Opened | None:
     opened: Opened | None = st.session_state.get(KEYS.arrival)
     return opened
 
 
 def of(digest: str) -> Opened | None:
     """Return the files of a data set, or the last ones if they could not be read."""
-    opened = current()
+    opened = _current()
     if opened is None or opened.digest in (digest, None):
         return opened
     if digest not in opened.choices:
@@ -545,7 +540,7 @@ def of(digest: str) -> Opened | None:
 
 def source_of(dataset: Dataset) -> tuple[str, Path] | None:
     """Return the one file of a data set, while it is there unchanged."""
-    opened = current()
+    opened = _current()
     if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
         files = opened.arrival.files
         return files[0] if len(files) == 1 else None
@@ -596,7 +591,7 @@ def use(opened: Opened, options: Options, dataset: Dataset) -> None:
 
 def assumed() -> None:
     """Draw what was assumed about the opened files, with ways to change it."""
-    opened = current()
+    opened = _current()
     if opened is None or not opened.said or opened.digest != state.config().dataset:
         return
     kind, options, data = opened.kind, opened.options, state.current_dataset()

@@ -128,14 +128,7 @@ class RowQuestions(NamedTuple):
     """
 
     n_rows: int
-    answers: Mapping[str, Callable[[np.ndarray], Any]]
-
-    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
-        """Return an answer and its type."""
-        said = self.answers[what](rows)
-        if isinstance(said, np.ndarray):
-            return said.astype("<f4").tobytes(), RAW
-        return json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
+    answers: Mapping[str, Callable[[np.ndarray], Any]]  # of row numbers (n,)
 
 
 class Delivery:
@@ -211,7 +204,12 @@ class Delivery:
         rows = np.frombuffer(bytes(body), "<u4").astype(np.int64)
         if rows.max() >= asked.n_rows:
             return _refusal(400)
-        content, kind = await run_in_threadpool(asked.answer, what, rows)
+        said, kind = await run_in_threadpool(asked.answers[what], rows), RAW
+        content: bytes | str
+        if isinstance(said, np.ndarray):
+            content = said.astype("<f4").tobytes()
+        else:
+            content, kind = json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
@@ -315,19 +313,10 @@ def draw(  # noqa: PLR0913 - all but four have defaults
     "selection", "colour" or "class" and the name that was chosen of the offers in `options`; of a
     class that is JSON of its label, its old and its new name.
     """
-    take = on_select or partial(state.put, dataset)
 
-    @guarded
-    def on_other_layout() -> None:
-        name = getattr(st.session_state.get(key), "layout", None)
-        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
-            on_layout(name)
-
-    @guarded
-    def on_selected() -> None:
-        message = _message(key, "selection", SelectionMessage)
-        stamp = message and (message.mount, message.number)
-        if message is None or stamp == st.session_state.get(f"{key}-seen"):
+    def selected_rows(message: SelectionMessage) -> None:
+        stamp = message.mount, message.number
+        if stamp == st.session_state.get(f"{key}-seen"):
             return
         st.session_state[f"{key}-seen"] = stamp
         try:
@@ -335,19 +324,21 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         except ValueError as error:
             log.warning("The browser sent a selection that is ignored: %s", error)
         else:
-            take(mask)
+            (on_select or partial(state.put, dataset))(mask)
 
-    @guarded
-    def on_pointed() -> None:
-        message = _message(key, "point", PointMessage)
-        if on_point is not None and message is not None and message.row < dataset.n_rows:
+    def pointed(message: PointMessage) -> None:
+        if on_point is not None and message.row < dataset.n_rows:
             on_point(None if message.row < 0 else message.row)
 
-    @guarded
-    def on_acted() -> None:
-        message = _message(key, "act", ActMessage)
-        if on_act is not None and message is not None:
+    def acted(message: ActMessage) -> None:
+        if on_act is not None:
             on_act(message.kind, message.name)
+
+    @guarded
+    def on_other_layout() -> None:
+        name = getattr(st.session_state.get(key), "layout", None)
+        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
+            on_layout(name)
 
     chosen = state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
@@ -362,10 +353,10 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             "follows": on_layout is not None,
             "holds": on_point is not None,
         },
-        on_selection_change=on_selected,
+        on_selection_change=guarded(partial(_take, key, SelectionMessage, selected_rows)),
         on_layout_change=on_other_layout,
-        on_point_change=on_pointed,
-        on_act_change=on_acted,
+        on_point_change=guarded(partial(_take, key, PointMessage, pointed)),
+        on_act_change=guarded(partial(_take, key, ActMessage, acted)),
         on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
@@ -418,14 +409,16 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _message(key: str, name: str, kind: type[M]) -> M | None:
+def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
+    """Do what a message of the browser asks for, if it is a sound one."""
+    name = kind.__name__.removesuffix("Message").lower()
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:
-        return None
+        return
     try:
         checked: M = fitted(kind, dict(message))
     except (TypeError, ValueError) as error:
         log.warning("The browser sent a %s that is ignored: %s", name, error)
-        return None
-    return checked
+    else:
+        act(checked)

@@ -57,7 +57,7 @@ def _choose(shown: Shown) -> Run | None:
         with suppress(InputError):
             return services.runs().save(config, fitted, origin="live")
     elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
-        fits.allow(chosen)
+        fits.declined().discard(chosen)
         spec = {"config": config.to_dict(), "name": None}
         fits.start_job("fit", spec, fits.Watched("compare", chosen))
         st.rerun()
@@ -98,7 +98,7 @@ def _sizes(shown: Shown) -> tuple[int, int]:
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 
 
-MANY = 10_000
+MANY = 10_000  # rows above which a sample is compared
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
@@ -107,7 +107,7 @@ WHY = (
     "component. Every method is fitted to four fifths of the rows; the rest are held out, and "
     "rebuilt from the posterior mean of their scores."
 )
-QUALITY = {
+QUALITY = {  # measure: name in the table, help, format
     "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),
     "mse": ("Squared error", "Of a feature, held out.", "%.4f"),
     "mae": ("Absolute error", "Of a feature, held out.", "%.4f"),

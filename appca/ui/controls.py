@@ -152,7 +152,12 @@ def tools(dataset: Dataset, shown: Shown) -> None:
         with st.popover(f"Named{count}", **quiet, key="tray_named"):
             for sentence in state.store().damaged(dataset.digest, dataset.n_rows):
                 st.warning(markdown(sentence))
-            _naming(dataset)
+            look: Any = {"max_chars": NAME_LENGTH, "disabled": is_empty}
+            look["placeholder"] = "select rows first" if is_empty else "a name"
+            with st.form("name_selection", border=False):
+                st.text_input("Keep the selection as", key=f"{NAMED}-new", **look)
+                act: Any = {"on_click": _keep, "args": [dataset], "disabled": is_empty}
+                st.form_submit_button("Keep", key=f"{NAMED}-keep", **act)
             _saved(dataset, {selected.name: selected.mask for selected in saved})
 
 
@@ -199,16 +204,6 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
         return
     st.caption(f"{counted(int(matches.sum()), 'row')} of {dataset.n_rows:,}")
     _ways(dataset, matches, RULE)
-
-
-def _naming(dataset: Dataset) -> None:
-    some = bool(state.get(dataset).any())
-    look: Any = {"max_chars": NAME_LENGTH, "disabled": not some}
-    look["placeholder"] = "a name" if some else "select rows first"
-    with st.form("name_selection", border=False):
-        st.text_input("Keep the selection as", key=f"{NAMED}-new", **look)
-        act: Any = {"on_click": _keep, "args": [dataset], "disabled": not some}
-        st.form_submit_button("Keep", key=f"{NAMED}-keep", **act)
 
 
 @guarded

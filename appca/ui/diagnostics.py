@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll, and the height in pixels
 _INDEPENDENT = "So many independent draws would place"
 _RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
-COLUMNS: dict[str, tuple[str, str, str]] = {
+COLUMNS: dict[str, tuple[str, str, str]] = {  # heading, format, help
     "name": ("Quantity", "", "What is compared."),
     "mean": ("Mean", "%.5g", "Over the draws of all chains."),
     "sd": ("Sd", "%.3g", "Standard deviation over the draws of all chains."),

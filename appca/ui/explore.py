@@ -235,8 +235,8 @@ def _bar(
                 st.caption(settings.trust_sentence(trust))
         with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
             steps = {
-                "undo": (state.undo, state.can_undo(), "Undo (Ctrl+Z)"),
-                "redo": (state.redo, state.can_redo(), "Redo (Ctrl+Shift+Z)"),
+                "undo": (state.undo, state.can_step(-1), "Undo (Ctrl+Z)"),
+                "redo": (state.redo, state.can_step(1), "Redo (Ctrl+Shift+Z)"),
             }
             for name, (act, possible, hint) in steps.items():
                 look: Any = {"icon": f":material/{name}:", "type": "tertiary", "help": hint}

@@ -99,7 +99,7 @@ def settle() -> None:
         if status.state != "done":
             if status.state == "failed":
                 state.notify("error", status.message)
-            decline(why.key or status.key)
+            declined().add(why.key or status.key)
         elif status.kind == "download":
             digest = status.result["dataset"]
             if why.seen in (None, state.config().id):
@@ -121,30 +121,14 @@ def cancel(job: str) -> None:
     """Cancel a job, of any window, and do not start it again unasked."""
     status = services.jobs().status(job)
     if status is not None and services.jobs().cancel(job):
-        decline(status.key)
+        declined().add(status.key)
     _watch(job, None)
 
 
-def _stop_other_refinements(run_id: str) -> None:
-    for job, why in list(_watched().items()):
-        if why.refine and why.key != run_id:
-            services.jobs().leave(job)
-            _watch(job, None)
-
-
-def decline(key: str) -> None:
-    """Do not make `key` again unasked."""
-    st.session_state.setdefault(KEYS.declined, set()).add(key)
-
-
-def declined(key: str) -> bool:
-    """Whether the job that makes `key` was cancelled or failed."""
-    return key in st.session_state.get(KEYS.declined, set())
-
-
-def allow(key: str) -> None:
-    """Let `key` be made again."""
-    st.session_state.get(KEYS.declined, set()).discard(key)
+def declined() -> set[str]:
+    """Return the keys that are not made again unasked: their jobs were cancelled or failed."""
+    keys: set[str] = st.session_state.setdefault(KEYS.declined, set())
+    return keys
 
 
 def _watched() -> dict[str, Watched]:
@@ -221,9 +205,12 @@ def shown() -> Shown | None:
 
     Raises ValueError when the data or the parameters do not allow a fit.
     """
-    _stop_other_refinements(config().id)
+    for job, why in list(_watched().items()):
+        if why.refine and why.key != config().id:  # would slow down the rest
+            services.jobs().leave(job)
+            _watch(job, None)
     fit = finished()
-    if fit is None and _quick(config()) and not declined(f"{config().id} preview"):
+    if fit is None and _quick(config()) and f"{config().id} preview" not in declined():
         fit = _preview(config(), watch=_is_wanted)
     if fit is None or fit.is_preview:
         _refine()
@@ -284,15 +271,15 @@ def start_fit(*, refine: bool = False) -> str:
 def stop() -> None:
     """Cancel the fit that the page waits for; if it is long, or again, its preview, too."""
     now = config()
-    if seconds(now) > LIVE_SECONDS or declined(now.id):
-        decline(f"{now.id} preview")
-    decline(now.id)
+    if seconds(now) > LIVE_SECONDS or now.id in declined():
+        declined().add(f"{now.id} preview")
+    declined().add(now.id)
 
 
 def _live() -> Shown | None:
     now = config()
     result = recent().get(now.id)
-    if result is None and (seconds(now) > LIVE_SECONDS or declined(now.id)):
+    if result is None and (seconds(now) > LIVE_SECONDS or now.id in declined()):
         return None
     result = result or _fitted_here(now)
     if result is None:
@@ -434,9 +421,9 @@ _ground = by_key(2)(fit.prepare)
 
 def _refine() -> None:
     now = config()
-    wanted = now.stopped_at is None and not declined(now.id)
+    wanted = now.stopped_at is None and now.id not in declined()
     if wanted and running(now.id) is None and seconds() <= REFINED_SECONDS:
         try:
             start_fit(refine=True)
         except InputError:  # too many jobs; a person who asks for it is told so
-            decline(now.id)
+            declined().add(now.id)

@@ -40,7 +40,7 @@ def _logo() -> str:
 POLL_SECONDS = 0.5
 SHOWN = "status_shown"  # in `st.session_state`: the fit on screen if a slider moves
 NATS = "Nats per row: the mean log-likelihood of a row under the fit; higher is better."
-FURTHER = 10
+FURTHER = 10  # times the iterations
 
 
 def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:

@@ -168,26 +168,26 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         classes = kit.choose(dataset, "similar")
         size = int(st.number_input("Rows per group", *SIZES, usual, width=130, **widget))
-    found = _grouped(f"{shown.key}-{size}", shown.fitted, size)
+    members = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     by_pair = opens_in_pair_view(shown.fitted.active)
-    groups = FoundGroups(sorted(found, key=lambda group: group.spread), [], by_pair)
+    groups = FoundGroups(sorted(members, key=lambda group: group.spread), [], by_pair)
     if classes is not None:
-        mixed = mixtures(found, classes.codes, len(classes.names))
+        mixed = mixtures(members, classes.codes, len(classes.names))
         groups = FoundGroups([of for of, _ in mixed], [classed for _, classed in mixed], by_pair)
-    if not found:
+    if not members:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
     st.markdown(_similar_sentence(groups, classes))
-    first = first_of_page(len(found), PAGE, f"similar-page-{shown.key}-{size}")
+    first = first_of_page(len(members), PAGE, f"similar-page-{shown.key}-{size}")
     chosen, cards, panel = state.get(dataset), "", groups.groups[first]
-    for place in range(first, min(first + PAGE, len(found))):
+    for place in range(first, min(first + PAGE, len(members))):
         group = groups.groups[place]
         is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
         cards += _card(dataset, shown, groups, place, classes, is_chosen)
         panel = group if is_chosen else panel
 
     def select(text: str, _: str) -> None:
-        if 0 <= int(text) < len(found):
+        if 0 <= int(text) < len(members):
             state.put(dataset, groups.groups[int(text)].rows)
 
     with st.container(key="beside_similar"):

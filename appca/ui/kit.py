@@ -1,8 +1,8 @@
 """Pieces of pages: text, HTML, charts, facts, buttons, progress of jobs."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -347,13 +347,13 @@ class Classes(NamedTuple):
 
 def every(dataset: Dataset) -> list[Classes]:
     """Return the classes of each label with 2 to `MOST_CLASSES` of them."""
-    found = []
+    labelled = []
     for name in dataset.labels:
         key = f"{dataset.digest}-{name}-{dataset.class_order(name)}"
         colour = _label_colour(key, dataset, name)
         if colour.kind == "category" and 2 <= len(colour.names) <= MOST_CLASSES:
-            found.append(Classes(name, colour.names, np.asarray(colour.values)))
-    return found
+            labelled.append(Classes(name, colour.names, np.asarray(colour.values)))
+    return labelled
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
@@ -378,11 +378,20 @@ def shown(find: Callable[[], Shown | None] = fits.shown) -> Shown | None:
 
     `fits.finished` as `find` leaves previews out.
     """
-    with fitting_now():
+    now, place = state.config(), None
+    if services.runs().get(now.id) is None and fits.running(now.id) is None:
+        place = st.session_state[NOTE].empty()
+        with place.container(**LINE, key="fitting"):
+            st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))
+            press("Stop", "stop_fit", fits.stop, type="tertiary")
+    try:
         result = find()
+    finally:
+        if place is not None:
+            place.empty()
     if result is None and not follow(state.config().id):
         st.markdown(f"This has not been fitted yet. The fit takes {about(fits.seconds())}.")
-        press("Start the fit", "start_fit", start, type="primary")
+        press("Start the fit", "start_fit", _start, type="primary")
     return result
 
 
@@ -404,7 +413,7 @@ def follow(
 
 def begin(kind: str, key: str, spec: dict[str, Any]) -> None:
     """Start the job that makes `key`, even if it was cancelled before, and wait for it."""
-    fits.allow(key)
+    fits.declined().discard(key)
     fits.start_job(kind, spec, fits.Watched(kind, key))
 
 
@@ -418,9 +427,8 @@ def job_button(
         st.rerun()
 
 
-def start() -> None:
-    """Fit the present settings, even if that was cancelled before."""
-    fits.allow(state.config().id)
+def _start() -> None:
+    fits.declined().discard(state.config().id)
     fits.start_fit()
 
 
@@ -429,7 +437,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED:
         st.rerun()
-    st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
+    st.progress(min(max(job.fraction, 0.0), 1.0), text=_line(job))
     with st.container(horizontal=True, vertical_alignment="center"):
         press("Cancel", cancel, fits.cancel, job.id)
         if job.kind == "fit":
@@ -447,8 +455,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
         chart(likelihood(curve[:, 0], curve[:, 1], n_rows, sampled), "fit_curve")
 
 
-def line(job: JobStatus) -> str:
-    """Say how far a job is and how long it will take."""
+def _line(job: JobStatus) -> str:
     if job.state == "queued":
         return capital(waits_for())
     parts = [markdown(job.stage) or "starting"]
@@ -462,37 +469,27 @@ def line(job: JobStatus) -> str:
 
 def preview_note(shown: Shown) -> bool:
     """Mark a fit that is no finished fit of this machine; return whether it was marked."""
-    config = shown.config
+    config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
-        st.badge(
-            "not stored",
-            color="red",
-            help=f"The disk is full or read-only, so this fit is in memory alone. Free some space "
-            f"in {markdown(str(home()))}, or make it writable: the fit is stored when you look at "
-            "it again. Until then, Export keeps it.",
+        text = (
+            f"The disk is full or read-only, so this fit is in memory alone. Free some space in "
+            f"{markdown(str(home()))}, or make it writable: the fit is stored when you look at it "
+            "again. Until then, Export keeps it."
         )
+        mark("not stored", color="red", help=text)
     if config.imported is not None:
-        st.badge(
-            "imported",
-            color="orange",
-            help="This fit came in a session file. Fit here to check that its settings give these "
-            "numbers.",
-        )
+        text = "This fit came in a session file. Fit here to check that its settings give these "
+        mark("imported", help=f"{text}numbers.")
         here = config.to_be_fitted()
         press("Fit here", "fit_here", state.open_config, here, type="tertiary")
     elif config.stopped_at is not None:
         work = counted(shown.info.n_iter, "sweep" if config.is_sampled else "iteration")
-        help_text = "This fit was kept before it had converged."
-        st.badge(f"stopped by hand after {work}", color="orange", help=help_text)
+        mark(f"stopped by hand after {work}", help="This fit was kept before it had converged.")
     elif shown.is_preview:
-        st.badge(
-            "first look",
-            color="orange",
-            help="A short fit to at most 5,000 of the rows, with all rows drawn on it. The full "
-            "fit replaces it here as soon as it is done.",
-        )
+        text = "A short fit to at most 5,000 of the rows, with all rows drawn on it. The full fit "
+        mark("first look", help=f"{text}replaces it here as soon as it is done.")
         if fits.running(state.config().id) is None:
-            press(f"Fit fully ({about(fits.seconds())})", "refine", start, type="tertiary")
+            press(f"Fit fully ({about(fits.seconds())})", "refine", _start, type="tertiary")
     else:
         return False
     return True
@@ -524,23 +521,6 @@ JOB_TITLES = {
     "project": "Placing new rows",
     "masked": "Predicting hidden cells",
 }
-
-
-@contextmanager
-def fitting_now() -> Iterator[None]:
-    """Say meanwhile that the present settings are being fitted, unless they are."""
-    now = state.config()
-    if services.runs().get(now.id) is not None or fits.running(now.id) is not None:
-        yield
-        return
-    place = st.session_state[NOTE].empty()
-    with place.container(**LINE, key="fitting"):
-        st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))
-        press("Stop", "stop_fit", fits.stop, type="tertiary")
-    try:
-        yield
-    finally:
-        place.empty()
 
 
 def ending(shown: Shown) -> str:

@@ -44,14 +44,6 @@ MOST_NAMES = 6
 MOST_FILES = 100  # Streamlit drops failed uploads unsaid: of 1,440 images, 29 did not arrive
 
 
-class Arrival(NamedTuple):
-    """New rows in the columns of the run, or the sentence why not, and their report."""
-
-    matched: Matched | None
-    sentence: str
-    report: Report
-
-
 def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     st.caption(
         "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
@@ -73,16 +65,15 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
             options["size"] = (height, width)
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
-    outcome = _outcome(ids, json.dumps(options), files, wanted, options)
-    if outcome.report.get("missing"):
+    match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
+    if report.get("missing"):
         takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
         chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}
-        outcome = _outcome(ids, json.dumps(options), files, wanted, options)
-    match = outcome.matched
+        match, refusal, _ = _outcome(ids, json.dumps(options), files, wanted, options)
     if match is None:
-        st.error(markdown(outcome.sentence))
+        st.error(markdown(refusal))
         return None
     parts = [counted(match.dataset.n_rows, "new row")]
     if match.by_name:
@@ -101,7 +92,8 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
     ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
-) -> Arrival:
+) -> tuple[Matched | None, str, Report]:
+    """Return new rows in the columns of the run, or the sentence why not, and their report."""
     del ids, key
     named = [(file.name, file) for file in _files]
     limits = ReadLimits(scratch=scratch(), least_rows=1)
@@ -117,10 +109,10 @@ def _outcome(
                 f"{MOST_FILES}; take them out and give one zip of them."
             )
             raise InputError(msg)
-        opened_as = read_as(opened, _wanted)
+        matched = read_as(opened, _wanted)
     except InputError as error:
-        return Arrival(None, str(error), error.report or {})
-    return Arrival(opened_as, "", opened_as.dataset.provenance.get("report", {}))
+        return None, str(error), error.report or {}
+    return matched, "", matched.dataset.provenance.get("report", {})
 
 
 MOST_OLD, MOST_NEW = 3000, 5000
@@ -298,8 +290,8 @@ def page(dataset: Dataset) -> None:
     seen = None if shown is None or new is None else _described(shown, new)
     if shown is None or seen is None:
         return
-    own, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
-    verdicts = verdict(theirs, own, LEVEL)
+    of_data, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
+    verdicts = verdict(theirs, of_data, LEVEL)
     st.markdown(_summary(verdicts))
     text = (
         "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "
@@ -336,7 +328,7 @@ def _described(shown: Shown, new: Dataset) -> DescribedData | None:
     else:
         rows = stored(home(), key)
     if rows is None:
-        if fits.running(key) is None and not fits.declined(key):
+        if fits.running(key) is None and key not in fits.declined():
             start()
         if not kit.follow(key, cancel="new_data_cancel"):
             label = f"Describe the {counted(new.n_rows, 'new row')}"

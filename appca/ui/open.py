@@ -39,13 +39,6 @@ ACROSS, DOWN = 9, 5
 SAMPLE = 1440
 
 
-def _source_cards() -> None:
-    with st.container(key="cards-built-in"):
-        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
-            with st.container(border=True, key=f"source-{source.key}"):
-                _source_card(source)
-
-
 def _source_card(source: Source) -> None:
     picture = _picture_of(source.key, are_here(source.key))
     if picture is not None:
@@ -292,7 +285,10 @@ def open_tab() -> None:
     _files()
     _recent_work()
     st.subheader("Built in", anchor=False)
-    _source_cards()
+    with st.container(key="cards-built-in"):
+        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
+            with st.container(border=True, key=f"source-{source.key}"):
+                _source_card(source)
     if services.datasets().list() or services.runs().list():
         with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
             st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")

@@ -129,12 +129,10 @@ def _numbers_of(kept: Stored) -> str:
     return numbers([(claim.value, claim.caption) for claim in kept.outcome.claims if claim.value])
 
 
-def _figures(study: Study, kept: Stored) -> Figures:
-    return _drawn(_key(kept), study, kept)
-
-
-def _thumbnail(study: Study, kept: Stored) -> go.Figure:
-    return _small(_key(kept), study, kept)
+def _figures(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
+    """Return the figures of a result, and the first at the size of a card."""
+    here = [are_here(source) for source in ("mnist", "coil20")]
+    return _drawn(f"{kept.id} {kept.created} {here}", study, kept)
 
 
 def ahead() -> Iterator[Callable[[], object]]:
@@ -142,22 +140,13 @@ def ahead() -> Iterator[Callable[[], object]]:
     for study in STUDIES.values():
         kept = _newest_result(study)
         if kept is not None:
-            yield partial(_thumbnail, study, kept)
-
-
-def _key(kept: Stored) -> str:
-    here = [are_here(source) for source in ("mnist", "coil20")]
-    return f"{kept.id} {kept.created} {here}"
+            yield partial(_figures, study, kept)
 
 
 @by_key(60)
-def _drawn(study: Study, kept: Stored) -> Figures:
-    return study.figures(kept.outcome)
-
-
-@by_key(60)
-def _small(study: Study, kept: Stored) -> go.Figure:
-    return thumbnail(next(iter(_figures(study, kept).values())))
+def _drawn(study: Study, kept: Stored) -> tuple[Figures, go.Figure]:
+    figures = study.figures(kept.outcome)
+    return figures, thumbnail(next(iter(figures.values())))
 
 
 def _job_of(study: Study, options: Options) -> tuple[str, str, Options]:
@@ -188,7 +177,7 @@ def _why(study: Study, kept: Stored) -> None:
         st.markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
     if outcome.text:
         st.markdown("\n\n".join(map(markdown, outcome.text.split("\n\n"))))
-    for name, figure in _figures(study, kept).items():
+    for name, figure in _figures(study, kept)[0].items():
         chart(figure, f"why_{study.name}_{name}")
     first = next(iter(outcome.tables.values()))
     with st.expander("All numbers"):
@@ -217,7 +206,7 @@ def _shown(study: Study, kept: Stored, *names: str) -> None:
         answer(f"{word}: {study.title.lower()}", kept.outcome.text, level)
     else:
         answer(study.title, kept.outcome.text)
-    drawn = _figures(study, kept)
+    drawn, _ = _figures(study, kept)
     for name in names or [next(iter(drawn))]:
         chart(drawn[name], f"{study.name}_{name}_{kept.id}")
     st.html(_numbers_of(kept))
@@ -257,8 +246,8 @@ def results() -> None:
             lines += chip(level, f"{word} {len(titles)}") + tag("span", words(" · ".join(titles)))
 
     def page() -> str:
-        found = ((STUDIES[name], kept.options, kept.outcome, "") for name, kept in there.items())
-        return report.page([report.ReportEntry(*parts) for parts in found])
+        entries = ((STUDIES[name], kept.options, kept.outcome, "") for name, kept in there.items())
+        return report.page([report.ReportEntry(*parts) for parts in entries])
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(tag("div", lines, "ca-verdicts"))
@@ -274,7 +263,7 @@ def _card(study: Study, kept: Stored | None) -> None:
     if kept is None:
         st.html(title)
     else:
-        chart(_thumbnail(study, kept), f"paper_{study.name}", config=PICTURE)
+        chart(_figures(study, kept)[1], f"paper_{study.name}", config=PICTURE)
         said = chip(*LEVELS[verdict(kept.outcome.claims)]) + _numbers_of(kept)
         st.html(title + tag("div", said, "ca-paper-card"))
     job = _job_of(study, study.options(SHIPPED_SIZE) if kept is None else kept.options)

@@ -126,9 +126,9 @@ def _choose(dataset: Dataset) -> int:
 
     @guarded
     def search() -> None:
-        found = find(dataset, st.session_state[WANTED])
-        if found is not None:
-            _show(dataset, found)
+        match = find(dataset, st.session_state[WANTED])
+        if match is not None:
+            _show(dataset, match)
             st.session_state[WANTED] = ""
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

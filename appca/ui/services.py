@@ -134,25 +134,13 @@ def by_key(
     return decorate
 
 
-def kept(key: str, make: Callable[[], _Made]) -> _Made:
+@by_key(48)
+def kept(make: Callable[[], _Made]) -> _Made:
     """Return `make()`, cached by a key."""
-    value: _Made = _kept(key, make)
-    return value
+    return make()
 
 
-def kept_of_row(key: str, make: Callable[[], _Made]) -> _Made:
+@by_key(48)
+def kept_of_row(make: Callable[[], _Made]) -> _Made:
     """Return `make()` of one row, in a cache of its own, because rows are many."""
-    value: _Made = _kept_of_row(key, make)
-    return value
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _kept_of_row(key: str, _make: Callable[[], Any]) -> Any:
-    del key
-    return _make()
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _kept(key: str, _make: Callable[[], Any]) -> Any:
-    del key
-    return _make()
+    return make()

@@ -449,29 +449,22 @@ def begin_at(asked: str | None) -> None:
         _kept().number = int(asked)
 
 
-def can_undo() -> bool:
-    """Whether there is a step before this one."""
-    return _kept().at > 0
-
-
-def can_redo() -> bool:
-    """Whether a step was undone."""
-    return _kept().at < len(_kept().steps) - 1
+def can_step(by: int) -> bool:
+    """Whether there is a step before (-1) or after (1) this one."""
+    return 0 <= _kept().at + by < len(_kept().steps)
 
 
 @guarded
 def undo() -> None:
     """Undo the last step."""
     record()
-    if can_undo():
-        _go(_kept().at - 1)
+    _go(_kept().at - 1)
 
 
 @guarded
 def redo() -> None:
     """Redo the step that was undone last."""
-    if can_redo():
-        _go(_kept().at + 1)
+    _go(_kept().at + 1)
 
 
 @guarded
@@ -491,6 +484,8 @@ def follow(address: dict[str, str]) -> None:
 
 def _go(place: int) -> None:
     kept = _kept()
+    if not can_step(place - kept.at):
+        return
     between = kept.steps[min(place, kept.at) + 1 : max(place, kept.at) + 1]
     wanted = kept.steps[place]
     open_config(wanted.config)  # raises before anything has changed
