@@ -74,7 +74,7 @@ def test_the_tail_is_that_of_the_distribution_or_heavier(distribution):
     rng = np.random.default_rng(1)
 
     def draw(m, tests):
-        return distribution.rvs((m, len(tests)), random_state=rng)
+        return distribution.rvs((len(tests), m), random_state=rng)
 
     p = np.median([permuted(distribution.isf(exact), draw, 999)[0] for _ in range(7)], axis=0)
     assert (p > exact / 3).all()
