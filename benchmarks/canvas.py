@@ -153,8 +153,9 @@ def main() -> None:
         rows.append(row)
         print(f"{n:,} rows; load {os.getloadavg()[0]:.1f}")
         for name, value in row.items():
-            bound = BOUNDS.get(name, {}).get(n, float("inf"))
-            print(f"  {name}: {value:,.4g} (at most {bound}){' missed' * (value > bound)}")
+            bound = BOUNDS.get(name, {}).get(n)
+            limit = "" if bound is None else f" ({'missed' if value > bound else 'met'}: {bound})"
+            print(f"  {name}: {value:,.4g}{limit}")
     results.write(options.out, "canvas", rows)
 
 
