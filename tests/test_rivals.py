@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from appca import PPCA
 from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
 from benchmarks.rivals import naming
-from benchmarks.shapes import synthetic, tenth
 
 
 @parametrize_with_checks(
@@ -115,17 +114,6 @@ def test_k_subspaces_reaches_the_best_of_all_partitions():
 
 
 # benchmarks
-
-
-def test_synthetic_rows_are_of_the_model_and_every_tenth_is_held_back():
-    kept, back = tenth(np.arange(40.0)[:, None])
-    assert (back.ravel().tolist(), len(kept)) == ([9.0, 19.0, 29.0, 39.0], 36)
-    X, fresh = synthetic(20_000, 8, 4, 2)
-    assert X.dtype == np.float32
-    assert fresh.shape == (2000, 8)
-    values = np.linalg.eigvalsh(np.cov(X.T))
-    np.testing.assert_allclose(values[:4], 0.25, rtol=0.1)
-    np.testing.assert_allclose(values[4:], 0.25 + 4.0 * 2 / 4, rtol=0.1)
 
 
 def test_naming_is_the_best_area_under_the_curve_of_each_axis():

@@ -286,7 +286,7 @@ def places(monkeypatch) -> list[dict[str, str]]:
     return found
 
 
-def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):
+def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):  # noqa: F811
     assert main([str(cells)]) == 0
     app = healthy(start("export", data=places[0]["data"]))
     assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
