@@ -82,12 +82,6 @@ test('panels, pictures, map and words of a triangle do not overlap at any size o
   }
 });
 
-test('a phone has two columns, the fullest panel first', () => {
-  const { rects } = arrange(triangle(4), null, 4, { x: 0, y: 0, w: 374, h: 700 }).parts[0];
-  assert.deepEqual([...new Set(rects.map(({ x }) => Math.floor(x)))].sort(), [0, 1]);
-  assert.ok(rects[5].y < 1 && rects[5].x < 1);
-});
-
 test('neighbours share exactly one axis, and all stand in the view', () => {
   const layout = triangle(10);
   const groups = neighbours(layout, 12);
@@ -106,7 +100,7 @@ test('neighbours share exactly one axis, and all stand in the view', () => {
   }
 });
 
-test('arrows reach the panel beside', () => {
+test('arrows reach the panel beside; a phone has two columns, the fullest panel first', () => {
   const layout = triangle(5);
   const shown = { parts: arrange(layout, null, 5, view).parts };
   const name = (index) => layout.panels[index].components.join();
@@ -115,9 +109,15 @@ test('arrows reach the panel beside', () => {
   assert.equal(name(neighbour(shown, at, [-1, 0])), '1,2');
   assert.equal(name(neighbour(shown, at, [0, -1])), '0,3');
   assert.equal(name(neighbour(shown, at, [0, 1])), '2,3');
+  const { rects } = arrange(triangle(4), null, 4, { x: 0, y: 0, w: 374, h: 700 }).parts[0];
+  assert.deepEqual([...new Set(rects.map(({ x }) => Math.floor(x)))].sort(), [0, 1]);
+  assert.ok(rects[5].y < 1 && rects[5].x < 1);
 });
 
-test('every frame of a tour is orthonormal, and the ends are the panels', () => {
+test('every frame of a tour is orthonormal, and the ends are the panels; it says what turns', () => {
+  const meta = { components: [1, 2, 3, 4, 5].map((number) => ({ number })) };
+  assert.equal(said(meta, [2, 1], [3, 1], 0.5), 'component 3 turns into 4, 2 stays');
+  assert.equal(said(meta, [2, 1], [4, 3], 0.7), 'component 2 turns into 4 (turn 2 of 2)');
   const axesOf = (text) => [...text].map(Number);
   for (const turn of ['21 31', '21 23', '21 13', '21 32', '21 43', '21 12']) {
     const [from, to] = turn.split(' ').map(axesOf);
@@ -141,12 +141,6 @@ test('every frame of a tour is orthonormal, and the ends are the panels', () => 
       }
     }
   }
-});
-
-test('a tour says what turns and what stays', () => {
-  const meta = { components: [1, 2, 3, 4, 5].map((number) => ({ number })) };
-  assert.equal(said(meta, [2, 1], [3, 1], 0.5), 'component 3 turns into 4, 2 stays');
-  assert.equal(said(meta, [2, 1], [4, 3], 0.7), 'component 2 turns into 4 (turn 2 of 2)');
 });
 
 test('a point comes from the nearest of the places its row had', () => {
