@@ -41,15 +41,10 @@ test('zoom keeps what is under the hand, to one part in 1e9 at 4,000-fold', () =
 });
 
 test('a flight begins and ends exactly at its cameras', () => {
-  const [a, b] = [
-    { x: 1, y: 2, k: 50 },
-    { x: 7, y: 3, k: 900 },
-  ];
-  for (const [t, end] of [
-    [0, a],
-    [1, b],
-  ])
-    for (const key of ['x', 'y', 'k']) near(between(a, b, t)[key], end[key], 1e-9);
+  const ends = [1, 7].map((x) => ({ x, y: x + 1, k: 50 * x }));
+  ends.forEach((end, t) => {
+    for (const key of ['x', 'y', 'k']) near(between(...ends, t)[key], end[key], 1e-9);
+  });
 });
 
 test('panels, pictures, map and words of a triangle do not overlap at any size of the view', () => {
@@ -89,10 +84,7 @@ test('neighbours share exactly one axis, and all stand in the view', () => {
   for (const { stays, turns, panels } of groups) {
     assert.deepEqual([stays, turns].sort(), [...own].sort());
     for (const index of panels)
-      assert.deepEqual(
-        layout.panels[index].axes.filter((one) => own.includes(one)),
-        [stays],
-      );
+      assert.equal(layout.panels[index].axes.filter((one) => own.includes(one)).join(), `${stays}`);
   }
   for (const w of [700, 900, 1060, 1440]) {
     for (const rect of openRects(neighbours(layout, 12), 12, { x: 0, y: 0, w, h: 800 }).values())
@@ -130,14 +122,9 @@ test('every frame of a tour is orthonormal, and the ends are the panels; it says
       near(dot(x, y), 0, 1e-6);
       if (i === 0 || i === 30) {
         const [ex, ey] = i ? to : from;
-        assert.deepEqual(
-          x,
-          [0, 1, 2, 3].map((k) => (basis[k] === ex ? 1 : 0)),
-        );
-        assert.deepEqual(
-          y,
-          [0, 1, 2, 3].map((k) => (basis[k] === ey ? 1 : 0)),
-        );
+        [0, 1, 2, 3].forEach((k) => {
+          assert.deepEqual([x[k], y[k]], [Number(basis[k] === ex), Number(basis[k] === ey)]);
+        });
       }
     }
   }
