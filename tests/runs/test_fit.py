@@ -15,14 +15,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.runs import fit as fit_module
 from appca.runs import home
-from appca.runs.fit import (
-    DESCRIBING,
-    estimate_seconds,
-    fit_run,
-    prepared,
-    preview,
-    project,
-)
+from appca.runs.fit import DESCRIBING, estimate_seconds, fit_run, prepared, preview, project
 from appca.runs.run import MODELS as SPECS
 from appca.runs.run import RunConfig, estimator_class
 from appca.runs.store import RunStore
@@ -251,9 +244,7 @@ def test_a_run_says_of_observed_cells_what_the_estimator_says(wine, model, tmp_p
 
 
 @pytest.mark.parametrize(
-    "config",
-    [{"model": "aFA", "n_active": 1}, {"model": "NPPCA"}, {"inference": "gibbs"}],
-    ids=str,
+    "config", [{"model": "aFA", "n_active": 1}, {"model": "NPPCA"}, {"inference": "gibbs"}], ids=str
 )
 def test_models_that_cannot_refuse_in_a_sentence_that_names_those_that_can(wine, config):
     free = config.get("model") == "NPPCA"
