@@ -40,21 +40,11 @@ from tests.ui.conftest import address, go, healthy, html, press, start
 
 __all__ = ["start"]  # the fixture
 HOSTILE = (
-    "http://evil.example/x",
-    "www.evil.example",
-    "mailto:a@evil.example",
-    "[evil](http://evil.example)",
-    "![evil](http://evil.example/i.png)",
-    "<a href='http://evil.example'>evil</a>",
-    "<b>evil</b>",
-    ":material/evil:",
-    "$evil$",
-    ":red[evil]",
-    "**evil**",
-    "`evil`",
+    *("http://evil.example/x", "www.evil.example", "mailto:a@evil.example"),
+    *("[evil](http://evil.example)", "![evil](http://evil.example/i.png)"),
+    *("<a href='http://evil.example'>evil</a>", "<b>evil</b>", ":material/evil:"),
+    *("$evil$", ":red[evil]", "**evil**", "`evil`"),
 )
-
-
 # what must not stand anywhere as it is where Streamlit reads Markdown
 RAW = ("[evil", "<b>evil", "<a href", "$evil", "**evil", "`evil")
 # what it looks for when the backslashes are gone

@@ -101,7 +101,7 @@ def test_shares_of_scores_near_zero_are_what_the_guide_says():
     assert shares[0] < 0.25 < shares[1]
 
 
-def test_every_tab_that_a_document_names_is_there():
+def test_every_tab_that_a_document_names_is_there_and_what_it_counts_is_so_many():
     page = re.compile(r'^    "(\w+)": \("([^"]+)", "\w+"\),$', re.M)
     found = {}
     for key, title in page.findall((ROOT / "app.py").read_text("utf-8")):
@@ -117,44 +117,13 @@ def test_every_tab_that_a_document_names_is_there():
     absent = [one for one in named if one[2] not in found[one[1]] and one[1:] not in shown]
     assert len(named) > 10
     assert absent == []
-
-
-def test_the_first_notebook_has_as_many_cells_as_it_says():
+    index = re.compile(r"pip install ['\"]?appca")  # no index has it
+    assert [file.name for file in pages() if index.search(file.read_text("utf-8"))] == []
     notebook = json.loads((ROOT / "examples/first_steps.ipynb").read_text("utf-8"))
     cells = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
     words = {5: "five", 6: "six", 7: "seven"}
     said = [(DOCS / "gallery.md").read_text("utf-8"), json.dumps(notebook["cells"][0])]
     assert all(f"{words[cells]} cells" in text for text in said)
-
-
-ANSWERS = {  # a stranger's question, by words of its row in the README: words of the answer
-    "CSV with gaps": "isna().sum()",
-    "What is {1,3}": "The support of a row that uses components 1 and 3 is {1,3}",
-    "choose K and L": "Choose K by held-out log-likelihood",
-    "PCA, UMAP, NMF": "aPPCA learns K orthogonal components",
-    "good on my data": "94 of 178 rows are doubtful",
-    "notebook": "appca.explore(model, digits.data",
-    "new rows": "model.transform(rows)",
-    "AnnData": "appca.tl.appca(adata",
-    "nginx": "proxy_pass http://127.0.0.1:8501",
-    "table 1": "python -m appca paper table1",
-    "E step": "`appca.models.em:expect`",
-    "add a model": "## Add a model A model is a scikit-learn estimator",
-    "delete it": "rm -rf ~/.local/share/appca",
-}
-
-
-def test_a_reader_of_the_readme_finds_an_answer_one_click_away():
-    text = (ROOT / "README.md").read_text("utf-8")
-    for question, answer in ANSWERS.items():
-        (row,) = (one for one in text.splitlines() if one.startswith("| ") and question in one)
-        links = re.findall(r"\]\((docs/[\w/.-]+)", row)
-        told = " ".join(" ".join((ROOT / link).read_text("utf-8").split()) for link in links)
-        assert answer in told, question
-    others = ("PCA", "UMAP", "NMF", "A mixture of PPCA")  # and when to take something else
-    assert [name for name in others if f"- **{name}**" not in text] == []
-    index = re.compile(r"pip install ['\"]?appca")  # no index has it
-    assert [file.name for file in pages() if index.search(file.read_text("utf-8"))] == []
 
 
 def test_a_snippet_that_picks_k_does_not_pick_the_edge_of_its_grid():

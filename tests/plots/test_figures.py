@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from fontTools.ttLib import woff2
 from matplotlib import font_manager, rcParams
 
 from appca.analysis.groups import GroupDifference
@@ -557,33 +558,25 @@ def test_classes_stand_out_on_panel_and_page_light_and_dark():
             assert (light + 0.05) / (dark + 0.05) >= 3.0, colour
 
 
-@pytest.fixture
-def nowhere(tmp_path, monkeypatch):
-    """A machine on which no figure has been drawn, and Source Sans is not installed."""
+def test_without_what_it_needs_figures_have_another_typeface(tmp_path, monkeypatch):
+    """On a machine on which no figure has been drawn, and Source Sans is not installed."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
     manager = font_manager.fontManager
     others = [font for font in manager.ttflist if font.name != still.NAME]
     monkeypatch.setattr(manager, "ttflist", others)
     monkeypatch.setattr(matplotlib, "get_cachedir", lambda: str(tmp_path))
+    lacks = ((still, "find_spec", lambda _: None), (woff2, "haveBrotli", False))
+    for place, name, value in (*lacks, (still.files, "write", refuse)):
+        still.install.cache_clear()
+        with monkeypatch.context() as now:
+            now.setattr(place, name, value)
+            with styled():
+                assert still.NAME not in rcParams["font.family"]
     still.install.cache_clear()
-    yield tmp_path
-    still.install.cache_clear()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
-def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatch, gone):
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    if gone == "streamlit":
-        monkeypatch.setattr(still, "find_spec", lambda name: None)
-    elif gone == "brotli":
-        monkeypatch.setattr("fontTools.ttLib.woff2.haveBrotli", False)
-    else:
-        monkeypatch.setattr(still.files, "write", refuse)
-    with styled():
-        assert still.NAME not in rcParams["font.family"]
-    assert list(nowhere.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_montage_reads_like_a_page():
