@@ -128,7 +128,14 @@ class RowQuestions(NamedTuple):
     """
 
     n_rows: int
-    answers: Mapping[str, Callable[[np.ndarray], Any]]  # of row numbers (n,)
+    answers: Mapping[str, Callable[[np.ndarray], Any]]
+
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
+        """Return an answer about rows (n,) and its type."""
+        said = self.answers[what](rows)
+        if isinstance(said, np.ndarray):
+            return said.astype("<f4").tobytes(), RAW
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
 
 
 class Delivery:
@@ -204,12 +211,7 @@ class Delivery:
         rows = np.frombuffer(bytes(body), "<u4").astype(np.int64)
         if rows.max() >= asked.n_rows:
             return _refusal(400)
-        said, kind = await run_in_threadpool(asked.answers[what], rows), RAW
-        content: bytes | str
-        if isinstance(said, np.ndarray):
-            content = said.astype("<f4").tobytes()
-        else:
-            content, kind = json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
+        content, kind = await run_in_threadpool(asked.answer, what, rows)
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
@@ -234,7 +236,7 @@ def _hostname(host: str) -> str | None:
     """Return the name in a Host header without its port; None for anything else."""
     try:
         parts = urlsplit(f"//{host}")
-        _ = parts.port
+        _ = parts.port  # raises where it is no number
     except ValueError:
         return None
     plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)

@@ -186,7 +186,7 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     now = state.config()
     best = choose.advise(grid, now.n_active or 2)
-    assert best is not None
+    assert best is not None  # a cell is measured
     (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
     with place:
         kit.answer(f"Try K = {k} and L = {active}", best.reason)
@@ -268,7 +268,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
         return
     cosines = stability.cosines
     if shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS:
-        cosines = cosines[:, list(shown.numbering.order)]
+        cosines = cosines[:, list(shown.numbering.order)]  # the reference is the fit on screen
     means = cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
     ahead = float(stability.log_likelihoods.max() - stability.reference)

@@ -54,7 +54,7 @@ def _choose(shown: Shown) -> Run | None:
     config = made[names[chosen]]
     if fits.is_live(config):
         fitted = fit_run(services.dataset(now.dataset), config)
-        with suppress(InputError):
+        with suppress(InputError):  # the disk is full
             return services.runs().save(config, fitted, origin="live")
     elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
         fits.declined().discard(chosen)

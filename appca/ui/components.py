@@ -43,7 +43,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
     times, events = dataset.times, events_of(dataset)
     if times is None or not events:
         return "", ""
-    joined = blocks(events, float(times[1]))
+    joined = blocks(events, float(times[1]))  # those less than a volume apart
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
         return "", tag("div", said, "ca-events")

@@ -94,7 +94,7 @@ def offers(dataset: Dataset) -> list[tuple[str, str]]:
 
 def colour_by(dataset: Dataset, chosen: str) -> None:
     """Colour by the key of one of `offers`."""
-    if chosen in dict(offers(dataset)):
+    if chosen in dict(offers(dataset)):  # else not from our script
         colour, feature = keys(dataset.digest)
         kind, _, number = chosen.partition(":")
         st.session_state[colour] = FEATURE if kind == FEATURE else chosen

@@ -121,7 +121,7 @@ _follow = scripted("sizes")
 
 def _k_and_l(dataset: Dataset) -> None:
     now = state.config()
-    most = max(state.most_components(now, dataset), now.k)
+    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
     active = now.chosen_size
     look: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
     with st.container(key="bar_sizes", width="content", **look):
@@ -348,7 +348,7 @@ def _act(dataset: Dataset, kind: str, name: str) -> None:
     if kind == "colour":
         controls.colour_by(dataset, name)
     elif kind == "class":
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError):  # not from our script
             said = msgspec.json.decode(name, type=tuple[str, str, str])
             state.rename_class(dataset.digest, *said)
     else:

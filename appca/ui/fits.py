@@ -52,7 +52,7 @@ def adopt(run_id: str | None) -> None:
     """
     named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # forged
             status = services.jobs().status(job)
             if status is None:
                 if is_id(job):
@@ -289,7 +289,7 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    _keep(now.id, result)
+    _keep(now.id, result)  # until the disk takes it
     held = _held(now)
     return held and held._replace(is_refused=True)
 

@@ -55,9 +55,9 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
                 st.html(_on_screen())
         ended = fits.any_ended()
     except TOLD:
-        return
+        return  # the page has said so
     if ended:
-        st.rerun()
+        st.rerun()  # with the result, which the page lacks
 
 
 def _outcome(shown: fits.Shown | None) -> None:

@@ -57,7 +57,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    chosen_by = key.partition(" = ")[0]
+    chosen_by = key.partition(" = ")[0]  # differs by choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
     st.markdown(f"**{markdown(sentence(comparison, whose))}**")

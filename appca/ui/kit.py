@@ -148,12 +148,12 @@ def fit_facts(shown: Shown) -> dict[str, str]:
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
         "Factor variance": " to ".join(f"{v:.3g}" for v in sorted({latent.min(), latent.max()})),
     }
-    if fitted.alpha is not None:
+    if fitted.alpha is not None:  # a model that learns the number of components
         used = fitted.active.sum(axis=1)
         lines["Components"] = f"{len(fitted.components)} in the best draw"
         lines["Used by a row"] = f"{used.mean():.1f} on average, {used.min()} to {used.max()}"
         lines["Alpha"] = f"{fitted.alpha:.3g}"
-    if info.likelihood_error:
+    if info.likelihood_error:  # not a sum over all supports
         error = info.likelihood_error / info.n_rows
         lines["Likelihood"] = f"{info.likelihood}; ± {error:.2g} nats per row"
     return lines | {"Id": shown.config.id + ", imported" * (shown.config.imported is not None)}
@@ -298,7 +298,7 @@ def name(body: str, act: str, value: object, now: str, label: str) -> str:
 @guarded
 def _answer(key: str, acts: Mapping[str, Act]) -> None:
     message = st.session_state[f"{key}_acts"].get("act")
-    if isinstance(message, Mapping) and message.get("act") in acts:
+    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from our script
         value, text = (str(message.get(part, ""))[:1000] for part in ("value", "text"))
         acts[message["act"]](value, text)
 

@@ -78,7 +78,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
             return np.asarray(file.convert("RGB"))
     try:
         dataset = load(key, n=SAMPLE) if is_here else None
-    except InputError:
+    except InputError:  # said when it is opened
         dataset = None
     if dataset is None:
         return None
@@ -104,7 +104,7 @@ def _option(key: str, option: Option) -> Any:
     return one_of(option.help, names, default=option.default, key=key)
 
 
-_NAMED = {"datasets", "selections", "numbers"}
+_NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
 
 
 class Deletion(NamedTuple):

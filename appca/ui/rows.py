@@ -86,7 +86,7 @@ def chosen(dataset: Dataset) -> int:
     rows = st.session_state.setdefault(KEYS.points, {})
     selected = np.flatnonzero(state.get(dataset)).tolist()
     alone = selected[0] if len(selected) == 1 else None
-    if alone != rows.get(f"alone-{dataset.digest}"):
+    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
         rows[f"alone-{dataset.digest}"] = alone
         rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:

@@ -361,8 +361,8 @@ def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = isinstance(value, int | float)
     if not is_number and str(value) not in options:
-        options.append(str(value))
-    st.session_state[key] = FIXED if is_number else str(value)
+        options.append(str(value))  # the command line knows more values
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
     titles = {option: field.names.get(option, option) for option in options}
     st.selectbox(field.label, options, format_func=titles.__getitem__, key=key, **look)
     if is_number and name != "n_active":  # L has its slider in the bar
