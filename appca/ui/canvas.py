@@ -35,11 +35,9 @@ from appca.data.dataset import Dataset
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
-from appca.ui import STATIC, services, state, streamlit_internals
-from appca.ui.fits import Shown
+from appca.ui import STATIC, fits, services, state, streamlit_internals
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
-from appca.ui.streamlit_internals import base
 
 
 class PageScene(NamedTuple):
@@ -56,7 +54,7 @@ class PageScene(NamedTuple):
 
 
 def scene_of(
-    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+    dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
     """Return the scene of a fit, with PCA, a UMAP map and, of a recording, its slices.
 
@@ -179,7 +177,7 @@ class Delivery:
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the routes, below the base path of the server."""
-        at = f"{base}{PREFIX}/{{name}}"
+        at = f"{streamlit_internals.base}{PREFIX}/{{name}}"
         return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
 
     async def _parcel(self, request: Request) -> Response:
@@ -271,7 +269,7 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
     answers |= {} if scene.scores is None else {"scores": scene.scores}
     questions = RowQuestions(dataset.n_rows, answers)
     return publish(scene.scene, dataset.digest, here.parcels) | {
-        "at": f"{base()}{PREFIX}/",
+        "at": f"{streamlit_internals.base()}{PREFIX}/",
         "questions": here.ask(f"{dataset.digest} {scene.key}", questions, (session, canvas)),
         "key": here.key_of(session),
     }

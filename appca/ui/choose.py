@@ -25,7 +25,6 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.ui.kit import press
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
@@ -70,7 +69,7 @@ def is_offered() -> bool:
     with st.container(horizontal=True):
         for other in MODELS:
             title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
-            press(f"Switch to {title}", f"choose_model_{other}", state.set_model, other)
+            kit.press(f"Switch to {title}", f"choose_model_{other}", state.set_model, other)
     return False
 
 
@@ -193,7 +192,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> 
     with buttons:
         adopt = partial(state.set_parameters, n_components=k, n_active=active)
         is_now = (now.k, now.n_active) == (k, active)
-        press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
+        kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):
@@ -441,7 +440,7 @@ def _answered(
         look: Look = {"key": f"models_variant-{config.id}", "label_visibility": "collapsed"}
         look |= {"index": keys.index(chosen.key), "format_func": names.__getitem__, "width": 330}
         key = st.selectbox("Variant", keys, **look)
-        press("Use this", "models_use", use, key, type="primary", disabled=in_use(key))
+        kit.press("Use this", "models_use", use, key, type="primary", disabled=in_use(key))
         with st.popover("Why?"):
             st.markdown(WHY)
     _models_chart(config, lines, advice)

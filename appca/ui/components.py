@@ -23,8 +23,7 @@ from appca.plots import components as plots
 from appca.plots.components import COURSE, association_map, data_uri, picture_of, popularity_map
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import kit, state
-from appca.ui.arrivals import scratch
+from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
@@ -247,7 +246,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     )
     if file is not None:
         try:
-            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
+            read = partial(read_sets_apart, file.name, file, arrivals.scratch(), dataset.provenance)
             features = kept(f"sets-{file.file_id}", read)
             st.session_state[key] = Sets(features, file.file_id)
         except InputError as error:

@@ -13,8 +13,7 @@ from appca.analysis.rule import RowRule, dataset_table, described
 from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.canvas.panels import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
-from appca.ui import state
-from appca.ui.fits import Shown
+from appca.ui import fits, state
 from appca.ui.kit import markdown, press
 from appca.ui.services import kept
 from appca.ui.state import guarded
@@ -137,7 +136,7 @@ RULE, NAMED = "rule", "named"
 MEMBERSHIP, HIGHEST = 0.5, 5.0
 
 
-def tools(dataset: Dataset, shown: Shown) -> None:
+def tools(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the tools of the selection in one line."""
     nothing = np.zeros(dataset.n_rows, dtype=bool)
     is_empty = not state.get(dataset).any()
@@ -167,7 +166,7 @@ def leave_out_button(label: str, dataset: Dataset, rows: np.ndarray, why: str, k
     press(label, key, state.leave_out, dataset, rows, why, icon=icon)
 
 
-def _by_rule(dataset: Dataset, shown: Shown) -> None:
+def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
     wanted = ""
     if dataset.image_shape is None and dataset.n_features > MOST_FEATURES:
         look: Any = {"key": f"{RULE}-find", "placeholder": "part of the name"}
@@ -244,7 +243,7 @@ def _combine(dataset: Dataset, rows: np.ndarray, combined: Callable[..., np.ndar
     state.put(dataset, combined(state.get(dataset), rows))
 
 
-def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
+def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     """Draw a rule that describes the selected rows (N,) bool."""
 
     def searched() -> tuple[RowRule, np.ndarray]:

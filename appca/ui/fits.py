@@ -19,7 +19,6 @@ from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo
 from appca.runs.store import Run, is_passing
 from appca.storage.identity import is_id
 from appca.ui import services, state
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, config, first_config, notify, open_config
 from appca.words import InputError
 
@@ -352,7 +351,7 @@ def _preview(now: RunConfig, watch: Callable[[], object] = bool) -> Shown | None
     return _put_on_screen(Shown(now, fitted, result.info, None, numbering))
 
 
-@by_key(48)  # once for all windows; the fit is then matched to it
+@services.by_key(48)  # once for all windows; the fit is then matched to it
 def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None) -> Numbering:
     return ComponentNumbers(home()).expected(wanted, fitted, before)
 
@@ -401,7 +400,7 @@ def _put_on_screen(now: Shown) -> Shown:
     return now
 
 
-@by_key(12)
+@services.by_key(12)
 def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
     dataset = services.dataset(wanted.dataset)
     if not on_ground(dataset, wanted):
@@ -416,7 +415,7 @@ def _is_wanted() -> bool:
     return KEYS.config in st.session_state
 
 
-_ground = by_key(2)(fit.prepare)
+_ground = services.by_key(2)(fit.prepare)
 
 
 def _refine() -> None:

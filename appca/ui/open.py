@@ -28,7 +28,6 @@ from appca.storage.identity import digest_of
 from appca.ui import STATIC, arrivals, fits, kit, services, state
 from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, press, tag, words
 from appca.ui.rows import is_dark
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
@@ -251,7 +250,7 @@ def _dataset(run: Run) -> Dataset | None:
         return None
 
 
-@by_key(64)
+@services.by_key(64)
 def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     try:
         fitted: FittedRun = run.fitted
