@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import choose, compare
-from appca.analysis.campaign import MOST_ROWS, Campaign
+from appca.analysis import campaign, choose, compare, tables
 from appca.analysis.choose import MODELS, GridConfig, GridTable, StabilityConfig
 from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.components import IDENTIFIED, ROUGHLY
-from appca.analysis.tables import csv_bytes, front_columns
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
@@ -48,7 +46,7 @@ WHY_HELD_OUT = (
 
 def start_button(
     dataset: Dataset,
-    config: Campaign,
+    config: campaign.Campaign,
     kind: str,
     label: str,
     done: int = 0,
@@ -137,13 +135,13 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
             step = ks[1] - ks[0] if len(ks) > 1 else 1
             break
     else:
-        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, MOST_ROWS)
+        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, campaign.MOST_ROWS)
         most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
         ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
         middle = _by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
         fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
         seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
-        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), MOST_ROWS
+        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), campaign.MOST_ROWS
     numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
     return numbers | {"n_folds": folds, "max_rows": rows}
 
@@ -266,7 +264,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
     if stability is None:
         return
     cosines = stability.cosines
-    if shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS:
+    if shown.config.parameters == config.parameters and dataset.n_rows <= campaign.MOST_ROWS:
         cosines = cosines[:, list(shown.numbering.order)]  # the reference is the fit on screen
     means = cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
@@ -548,5 +546,5 @@ def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
     X = dataset.with_gaps()
     X[dataset.missing] = imputed
     names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
-    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))
+    front = pd.DataFrame(tables.front_columns(dataset, np.arange(dataset.n_rows), names))
+    return tables.csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import groups
+from appca.analysis import groups, selections
 from appca.analysis.groups import MOST_FEATURES, OF_CLASSES, OF_NUMBERS, column_of, feature_name
 from appca.analysis.rule import RowRule, dataset_table, described
-from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.canvas.panels import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.ui import fits, state
@@ -151,7 +150,7 @@ def tools(dataset: Dataset, shown: fits.Shown) -> None:
         with st.popover(f"Named{count}", **quiet, key="tray_named"):
             for sentence in state.store().damaged(dataset.digest, dataset.n_rows):
                 st.warning(markdown(sentence))
-            look: Any = {"max_chars": NAME_LENGTH, "disabled": is_empty}
+            look: Any = {"max_chars": selections.NAME_LENGTH, "disabled": is_empty}
             look["placeholder"] = "select rows first" if is_empty else "a name"
             with st.form("name_selection", border=False):
                 st.text_input("Keep the selection as", key=f"{NAMED}-new", **look)
@@ -235,7 +234,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
 
 def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     with st.container(horizontal=True, gap="small"):
-        for how, (title, hint, combined) in COMBINATIONS.items():
+        for how, (title, hint, combined) in selections.COMBINATIONS.items():
             press(title, f"{prefix}-{how}", _combine, dataset, rows, combined, help=hint)
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from appca.analysis import components, diagnostics
+from appca.analysis import compare, components, diagnostics
 from appca.analysis.choose import MODELS
-from appca.analysis.compare import share_at_floor
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
@@ -232,7 +231,7 @@ def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
         noise, share = fitted.noise_variance, 0.0
         if np.ndim(noise):
             Y = fitted.preprocessing.transform
-            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, Y(dataset.X)))
+            share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
         curve, tol = fitted.log_likelihoods, parameters.get("tol")
         checks = diagnostics.of_climb(curve, info.n_rows, info.stop_reason, tol, share)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))

@@ -17,10 +17,9 @@ from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
 from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
-from appca.runs import store
+from appca.runs import run, store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
-from appca.runs.run import MODELS
 from appca.ui import arrivals, canvas, controls, downloads, fits, kit, services, settings, state
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
 from appca.words import capital, counted, number, percent
@@ -94,7 +93,7 @@ def report(material: Material, script: str) -> str:
         facts({option: value for option, value in chosen.items() if value is not None})
         for chosen in (config.preprocessing, config.parameters)
     )
-    about = paragraph(f"{MODELS[config.model].title}. {MODELS[config.model].about}")
+    about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
     body.append(section("Fit", facts(kit.fit_facts(shown))))

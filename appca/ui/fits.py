@@ -11,12 +11,11 @@ import streamlit as st
 from appca.analysis.fitted import FittedRun
 from appca.analysis.umap import EmbeddingConfig
 from appca.jobs.queue import ENDED, JobStatus
-from appca.runs import fit
+from appca.runs import fit, store
 from appca.runs.fit import estimate_seconds, fit_run, on_ground, preview, waits_for_compiler, width
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, likeness, numbered
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo
-from appca.runs.store import Run, is_passing
 from appca.storage.identity import is_id
 from appca.ui import services, state
 from appca.ui.state import KEYS, config, first_config, notify, open_config
@@ -159,7 +158,7 @@ class Shown(NamedTuple):
     config: RunConfig
     fitted: FittedRun
     info: RunInfo
-    run: Run | None  # None for a preview, and for a fit in memory alone
+    run: store.Run | None  # None for a preview, and for a fit in memory alone
     numbering: Numbering = Numbering((), (), ())
     is_whole: bool = False  # a fit in memory alone
     is_refused: bool = False  # in memory alone because the disk refused it
@@ -227,7 +226,7 @@ def stored() -> Shown | None:
         try:
             return _on_screen(run)
         except InputError as error:
-            if is_passing(error.__cause__):
+            if store.is_passing(error.__cause__):
                 raise
             services.runs().drop_arrays(run.id)
             notify("error", str(error))
@@ -356,7 +355,7 @@ def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None)
     return ComponentNumbers(home()).expected(wanted, fitted, before)
 
 
-def of_run(run: Run, before: np.ndarray | None = None) -> Shown:
+def of_run(run: store.Run, before: np.ndarray | None = None) -> Shown:
     """Return a stored run, whose components are numbered now if they were not."""
     numbering = ComponentNumbers(home()).of_run(run, before)
     return Shown(run.config, numbered(run.fitted, numbering), run.info, run, numbering)
@@ -378,7 +377,7 @@ def _before() -> np.ndarray | None:
     return None if last is None else last.directions
 
 
-def _on_screen(run: Run) -> Shown:
+def _on_screen(run: store.Run) -> Shown:
     st.session_state[KEYS.drawn] = run.id
     return _put_on_screen(of_run(run, _before()))
 
