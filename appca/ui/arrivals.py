@@ -35,12 +35,8 @@ from appca.runs.run import RunConfig
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.ui import canvas, controls, services, settings, state, streamlit_internals
+from appca.ui import canvas, controls, fits, kit, services, settings, state, streamlit_internals
 from appca.ui.downloads import card, save_button, stem_of
-from appca.ui.fits import Shown
-from appca.ui.kit import markdown, press, scripted
-from appca.ui.services import by_key
-from appca.ui.state import KEYS
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, counted, shortened, size
 
@@ -338,7 +334,7 @@ def _remove(folder: Path, locked: ExitStack) -> None:
 
 
 SCRATCH = "uploads"
-_drop_target = scripted("dropping", '<div class="ca-drop" role="status"></div>')
+_drop_target = kit.scripted("dropping", '<div class="ca-drop" role="status"></div>')
 
 
 @cache
@@ -379,7 +375,7 @@ def anywhere() -> DroppedFiles | None:
 
 
 KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")
-_judged = by_key(8)(likely_shapes)
+_judged = services.by_key(8)(likely_shapes)
 
 
 def shape_of(kind: str | None, options: Options) -> PixelShape | None:
@@ -411,7 +407,7 @@ SESSION = (
 )
 
 
-def save(dataset: Dataset, shown: Shown) -> None:
+def save(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the card that saves a session."""
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
@@ -441,7 +437,7 @@ def save(dataset: Dataset, shown: Shown) -> None:
             state.named(dataset),
             state.get(dataset),
             shown.config.id,
-            looks | here.get(KEYS.umap, {}),
+            looks | here.get(state.KEYS.umap, {}),
             [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
         )
         made = partial(pack, session, home(), with_data=with_data)
@@ -469,7 +465,7 @@ def _open_session(name: str, file: Path) -> None:
         sound["min_dist"] = float(distance)
     keys = _keys(state.config())
     st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
-    st.session_state[KEYS.umap] = sound
+    st.session_state[state.KEYS.umap] = sound
     if unpacked.selected is not None:
         state.put(dataset, unpacked.selected)
     n = len(unpacked.selections)
@@ -522,7 +518,7 @@ class Opened:
 
 
 def _current() -> Opened | None:
-    opened: Opened | None = st.session_state.get(KEYS.arrival)
+    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
     return opened
 
 
@@ -559,7 +555,7 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to Explore, or to the page Data if they cannot be read unasked."""
     arrival.pack_store()
-    before: Opened | None = st.session_state.pop(KEYS.arrival, None)
+    before: Opened | None = st.session_state.pop(state.KEYS.arrival, None)
     if before is not None:
         before.arrival.remove()
     names = [name for name, _ in arrival.files]
@@ -570,7 +566,7 @@ def arrive(arrival: DroppedFiles) -> None:
     kinds = [kind for named in arrival.files if (kind := kind_of(*named)) is not None]
     kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
-    opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
+    opened = st.session_state[state.KEYS.arrival] = Opened(arrival, key, kind)
     opened.options = opened.draft = {"missing": "model"} if kind in WITH_GAPS else {}
     guess = opened.read(opened.options)
     if guess.dataset is None:
@@ -597,7 +593,7 @@ def assumed() -> None:
     kind, options, data = opened.kind, opened.options, state.current_dataset()
     report, offers = opened.read(options).report, []
     for name in list(report.get("likely_labels", {}))[:1]:
-        label = f"Use {markdown(f'“{shortened(name)}”')} as label"
+        label = f"Use {kit.markdown(f'“{shortened(name)}”')} as label"
         roles = options.get("roles", {}) | {name: "label"}
         offers.append((label, "label", options | {"roles": roles}))
     if doubt := report.get("doubt"):
@@ -616,7 +612,7 @@ def assumed() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
-        st.markdown(markdown(opened.said), width="content")
+        st.markdown(kit.markdown(opened.said), width="content")
         for label, key, others in offers:
             if st.button(label, key=f"assumed_{key}"):
                 reading = opened.read(others)
@@ -625,7 +621,7 @@ def assumed() -> None:
                 else:
                     use(opened, others, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
-        press("Close", "assumed_close", close, icon=":material/close:", type="tertiary")
+        kit.press("Close", "assumed_close", close, icon=":material/close:", type="tertiary")
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=3600)

@@ -35,11 +35,9 @@ from appca.data.dataset import Dataset
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
-from appca.ui import STATIC, services, state, streamlit_internals
-from appca.ui.fits import Shown
+from appca.ui import STATIC, fits, services, state, streamlit_internals
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
-from appca.ui.streamlit_internals import base
 
 
 class PageScene(NamedTuple):
@@ -56,7 +54,7 @@ class PageScene(NamedTuple):
 
 
 def scene_of(
-    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+    dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
     """Return the scene of a fit, with PCA, a UMAP map and, of a recording, its slices.
 
@@ -128,7 +126,14 @@ class RowQuestions(NamedTuple):
     """
 
     n_rows: int
-    answers: Mapping[str, Callable[[np.ndarray], Any]]  # of row numbers (n,)
+    answers: Mapping[str, Callable[[np.ndarray], Any]]
+
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
+        """Return an answer about rows (n,) and its type."""
+        said = self.answers[what](rows)
+        if isinstance(said, np.ndarray):
+            return said.astype("<f4").tobytes(), RAW
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
 
 
 class Delivery:
@@ -172,7 +177,7 @@ class Delivery:
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the routes, below the base path of the server."""
-        at = f"{base}{PREFIX}/{{name}}"
+        at = f"{streamlit_internals.base}{PREFIX}/{{name}}"
         return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
 
     async def _parcel(self, request: Request) -> Response:
@@ -204,12 +209,7 @@ class Delivery:
         rows = np.frombuffer(bytes(body), "<u4").astype(np.int64)
         if rows.max() >= asked.n_rows:
             return _refusal(400)
-        said, kind = await run_in_threadpool(asked.answers[what], rows), RAW
-        content: bytes | str
-        if isinstance(said, np.ndarray):
-            content = said.astype("<f4").tobytes()
-        else:
-            content, kind = json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
+        content, kind = await run_in_threadpool(asked.answer, what, rows)
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
@@ -234,7 +234,7 @@ def _hostname(host: str) -> str | None:
     """Return the name in a Host header without its port; None for anything else."""
     try:
         parts = urlsplit(f"//{host}")
-        _ = parts.port
+        _ = parts.port  # raises where it is no number
     except ValueError:
         return None
     plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
@@ -269,7 +269,7 @@ def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[
     answers |= {} if scene.scores is None else {"scores": scene.scores}
     questions = RowQuestions(dataset.n_rows, answers)
     return publish(scene.scene, dataset.digest, here.parcels) | {
-        "at": f"{base()}{PREFIX}/",
+        "at": f"{streamlit_internals.base()}{PREFIX}/",
         "questions": here.ask(f"{dataset.digest} {scene.key}", questions, (session, canvas)),
         "key": here.key_of(session),
     }

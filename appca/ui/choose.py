@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import choose, compare
-from appca.analysis.campaign import MOST_ROWS, Campaign
+from appca.analysis import campaign, choose, compare, tables
 from appca.analysis.choose import MODELS, GridConfig, GridTable, StabilityConfig
 from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.components import IDENTIFIED, ROUGHLY
-from appca.analysis.tables import csv_bytes, front_columns
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
@@ -25,7 +23,6 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.ui.kit import press
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
@@ -49,7 +46,7 @@ WHY_HELD_OUT = (
 
 def start_button(
     dataset: Dataset,
-    config: Campaign,
+    config: campaign.Campaign,
     kind: str,
     label: str,
     done: int = 0,
@@ -70,7 +67,7 @@ def is_offered() -> bool:
     with st.container(horizontal=True):
         for other in MODELS:
             title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
-            press(f"Switch to {title}", f"choose_model_{other}", state.set_model, other)
+            kit.press(f"Switch to {title}", f"choose_model_{other}", state.set_model, other)
     return False
 
 
@@ -138,13 +135,13 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
             step = ks[1] - ks[0] if len(ks) > 1 else 1
             break
     else:
-        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, MOST_ROWS)
+        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, campaign.MOST_ROWS)
         most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
         ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
         middle = _by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
         fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
         seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
-        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), MOST_ROWS
+        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), campaign.MOST_ROWS
     numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
     return numbers | {"n_folds": folds, "max_rows": rows}
 
@@ -186,14 +183,14 @@ def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) ->
 def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     now = state.config()
     best = choose.advise(grid, now.n_active or 2)
-    assert best is not None
+    assert best is not None  # a cell is measured
     (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
     with place:
         kit.answer(f"Try K = {k} and L = {active}", best.reason)
     with buttons:
         adopt = partial(state.set_parameters, n_components=k, n_active=active)
         is_now = (now.k, now.n_active) == (k, active)
-        press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
+        kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):
@@ -267,8 +264,8 @@ def section(dataset: Dataset, shown: Shown) -> None:
     if stability is None:
         return
     cosines = stability.cosines
-    if shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS:
-        cosines = cosines[:, list(shown.numbering.order)]
+    if shown.config.parameters == config.parameters and dataset.n_rows <= campaign.MOST_ROWS:
+        cosines = cosines[:, list(shown.numbering.order)]  # the reference is the fit on screen
     means = cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
     ahead = float(stability.log_likelihoods.max() - stability.reference)
@@ -441,7 +438,7 @@ def _answered(
         look: Look = {"key": f"models_variant-{config.id}", "label_visibility": "collapsed"}
         look |= {"index": keys.index(chosen.key), "format_func": names.__getitem__, "width": 330}
         key = st.selectbox("Variant", keys, **look)
-        press("Use this", "models_use", use, key, type="primary", disabled=in_use(key))
+        kit.press("Use this", "models_use", use, key, type="primary", disabled=in_use(key))
         with st.popover("Why?"):
             st.markdown(WHY)
     _models_chart(config, lines, advice)
@@ -549,5 +546,5 @@ def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
     X = dataset.with_gaps()
     X[dataset.missing] = imputed
     names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
-    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))
+    front = pd.DataFrame(tables.front_columns(dataset, np.arange(dataset.n_rows), names))
+    return tables.csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))

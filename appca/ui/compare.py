@@ -19,13 +19,10 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
-from appca.ui import canvas, controls, fits, kit, services, state
-from appca.ui.canvas import scene_of
-from appca.ui.choose import Look, start_button
+from appca.ui import canvas, choose, controls, fits, kit, services, state
 from appca.ui.fits import Shown, of_run
 from appca.ui.kit import tag
 from appca.ui.rows import is_dark
-from appca.ui.services import by_key
 from appca.words import InputError, about, counted, fixed, percent
 
 if TYPE_CHECKING:
@@ -47,14 +44,14 @@ def _choose(shown: Shown) -> Run | None:
     if st.session_state.get(key) not in names:
         asked = st.query_params.get(ADDRESS)
         st.session_state[key] = asked if asked in names else next(iter(names))
-    look: Look = {"format_func": names.__getitem__, "key": key, "width": 340}
+    look: choose.Look = {"format_func": names.__getitem__, "key": key, "width": 340}
     chosen = st.query_params[ADDRESS] = st.selectbox("Compare with", list(names), **look)
     if chosen in stored or kit.follow(chosen):
         return stored.get(chosen)
     config = made[names[chosen]]
     if fits.is_live(config):
         fitted = fit_run(services.dataset(now.dataset), config)
-        with suppress(InputError):
+        with suppress(InputError):  # the disk is full
             return services.runs().save(config, fitted, origin="live")
     elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
         fits.declined().discard(chosen)
@@ -147,14 +144,14 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
-            look: Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
+            look: choose.Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
             st.dataframe(table_of(lines), **look)
     else:
         text = "Near rows, detail and likelihood of the panels beside PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
-        start_button(dataset, config, "quality", label, len(lines))
+        choose.start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     kit.gaps_note(dataset, "All methods here, this model among them,")
@@ -244,7 +241,7 @@ def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
     choice = controls.colouring(dataset)
     with st.container(key="beside_fits"):
         columns = st.columns(2, gap="medium")
-    scenes = [scene_of(dataset, side, choice) for side in both.values()]
+    scenes = [canvas.scene_of(dataset, side, choice) for side in both.values()]
     firsts = [scene.meta["first"] for scene in scenes]
     if "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes):
         firsts = ["pairs"] * len(scenes)
@@ -271,7 +268,7 @@ def _matches(
     return tag("div", figures, "ca-built ca-matches")
 
 
-@by_key(16)
+@services.by_key(16)
 def _compared(
     dataset: Dataset, first: FittedRun, second: FittedRun
 ) -> tuple[list[ComponentPair], tuple[np.ndarray, float]]:

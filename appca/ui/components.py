@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis import association, components
+from appca.analysis import association, campaign, components, tables
 from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
-from appca.analysis.campaign import sample_of
 from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
-from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
@@ -23,8 +21,7 @@ from appca.plots import components as plots
 from appca.plots.components import COURSE, association_map, data_uri, picture_of, popularity_map
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import kit, state
-from appca.ui.arrivals import scratch
+from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
@@ -43,7 +40,7 @@ def _event_bands(dataset: Dataset) -> tuple[str, str]:
     times, events = dataset.times, events_of(dataset)
     if times is None or not events:
         return "", ""
-    joined = blocks(events, float(times[1]))
+    joined = blocks(events, float(times[1]))  # those less than a volume apart
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
         return "", tag("div", said, "ca-events")
@@ -247,7 +244,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     )
     if file is not None:
         try:
-            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
+            read = partial(read_sets_apart, file.name, file, arrivals.scratch(), dataset.provenance)
             features = kept(f"sets-{file.file_id}", read)
             st.session_state[key] = Sets(features, file.file_id)
         except InputError as error:
@@ -260,7 +257,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         return sets
 
     def tested() -> "pd.DataFrame":
-        model, X = _rows_of_fit(dataset, shown, sample_of(dataset.n_rows, MOST_ROWS, 0))
+        model, X = _rows_of_fit(dataset, shown, campaign.sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
     try:
@@ -284,7 +281,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
 
 
 def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
-    save_button("Save CSV", partial(csv_bytes, tests), file, key=key)
+    save_button("Save CSV", partial(tables.csv_bytes, tests), file, key=key)
 
 
 MOST_TESTED_ROWS = 2_000
@@ -341,7 +338,7 @@ def _named(shown: Shown) -> list[str]:
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
-    rows = sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
+    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
     X, classes = dataset.with_gaps(rows), dataset.labels | more
     measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
@@ -434,7 +431,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
 
 
 def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Sets) -> None:
-    rows, blocks = sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0), None
+    rows, blocks = campaign.sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0), None
     place = {name: d for d, name in enumerate(dataset.column_names)}
     parts = {
         name: [place[f] for f in sorted({*of} & {*place})] for name, of in sets.features.items()

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import groups
+from appca.analysis import groups, selections
 from appca.analysis.groups import MOST_FEATURES, OF_CLASSES, OF_NUMBERS, column_of, feature_name
 from appca.analysis.rule import RowRule, dataset_table, described
-from appca.analysis.selections import COMBINATIONS, NAME_LENGTH
 from appca.canvas.panels import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
-from appca.ui import state
-from appca.ui.fits import Shown
+from appca.ui import fits, state
 from appca.ui.kit import markdown, press
 from appca.ui.services import kept
 from appca.ui.state import guarded
@@ -94,7 +92,7 @@ def offers(dataset: Dataset) -> list[tuple[str, str]]:
 
 def colour_by(dataset: Dataset, chosen: str) -> None:
     """Colour by the key of one of `offers`."""
-    if chosen in dict(offers(dataset)):
+    if chosen in dict(offers(dataset)):  # else not from our script
         colour, feature = keys(dataset.digest)
         kind, _, number = chosen.partition(":")
         st.session_state[colour] = FEATURE if kind == FEATURE else chosen
@@ -137,7 +135,7 @@ RULE, NAMED = "rule", "named"
 MEMBERSHIP, HIGHEST = 0.5, 5.0
 
 
-def tools(dataset: Dataset, shown: Shown) -> None:
+def tools(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the tools of the selection in one line."""
     nothing = np.zeros(dataset.n_rows, dtype=bool)
     is_empty = not state.get(dataset).any()
@@ -152,7 +150,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
         with st.popover(f"Named{count}", **quiet, key="tray_named"):
             for sentence in state.store().damaged(dataset.digest, dataset.n_rows):
                 st.warning(markdown(sentence))
-            look: Any = {"max_chars": NAME_LENGTH, "disabled": is_empty}
+            look: Any = {"max_chars": selections.NAME_LENGTH, "disabled": is_empty}
             look["placeholder"] = "select rows first" if is_empty else "a name"
             with st.form("name_selection", border=False):
                 st.text_input("Keep the selection as", key=f"{NAMED}-new", **look)
@@ -167,7 +165,7 @@ def leave_out_button(label: str, dataset: Dataset, rows: np.ndarray, why: str, k
     press(label, key, state.leave_out, dataset, rows, why, icon=icon)
 
 
-def _by_rule(dataset: Dataset, shown: Shown) -> None:
+def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
     wanted = ""
     if dataset.image_shape is None and dataset.n_features > MOST_FEATURES:
         look: Any = {"key": f"{RULE}-find", "placeholder": "part of the name"}
@@ -236,7 +234,7 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
 
 def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     with st.container(horizontal=True, gap="small"):
-        for how, (title, hint, combined) in COMBINATIONS.items():
+        for how, (title, hint, combined) in selections.COMBINATIONS.items():
             press(title, f"{prefix}-{how}", _combine, dataset, rows, combined, help=hint)
 
 
@@ -244,7 +242,7 @@ def _combine(dataset: Dataset, rows: np.ndarray, combined: Callable[..., np.ndar
     state.put(dataset, combined(state.get(dataset), rows))
 
 
-def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
+def as_rule(dataset: Dataset, shown: fits.Shown, mask: np.ndarray) -> None:
     """Draw a rule that describes the selected rows (N,) bool."""
 
     def searched() -> tuple[RowRule, np.ndarray]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from appca.analysis import components, diagnostics
+from appca.analysis import compare, components, diagnostics
 from appca.analysis.choose import MODELS
-from appca.analysis.compare import share_at_floor
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
-from appca.analysis.diagnostics import INDEPENDENT_DRAWS, LARGEST_R_HAT, Check, Diagnosis, of_chains
+from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
@@ -103,17 +102,17 @@ def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
 
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
     """Compare the chains; raises MissingExtraError without ArviZ."""
-    return kept(f"chains-{shown.key}", lambda: diagnostics.diagnose(shown.fitted.posterior))
+    return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
 def _table(shown: Shown) -> None:
     diagnoses = _diagnoses(shown)
     n_chains, burn_in, n_draws, thin = _schedule(shown)
     note = "They do not depend on the order, names or signs of components."
-    if n_draws < INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
+    if n_draws < diagnostics.INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
         note += (
             " The last three columns are guesses: they ask for chains of "
-            f"{INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
+            f"{diagnostics.INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
         )
     if diagnoses:
         st.caption(note)
@@ -232,7 +231,7 @@ def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
         noise, share = fitted.noise_variance, 0.0
         if np.ndim(noise):
             Y = fitted.preprocessing.transform
-            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, Y(dataset.X)))
+            share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
         curve, tol = fitted.log_likelihoods, parameters.get("tol")
         checks = diagnostics.of_climb(curve, info.n_rows, info.stop_reason, tol, share)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))

@@ -16,9 +16,7 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.tables import USUAL, Columns, Patterns, component_npz, csv_bytes, headings
 from appca.data.dataset import Dataset
 from appca.plots.components import component_sheet, png
-from appca.ui import services
-from appca.ui.fits import Shown
-from appca.ui.services import by_key
+from appca.ui import fits, services
 from appca.words import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ def card(title: str, about: str | None = None) -> Iterator[None]:
 
 def table_buttons(
     made: Callable[[], "pd.DataFrame"],
-    shown: Shown,
+    shown: fits.Shown,
     stem: str,
     *,
     primary: bool = False,
@@ -69,7 +67,7 @@ def table_buttons(
 
 
 def file_of(
-    suffix: str, made: Callable[[], "pd.DataFrame"], shown: Shown, columns: Columns = USUAL
+    suffix: str, made: Callable[[], "pd.DataFrame"], shown: fits.Shown, columns: Columns = USUAL
 ) -> bytes:
     """Return a table of a run's rows in one format."""
     table = made()
@@ -85,14 +83,14 @@ def stem_of(name: str) -> str:
     return re.sub(r"[^\w-]+", "-", name).strip("-_")[:40] or "data"
 
 
-def rows_popover(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) -> None:
+def rows_popover(dataset: Dataset, shown: fits.Shown, rows: np.ndarray, *, key: str) -> None:
     """Draw a popover, with a `key` of its own, that saves projections of rows."""
     with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
         made = partial(tables.projection_table, dataset, shown.fitted, rows)
         table_buttons(made, shown, f"selection-{key}")
 
 
-def renewing(shown: Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
+def renewing(shown: fits.Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
     """Return the maker of a file that also keeps the run among the recent work."""
     store, run = services.runs(), shown.config.id
 
@@ -105,7 +103,7 @@ def renewing(shown: Shown, make: Callable[[], bytes | str]) -> Callable[[], byte
     return made
 
 
-def component_buttons(dataset: Dataset, shown: Shown) -> None:
+def component_buttons(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw a button for each format of the components."""
     columns = Columns(named=any(shown.fitted.names))
     patterns = _patterns(shown.key, shown.fitted)
@@ -122,7 +120,7 @@ def component_buttons(dataset: Dataset, shown: Shown) -> None:
             save_button(f"Save {suffix.upper()}", make, name, key=f"components-{suffix}")
 
 
-@by_key(8)
+@services.by_key(8)
 def _patterns(fitted: FittedRun) -> Patterns:
     mean = fitted.preprocessing.inverse_transform(fitted.mean[None])[0]
     return Patterns(in_data_space(fitted), mean)

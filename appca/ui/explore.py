@@ -19,10 +19,8 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.run import MOST_COMPONENTS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
-from appca.ui.canvas import PageScene, scene_of
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
-from appca.ui.fits import Shown
 from appca.ui.kit import markdown, one_of, onward, press, preview_note, scripted, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
@@ -34,7 +32,7 @@ MOST_BARS = 12
 _colour = by_key(16)(colour_of)
 
 
-def _selection(dataset: Dataset, shown: Shown, colouring: str) -> None:
+def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     mask = state.get(dataset)
     rows = np.flatnonzero(mask)
     if not len(rows):
@@ -96,7 +94,7 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
 _handle = scripted("drawer")
 
 
-def _drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
+def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     count = int(state.get(dataset).sum())
     selection = f"Selection {count:,}" if count else "Selection"
     with st.container(key="drawer"):
@@ -121,7 +119,7 @@ _follow = scripted("sizes")
 
 def _k_and_l(dataset: Dataset) -> None:
     now = state.config()
-    most = max(state.most_components(now, dataset), now.k)
+    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
     active = now.chosen_size
     look: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
     with st.container(key="bar_sizes", width="content", **look):
@@ -245,7 +243,7 @@ def _bar(
     return colouring, place
 
 
-def _view_switch(dataset: Dataset, scene: PageScene, active: int | None) -> tuple[str, str]:
+def _view_switch(dataset: Dataset, scene: canvas.PageScene, active: int | None) -> tuple[str, str]:
     first, there = scene.meta["first"], scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
@@ -288,7 +286,7 @@ def draw() -> None:
     by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
     if colouring == TRUST and (embedding is None or embedding.trust is None):
         colouring = by_data
-    scene = scene_of(dataset, shown, colouring, embedding)
+    scene = canvas.scene_of(dataset, shown, colouring, embedding)
     with views:
         layout, beside = _view_switch(dataset, scene, shown.config.n_active)
     there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
@@ -326,7 +324,7 @@ def draw() -> None:
     _drawer(dataset, shown, by_data)
 
 
-def _far_row(dataset: Dataset, shown: Shown) -> None:
+def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
     """Say that the picture shows a single row, and offer to leave it out."""
 
     def farthest() -> tuple[int, float]:
@@ -348,7 +346,7 @@ def _act(dataset: Dataset, kind: str, name: str) -> None:
     if kind == "colour":
         controls.colour_by(dataset, name)
     elif kind == "class":
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError):  # not from our script
             said = msgspec.json.decode(name, type=tuple[str, str, str])
             state.rename_class(dataset.digest, *said)
     else:

@@ -17,16 +17,11 @@ from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
 from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
-from appca.runs import store
+from appca.runs import run, store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
-from appca.runs.run import MODELS
-from appca.ui import arrivals, controls, downloads, settings, state
-from appca.ui.canvas import scene_of
+from appca.ui import arrivals, canvas, controls, downloads, fits, kit, services, settings, state
 from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
-from appca.ui.fits import Shown
-from appca.ui.kit import data_facts, fit_facts, markdown, one_of
-from appca.ui.services import by_key
 from appca.words import capital, counted, number, percent
 
 if TYPE_CHECKING:
@@ -44,7 +39,7 @@ class Material(NamedTuple):
     """The content of a run's figures."""
 
     dataset: Dataset
-    shown: Shown
+    shown: fits.Shown
     colour: str
     selected: np.ndarray | None = None  # (N,) bool: all other rows are grey
     coordinates: np.ndarray | None = None  # (N, 2) of the UMAP map
@@ -87,7 +82,7 @@ def report(material: Material, script: str) -> str:
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
-    data = [facts(data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
+    data = [facts(kit.data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
     if dataset.image_shape is not None:
         rows = sample(dataset.n_rows, SAMPLE)
         tiles = tiles_of(dataset, rows)
@@ -98,10 +93,10 @@ def report(material: Material, script: str) -> str:
         facts({option: value for option, value in chosen.items() if value is not None})
         for chosen in (config.preprocessing, config.parameters)
     )
-    about = paragraph(f"{MODELS[config.model].title}. {MODELS[config.model].about}")
+    about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
-    body.append(section("Fit", facts(fit_facts(shown))))
+    body.append(section("Fit", facts(kit.fit_facts(shown))))
     if selected is not None:
         total = counted(dataset.n_rows, "row")
         text = f"{selected.sum():,} of {total}; in figures the rest is grey."
@@ -158,7 +153,7 @@ ANNOTATED = (
 KINDS = ("png", "svg", "pdf")
 
 
-def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material]:
+def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
     """Draw the choice of rows and colours; return the numbers of selected rows alone."""
     mask = state.get(dataset)
     names = {
@@ -167,7 +162,7 @@ def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material
     }
     about = "The selected rows alone in files of projections; marked in figures and report."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        some = one_of("Rows", names, key="export_rows", help_text=about) == "selected"
+        some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"
         if some and not mask.any():
             st.info("Nothing is selected yet; draw a lasso in Explore.")
         colour = controls.colouring(dataset)
@@ -184,9 +179,9 @@ def figure_card(material: Material) -> Callable[[], None]:
     with card("Figure"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             titles = {name: FIGURES[name][0] for name in every}
-            chosen = one_of("Which", titles, key="export_figure", **look)
+            chosen = kit.one_of("Which", titles, key="export_figure", **look)
             formats = {kind: kind.upper() for kind in KINDS}
-            kind = one_of("Format", formats, key="export_kind", **look)
+            kind = kit.one_of("Format", formats, key="export_kind", **look)
             made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
             key = f"figure-{chosen}"
             save_button("Save figure", made, f"{file_name}.{kind}", key=key, primary=True)
@@ -204,7 +199,7 @@ def figure_card(material: Material) -> Callable[[], None]:
     return draw
 
 
-@by_key(8)
+@services.by_key(8)
 def preview(make: FigureMaker) -> bytes:
     """Return a figure as PNG."""
     return _file(make, "png")
@@ -216,7 +211,7 @@ def _file(make: FigureMaker, kind: str) -> bytes:
     return file_of(make(), kind)
 
 
-def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
+def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) -> None:
     """Draw the buttons and columns of projections, and the first lines."""
     stem = "projection" if rows is None else "selection"
     with card("Projections", LINES):
@@ -263,7 +258,7 @@ def cards(material: Material) -> None:
         save_button(label, downloads.renewing(shown, make), file_name, key=key)
 
     with card("Picture", PICTURE):
-        scene = scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene
+        scene = canvas.scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene
         colourings = scene.meta["colourings"]
         first = colour if colour in colourings else next(iter(colourings), "")
         picture = partial(picture_page, [scene], dataset.name, first)
@@ -290,7 +285,7 @@ def cards(material: Material) -> None:
             st.code(text, language="python", wrap_lines=True)
 
 
-def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> None:
+def _annotated(dataset: Dataset, shown: fits.Shown, save: Callable[..., None]) -> None:
     names, reported = dataset.provenance.get("files", ()), dataset.provenance.get("report", {})
     whole = reported.get("rows") == dataset.n_rows and "array" in reported
     name = names[0] if whole and len(names) == 1 and ending_of(names[0]) else None
@@ -310,4 +305,4 @@ def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> Non
 
     file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ending}"
     save(f"Save {label}", made, file_name, "h5ad")
-    st.caption(markdown(said))
+    st.caption(kit.markdown(said))

@@ -11,15 +11,13 @@ import streamlit as st
 from appca.analysis.fitted import FittedRun
 from appca.analysis.umap import EmbeddingConfig
 from appca.jobs.queue import ENDED, JobStatus
-from appca.runs import fit
+from appca.runs import fit, store
 from appca.runs.fit import estimate_seconds, fit_run, on_ground, preview, waits_for_compiler, width
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, likeness, numbered
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo
-from appca.runs.store import Run, is_passing
 from appca.storage.identity import is_id
 from appca.ui import services, state
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, config, first_config, notify, open_config
 from appca.words import InputError
 
@@ -52,7 +50,7 @@ def adopt(run_id: str | None) -> None:
     """
     named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # forged
             status = services.jobs().status(job)
             if status is None:
                 if is_id(job):
@@ -160,7 +158,7 @@ class Shown(NamedTuple):
     config: RunConfig
     fitted: FittedRun
     info: RunInfo
-    run: Run | None  # None for a preview, and for a fit in memory alone
+    run: store.Run | None  # None for a preview, and for a fit in memory alone
     numbering: Numbering = Numbering((), (), ())
     is_whole: bool = False  # a fit in memory alone
     is_refused: bool = False  # in memory alone because the disk refused it
@@ -228,7 +226,7 @@ def stored() -> Shown | None:
         try:
             return _on_screen(run)
         except InputError as error:
-            if is_passing(error.__cause__):
+            if store.is_passing(error.__cause__):
                 raise
             services.runs().drop_arrays(run.id)
             notify("error", str(error))
@@ -289,7 +287,7 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    _keep(now.id, result)
+    _keep(now.id, result)  # until the disk takes it
     held = _held(now)
     return held and held._replace(is_refused=True)
 
@@ -352,12 +350,12 @@ def _preview(now: RunConfig, watch: Callable[[], object] = bool) -> Shown | None
     return _put_on_screen(Shown(now, fitted, result.info, None, numbering))
 
 
-@by_key(48)  # once for all windows; the fit is then matched to it
+@services.by_key(48)  # once for all windows; the fit is then matched to it
 def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None) -> Numbering:
     return ComponentNumbers(home()).expected(wanted, fitted, before)
 
 
-def of_run(run: Run, before: np.ndarray | None = None) -> Shown:
+def of_run(run: store.Run, before: np.ndarray | None = None) -> Shown:
     """Return a stored run, whose components are numbered now if they were not."""
     numbering = ComponentNumbers(home()).of_run(run, before)
     return Shown(run.config, numbered(run.fitted, numbering), run.info, run, numbering)
@@ -379,7 +377,7 @@ def _before() -> np.ndarray | None:
     return None if last is None else last.directions
 
 
-def _on_screen(run: Run) -> Shown:
+def _on_screen(run: store.Run) -> Shown:
     st.session_state[KEYS.drawn] = run.id
     return _put_on_screen(of_run(run, _before()))
 
@@ -401,7 +399,7 @@ def _put_on_screen(now: Shown) -> Shown:
     return now
 
 
-@by_key(12)
+@services.by_key(12)
 def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
     dataset = services.dataset(wanted.dataset)
     if not on_ground(dataset, wanted):
@@ -416,7 +414,7 @@ def _is_wanted() -> bool:
     return KEYS.config in st.session_state
 
 
-_ground = by_key(2)(fit.prepare)
+_ground = services.by_key(2)(fit.prepare)
 
 
 def _refine() -> None:

@@ -10,7 +10,6 @@ from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
 from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row, press, tag, words
-from appca.ui.state import KEYS, TOLD, sentence
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
 
@@ -54,10 +53,10 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
             if state.is_ready():
                 st.html(_on_screen())
         ended = fits.any_ended()
-    except TOLD:
-        return
+    except state.TOLD:
+        return  # the page has said so
     if ended:
-        st.rerun()
+        st.rerun()  # with the result, which the page lacks
 
 
 def _outcome(shown: fits.Shown | None) -> None:
@@ -134,21 +133,21 @@ def around_page(draw: Callable[[], None], name: str) -> None:
                     arrivals.assumed()
             draw()
             state.record()
-            _write_address(tab=st.session_state[KEYS.tab])
-    except TOLD as error:
-        st.error(markdown(sentence(error)))
+            _write_address(tab=st.session_state[state.KEYS.tab])
+    except state.TOLD as error:
+        st.error(markdown(state.sentence(error)))
     _draw_status(below)
 
 
 def _prepare() -> None:
     address = dict(st.query_params)
-    st.session_state[KEYS.tab] = None  # until the page draws its tabs
+    st.session_state[state.KEYS.tab] = None  # until the page draws its tabs
     if state.begin():
         run = address.get("run", "")
         fits.adopt(address.get("run"))
         state.restore(state.current_dataset(), address.get("sel"))
         state.begin_at(address.get("step"))
-        if not st.session_state.get(KEYS.notices):
+        if not st.session_state.get(state.KEYS.notices):
             if (damage := services.runs().damage(run)) is not None:
                 state.notify("error", damage)
             elif run != state.config().id and len(run) == ID_DIGITS:

@@ -15,10 +15,7 @@ from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
-from appca.ui import canvas, kit, rows, state
-from appca.ui.canvas import scene_of
-from appca.ui.controls import leave_out_button, tools
-from appca.ui.downloads import rows_popover
+from appca.ui import canvas, controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
@@ -48,7 +45,7 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
 def _differences(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whose, mask, key = _rows(dataset, shown)
-        tools(dataset, shown)
+        controls.tools(dataset, shown)
     selected = int(state.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
@@ -57,7 +54,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    chosen_by = key.partition(" = ")[0]
+    chosen_by = key.partition(" = ")[0]  # differs by choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
     st.markdown(f"**{markdown(sentence(comparison, whose))}**")
@@ -197,7 +194,7 @@ def _similar(dataset: Dataset, shown: Shown) -> None:
     with right:
         colouring = next(iter(colour_choices(dataset)))
         canvas.draw(
-            *(dataset, scene_of(dataset, shown, colouring)),
+            *(dataset, canvas.scene_of(dataset, shown, colouring)),
             "pairs" if by_pair else "subspaces",
             colouring,
             key="similar_panel",
@@ -301,9 +298,9 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
         if len(beyond):
             label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
             press(label, "unusual_select", state.put, dataset, beyond, icon=LASSO)
-            rows_popover(dataset, shown, beyond, key="unusual")
+            downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
-            leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
+            controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     st.caption(WHAT_TO_DO)
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -20,8 +20,6 @@ from appca.plots.style import class_colour, described, label_colour
 from appca.runs.home import home
 from appca.runs.run import RunInfo
 from appca.ui import STATIC, fits, services, state
-from appca.ui.fits import Shown
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, guarded
 from appca.words import about, capital, counted, duration, nats, percent, shortened, signed, size
 
@@ -137,7 +135,7 @@ def data_facts(dataset: Dataset) -> dict[str, str]:
     return lines | ({"Source": source} if source else {})
 
 
-def fit_facts(shown: Shown) -> dict[str, str]:
+def fit_facts(shown: fits.Shown) -> dict[str, str]:
     """Return facts about a fit by name."""
     info, fitted, latent = shown.info, shown.fitted, shown.fitted.latent_variance
     lines = {
@@ -148,12 +146,12 @@ def fit_facts(shown: Shown) -> dict[str, str]:
         "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
         "Factor variance": " to ".join(f"{v:.3g}" for v in sorted({latent.min(), latent.max()})),
     }
-    if fitted.alpha is not None:
+    if fitted.alpha is not None:  # a model that learns the number of components
         used = fitted.active.sum(axis=1)
         lines["Components"] = f"{len(fitted.components)} in the best draw"
         lines["Used by a row"] = f"{used.mean():.1f} on average, {used.min()} to {used.max()}"
         lines["Alpha"] = f"{fitted.alpha:.3g}"
-    if info.likelihood_error:
+    if info.likelihood_error:  # not a sum over all supports
         error = info.likelihood_error / info.n_rows
         lines["Likelihood"] = f"{info.likelihood}; ± {error:.2g} nats per row"
     return lines | {"Id": shown.config.id + ", imported" * (shown.config.imported is not None)}
@@ -298,7 +296,7 @@ def name(body: str, act: str, value: object, now: str, label: str) -> str:
 @guarded
 def _answer(key: str, acts: Mapping[str, Act]) -> None:
     message = st.session_state[f"{key}_acts"].get("act")
-    if isinstance(message, Mapping) and message.get("act") in acts:
+    if isinstance(message, Mapping) and message.get("act") in acts:  # else not from our script
         value, text = (str(message.get(part, ""))[:1000] for part in ("value", "text"))
         acts[message["act"]](value, text)
 
@@ -367,13 +365,13 @@ def choose(dataset: Dataset, page: str) -> Classes | None:
     return choices[chosen]
 
 
-_label_colour = by_key(64)(label_colour)
+_label_colour = services.by_key(64)(label_colour)
 
 
 POLL_SECONDS = 0.5
 
 
-def shown(find: Callable[[], Shown | None] = fits.shown) -> Shown | None:
+def shown(find: Callable[[], fits.Shown | None] = fits.shown) -> fits.Shown | None:
     """Return the fit to draw; without one draw the progress of its job, or offer it.
 
     `fits.finished` as `find` leaves previews out.
@@ -467,7 +465,7 @@ def _line(job: JobStatus) -> str:
     return " · ".join(parts)
 
 
-def preview_note(shown: Shown) -> bool:
+def preview_note(shown: fits.Shown) -> bool:
     """Mark a fit that is no finished fit of this machine; return whether it was marked."""
     config, mark = shown.config, partial(st.badge, color="orange")
     if shown.is_refused:
@@ -523,7 +521,7 @@ JOB_TITLES = {
 }
 
 
-def ending(shown: Shown) -> str:
+def ending(shown: fits.Shown) -> str:
     """Say how a fit ended."""
     info, config = shown.info, shown.config
     n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
@@ -536,7 +534,7 @@ def ending(shown: Shown) -> str:
     return n if config.is_sampled else f"Converged after {n}"
 
 
-def still_improves(shown: Shown) -> bool:
+def still_improves(shown: fits.Shown) -> bool:
     """Whether a fit ended because it had no more iterations."""
     ran_out = shown.info.stop_reason.startswith("reached max_iter")
     return ran_out and "max_iter" in shown.config.parameters

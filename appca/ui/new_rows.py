@@ -25,15 +25,11 @@ from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
-from appca.ui import canvas, fits, kit
-from appca.ui.arrivals import Options, Report, scratch
-from appca.ui.canvas import PageScene
+from appca.ui import arrivals, canvas, fits, kit, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
-from appca.ui.kit import chart, markdown, one_of
 from appca.ui.rows import draw
 from appca.ui.services import by_key, kept
-from appca.ui.state import KEYS
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -51,14 +47,14 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     files = st.file_uploader(
         "A file with new rows, or several images",
         accept_multiple_files=True,
-        key=f"new-data-{st.session_state.setdefault(KEYS.upload, 0)}",
+        key=f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}",
         help="A table needs the columns of the data, in any order; others are left out. "
         "Images must have the size of the data's.",
     )
     if not files:
         warm()
         return None
-    wanted, options = wanted_by(dataset), Options()
+    wanted, options = wanted_by(dataset), arrivals.Options()
     if wanted.image_shape is not None and all(kind_of(file.name) == "images" for file in files):
         options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
         height, width = wanted.image_shape[:2]
@@ -69,11 +65,11 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     if report.get("missing"):
         takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
-        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
+        chosen = kit.one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}
         match, refusal, _ = _outcome(ids, json.dumps(options), files, wanted, options)
     if match is None:
-        st.error(markdown(refusal))
+        st.error(kit.markdown(refusal))
         return None
     parts = [counted(match.dataset.n_rows, "new row")]
     if match.by_name:
@@ -85,18 +81,18 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
         names = ", ".join(f"“{shortened(name)}”" for name in match.ignored[:MOST_NAMES])
         more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
-    st.caption(markdown(f"{'; '.join(parts)}."))
+    st.caption(kit.markdown(f"{'; '.join(parts)}."))
     return match.dataset
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
-    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
-) -> tuple[Matched | None, str, Report]:
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: arrivals.Options
+) -> tuple[Matched | None, str, arrivals.Report]:
     """Return new rows in the columns of the run, or the sentence why not, and their report."""
     del ids, key
     named = [(file.name, file) for file in _files]
-    limits = ReadLimits(scratch=scratch(), least_rows=1)
+    limits = ReadLimits(scratch=arrivals.scratch(), least_rows=1)
 
     def opened(roles: dict[str, str]) -> Dataset:
         chosen = _options | ({"roles": roles} if roles else {})
@@ -147,7 +143,7 @@ def _draw_new_rows(
     both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
     codes = np.full(both.dataset.n_rows, OLD)
     codes[both.n_old :] = ~verdicts.fits[drawn]
-    memory: dict[str, np.ndarray] = st.session_state.setdefault(KEYS.marked, {})
+    memory: dict[str, np.ndarray] = st.session_state.setdefault(state.KEYS.marked, {})
 
     def take(mask: np.ndarray) -> None:
         memory.clear()
@@ -156,7 +152,7 @@ def _draw_new_rows(
 
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
-    scene = PageScene(_scene(key, both, codes), f"new {key}")
+    scene = canvas.PageScene(_scene(key, both, codes), f"new {key}")
     canvas.draw(
         *(both.dataset, scene, scene.meta["first"], COLOURING),
         key="canvas-new",
@@ -234,12 +230,12 @@ def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, k
     try:
         tests = kept(f"drift-{key}", compared)
     except InputError as error:
-        st.caption(markdown(str(error)))
+        st.caption(kit.markdown(str(error)))
         return
     names = shown.fitted.names
     st.markdown(sentence(tests, names))
     drawn = tests.assign(column=[called(name, names) for name in tests["column"]])
-    chart(drift_chart(drawn), "drift_chart")
+    kit.chart(drift_chart(drawn), "drift_chart")
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
         "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
@@ -261,7 +257,7 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     some, every = _subjects(shifted), _subjects(tests)
     told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
     most = shifted.sort_values("effect", key=np.abs).iloc[-1]
-    name = markdown(shortened(called(most["column"], names)))
+    name = kit.markdown(shortened(called(most["column"], names)))
     way = f"{most['part']} of {name} is {most['direction']} in the new rows"
     return f"**{' and '.join(told)} have shifted.** Most: the {way}."
 

@@ -28,7 +28,6 @@ from appca.storage.identity import digest_of
 from appca.ui import STATIC, arrivals, fits, kit, services, state
 from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, press, tag, words
 from appca.ui.rows import is_dark
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
@@ -78,7 +77,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
             return np.asarray(file.convert("RGB"))
     try:
         dataset = load(key, n=SAMPLE) if is_here else None
-    except InputError:
+    except InputError:  # said when it is opened
         dataset = None
     if dataset is None:
         return None
@@ -104,7 +103,7 @@ def _option(key: str, option: Option) -> Any:
     return one_of(option.help, names, default=option.default, key=key)
 
 
-_NAMED = {"datasets", "selections", "numbers"}
+_NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
 
 
 class Deletion(NamedTuple):
@@ -251,7 +250,7 @@ def _dataset(run: Run) -> Dataset | None:
         return None
 
 
-@by_key(64)
+@services.by_key(64)
 def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     try:
         fitted: FittedRun = run.fitted

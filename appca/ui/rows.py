@@ -21,8 +21,7 @@ from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines
 from appca.plots.groups import image_row
-from appca.ui import state
-from appca.ui.fits import Shown
+from appca.ui import fits, state
 from appca.ui.kit import apart, markdown, press, table, tag, words
 from appca.ui.services import by_key, kept, kept_of_row
 from appca.ui.state import KEYS, guarded
@@ -86,7 +85,7 @@ def chosen(dataset: Dataset) -> int:
     rows = st.session_state.setdefault(KEYS.points, {})
     selected = np.flatnonzero(state.get(dataset)).tolist()
     alone = selected[0] if len(selected) == 1 else None
-    if alone != rows.get(f"alone-{dataset.digest}"):
+    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
         rows[f"alone-{dataset.digest}"] = alone
         rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:
@@ -173,7 +172,7 @@ OTHERS = 3
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
-def body(dataset: Dataset, shown: Shown) -> None:
+def body(dataset: Dataset, shown: fits.Shown) -> None:
     """Draw the row that is selected alone, or the one found last."""
     row, fitted = _choose(dataset), shown.fitted
     pieces = parts(dataset, fitted, row)
@@ -213,7 +212,7 @@ def equation(fitted: FittedRun, pieces: RowParts) -> str:
     return text
 
 
-def _heading(dataset: Dataset, shown: Shown, row: int, y: np.ndarray) -> str:
+def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> str:
     fitted, classes, name = shown.fitted, dataset.class_column, str(dataset.ids[row])
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
     label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
@@ -258,7 +257,7 @@ def _built(dataset: Dataset, pieces: RowParts) -> str:
     return tag("div", html + tag("span", "=") + figure(grey[1], "rebuilt"), "ca-built")
 
 
-def near_rows(dataset: Dataset, shown: Shown, row: int) -> np.ndarray:
+def near_rows(dataset: Dataset, shown: fits.Shown, row: int) -> np.ndarray:
     """Return the rows nearest to a row in the preprocessed data."""
     key = f"near-{dataset.digest}-{shown.config.preprocessing}-{row}"
     of = dataset.X, shown.fitted.preprocessing, row, NEAREST

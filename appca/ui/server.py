@@ -60,7 +60,7 @@ def hold_home() -> None:
 
 def allow_many_files() -> None:
     """Raise the limit of open files as far as the system allows, to 65,536."""
-    with suppress(ImportError, ValueError, OSError):
+    with suppress(ImportError, ValueError, OSError):  # not on every system
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

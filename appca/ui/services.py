@@ -65,7 +65,7 @@ def jobs() -> Jobs:
 def cookie(name: str) -> str:
     """Return a cookie of the browser; empty without."""
     value = st.context.cookies.get(name)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
 
 
 def dataset(digest: str) -> Dataset:

@@ -14,7 +14,6 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
 from appca.ui import kit, state
 from appca.ui.fits import Shown, seconds, stored
-from appca.ui.kit import around, fact_list, fit_facts
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, counted, percent
 
@@ -61,7 +60,7 @@ def preprocessing(dataset: Dataset) -> None:
 
     left, right = st.columns(2)
     divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
-    limits = around((1e-9, 1e12), options.divide)
+    limits = kit.around((1e-9, 1e12), options.divide)
     left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
     mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
     left.toggle("Subtract each feature's mean", **look("centre", mean))
@@ -79,7 +78,7 @@ def preprocessing(dataset: Dataset) -> None:
     if kind == "dimensions":
         right.number_input("Dimensions", 1, most, **look("dimensions"))
     elif kind == "share":
-        limits = around((1.0, 99.99), shown["share"])
+        limits = kit.around((1.0, 99.99), shown["share"])
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
     if options != suggest(dataset):
         kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggest(dataset))
@@ -313,7 +312,7 @@ def popover(dataset: Dataset) -> None:
         run = stored()
         if run is not None:
             with st.expander("About this fit"):
-                st.html(fact_list(fit_facts(run)))
+                st.html(kit.fact_list(kit.fit_facts(run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
             fate = "fills them" if fits_around_gaps(now) else "needs whole rows"
@@ -355,20 +354,20 @@ def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
     if isinstance(field, Number):
         kind = type(field.least)
         value = st.session_state[key] = kind(value)
-        limits = around((field.least, field.most), value)
+        limits = kit.around((field.least, field.most), value)
         st.number_input(field.label, *limits, key=key, format=None if kind is int else "%g", **look)
         return
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = isinstance(value, int | float)
     if not is_number and str(value) not in options:
-        options.append(str(value))
-    st.session_state[key] = FIXED if is_number else str(value)
+        options.append(str(value))  # the command line knows more values
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
     titles = {option: field.names.get(option, option) for option in options}
     st.selectbox(field.label, options, format_func=titles.__getitem__, key=key, **look)
     if is_number and name != "n_active":  # L has its slider in the bar
         key = f"set-{name}-value"
         value = st.session_state[key] = float(value)
-        limits = around((1e-9, 1e9), value)
+        limits = kit.around((1e-9, 1e9), value)
         look = {"on_change": _apply_model, "args": [name, key]}
         st.number_input("Fixed at", *limits, key=key, format="%g", **look)
 

@@ -248,7 +248,7 @@ def _set(wanted: RunConfig) -> None:
 
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
     """Continue without some rows, numbers or a mask (N,), with the same settings."""
-    stored = services.datasets().get(dataset.digest)
+    stored = services.datasets().get(dataset.digest)  # with the classes of the file
     _move_to(services.put_again(stored.without(rows, why)))
 
 

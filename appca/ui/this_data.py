@@ -17,12 +17,10 @@ from appca.data.pixels import Judged, PixelShape, pixel_order
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
-from appca.ui import arrivals, fits, kit, services, state
+from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, KINDS, Opened, Reading, with_shape
 from appca.ui.kit import Act, acting, button, choice, data_facts, markdown, press, tag, words
 from appca.ui.rows import is_dark, sheet_of
-from appca.ui.services import by_key
-from appca.ui.settings import preprocessing
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, minus, shortened
 
@@ -379,7 +377,7 @@ def page(dataset: Dataset) -> None:
         _overview(dataset)
     with before:
         st.subheader("Before the fit", anchor=False)
-        preprocessing(dataset)
+        settings.preprocessing(dataset)
 
 
 def _is_as_opened(opened: Opened) -> bool:
@@ -456,7 +454,7 @@ def _pictures(dataset: Dataset) -> None:
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
 
 
-@by_key(16)
+@services.by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the columns with one value, and the number of repeated rows."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
