@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -21,16 +21,9 @@ from appca.runs import store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
 from appca.runs.run import MODELS
-from appca.ui import arrivals, controls, settings, state
+from appca.ui import arrivals, controls, downloads, settings, state
 from appca.ui.canvas import scene_of
-from appca.ui.downloads import (
-    card,
-    component_buttons,
-    renewing,
-    save_button,
-    stem_of,
-    table_buttons,
-)
+from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
 from appca.ui.fits import Shown
 from appca.ui.kit import data_facts, fit_facts, markdown, one_of
 from appca.ui.services import by_key
@@ -40,7 +33,7 @@ if TYPE_CHECKING:
     from appca.plots.still import StillFigure
 
 FigureMaker = Callable[[], "StillFigure"]
-FIGURES = {  # title, and what the report says of it
+FIGURES = {
     "subspaces": ("Subspaces", "As Explore shows them; images where there is room for them."),
     "components": ("Components", "What each looks like and explains."),
     "umap": ("UMAP", "All rows."),
@@ -48,17 +41,17 @@ FIGURES = {  # title, and what the report says of it
 
 
 class Material(NamedTuple):
-    """What the figures of a run are made of."""
+    """The content of a run's figures."""
 
     dataset: Dataset
-    shown: Shown  # the run, with names and signs that a person gave
-    colour: str  # a key of `colours.colour_choices`
-    selected: np.ndarray | None = None  # (N,) bool: all other rows turn grey
-    coordinates: np.ndarray | None = None  # (N, 2), of the UMAP map where there is one
+    shown: Shown
+    colour: str
+    selected: np.ndarray | None = None  # (N,) bool: all other rows are grey
+    coordinates: np.ndarray | None = None  # (N, 2) of the UMAP map
 
 
 def figures(material: Material) -> dict[str, FigureMaker]:
-    """Return what makes each figure, by its key in `FIGURES`."""
+    """Return the makers of the figures by their keys in `FIGURES`."""
     dataset, shown, colour, selected, places = material
 
     @cache
@@ -85,11 +78,11 @@ def figures(material: Material) -> dict[str, FigureMaker]:
 
 
 MOST_SUBSPACES = 40
-SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530  # images of the data, and pixels of all
+SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 
 
 def report(material: Material, script: str) -> str:
-    """Return the page; `script` makes the run again."""
+    """Return the page; `script` repeats the fit."""
     dataset, shown, selected = material.dataset, material.shown, material.selected
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
@@ -105,8 +98,7 @@ def report(material: Material, script: str) -> str:
         facts({option: value for option, value in chosen.items() if value is not None})
         for chosen in (config.preprocessing, config.parameters)
     )
-    model = MODELS[config.model]
-    about = paragraph(f"{model.title}. {model.about}")
+    about = paragraph(f"{MODELS[config.model].title}. {MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
     body.append(section("Fit", facts(fit_facts(shown))))
@@ -167,7 +159,7 @@ KINDS = ("png", "svg", "pdf")
 
 
 def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material]:
-    """Draw the choice of rows and colours; no rows stand for all."""
+    """Draw the choice of rows and colours; return the numbers of selected rows alone."""
     mask = state.get(dataset)
     names = {
         "all": f"All {counted(dataset.n_rows, 'row')}",
@@ -186,14 +178,15 @@ def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material
 
 
 def figure_card(material: Material) -> Callable[[], None]:
-    """Draw the choice of a figure and its button; return what draws the figure itself."""
+    """Draw the choice of a figure; return the function that draws the figure."""
     every, shown = figures(material), material.shown
+    look: Any = {"label_visibility": "collapsed"}
     with card("Figure"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             titles = {name: FIGURES[name][0] for name in every}
-            chosen = one_of("Which", titles, key="export_figure", label_visibility="collapsed")
+            chosen = one_of("Which", titles, key="export_figure", **look)
             formats = {kind: kind.upper() for kind in KINDS}
-            kind = one_of("Format", formats, key="export_kind", label_visibility="collapsed")
+            kind = one_of("Format", formats, key="export_kind", **look)
             made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
             key = f"figure-{chosen}"
             save_button("Save figure", made, f"{file_name}.{kind}", key=key, primary=True)
@@ -213,7 +206,7 @@ def figure_card(material: Material) -> Callable[[], None]:
 
 @by_key(8)
 def preview(make: FigureMaker) -> bytes:
-    """Return a figure as it will be saved, as PNG."""
+    """Return a figure as PNG."""
     return _file(make, "png")
 
 
@@ -224,7 +217,7 @@ def _file(make: FigureMaker, kind: str) -> bytes:
 
 
 def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
-    """Draw the projections: the buttons, which columns, and the first lines."""
+    """Draw the buttons and columns of projections, and the first lines."""
     stem = "projection" if rows is None else "selection"
     with card("Projections", LINES):
         place = st.container()
@@ -251,7 +244,7 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
 
 
 def cards(material: Material) -> None:
-    """Draw what saves picture, components, report, model, annotated data, session and script."""
+    """Draw the cards of all other files."""
     dataset, shown, colour = material.dataset, material.shown, material.colour
     config, imported = shown.config, shown.config.imported is not None
     recipe = Recipe(
@@ -267,7 +260,7 @@ def cards(material: Material) -> None:
     text = script(dataset, recipe)
 
     def save(label: str, make: Callable[[], bytes | str], file_name: str, key: str) -> None:
-        save_button(label, renewing(shown, make), file_name, key=key)
+        save_button(label, downloads.renewing(shown, make), file_name, key=key)
 
     with card("Picture", PICTURE):
         scene = scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene
@@ -280,14 +273,8 @@ def cards(material: Material) -> None:
     with card("Report", REPORT):
         save("Save report", partial(report, material, text), f"report-{config.id}.html", "report")
     with card("Model", MODEL):
-        name = f"model-{config.id}.npz"
-        names = dataset.feature_names
-        save(
-            "Save model",
-            partial(model_bytes, config, shown.fitted, shown.info, names),
-            name,
-            "model",
-        )
+        model, name = (config, shown.fitted, shown.info), f"model-{config.id}.npz"
+        save("Save model", partial(model_bytes, *model, dataset.feature_names), name, "model")
         st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
     with card("AnnData", ANNOTATED):
         _annotated(dataset, shown, save)
@@ -304,21 +291,18 @@ def cards(material: Material) -> None:
 
 
 def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> None:
-    """Draw what saves the annotated data that were opened with the fit, or a new file."""
     names, reported = dataset.provenance.get("files", ()), dataset.provenance.get("report", {})
     whole = reported.get("rows") == dataset.n_rows and "array" in reported
     name = names[0] if whole and len(names) == 1 and ending_of(names[0]) else None
     source = None if name is None else arrivals.source_of(dataset)
-    said, label, ending = (
-        f"“{name}” with this fit. Nothing else in the file is changed.",
-        "H5AD",
-        H5AD,
-    )
+    said, label, ending = "", "H5AD", H5AD
     if source is None:
         said = "A new file: the rows as X, their labels as obs, and this fit."
         said += f" To add the fit to “{name}” instead, open that file again." if name else ""
-    elif ending_of(str(name)) != H5AD:
-        label, ending = "Zarr", ".zarr.zip"
+    else:
+        said = f"“{name}” with this fit. Nothing else in the file is changed."
+        if ending_of(str(name)) != H5AD:
+            label, ending = "Zarr", ".zarr.zip"
 
     def made() -> bytes:
         fit = annotated_fit(shown.config, shown.fitted)

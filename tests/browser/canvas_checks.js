@@ -26,6 +26,7 @@ export async function start() {
   if (stage.views[0].opened) canvas.actions.close(stage.views[0]);
   canvas.actions.filter({});
   canvas.actions.home(stage.views[0]);
+  stage.tweens.tick(performance.now() + 999);
   canvas.select([]);
   stage.only = -1;
   told.selections.length = 0;
@@ -48,26 +49,6 @@ export function ink() {
   const { width, height } = canvas.stage.over;
   const { data } = canvas.stage.context.getImageData(0, 0, width, height);
   return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0);
-}
-
-/** How far the last frame of a tour is from the panel, and whether it has its range. */
-export function endOfTour(from, to) {
-  const { stage } = canvas;
-  canvas.tour(from, to, 1);
-  stage.draw();
-  const { raw, rows, members, frame, range, b } = stage.tour;
-  const { x, y } = frame;
-  const { layout } = stage.views[0];
-  const along = (axis, i) => axis.reduce((sum, value, k) => sum + value * raw[4 * i + k], 0);
-  let worst = 0;
-  rows.forEach((row, i) => {
-    if (!(members[i] & 2)) return;
-    const at = layout.rows.indexOf(row, b.start);
-    const far =
-      Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
-    worst = Math.max(worst, far);
-  });
-  return [worst, range.every((value, k) => value === b.extent[k])];
 }
 
 export function loseContext() {
@@ -99,6 +80,24 @@ export function openedPoint(panel) {
   const share = (axis) =>
     (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);
   return [plot.x + share(0) * plot.w, plot.y + plot.h - share(1) * plot.h];
+}
+
+/** Keep what is written from now on, and what is written in a dashed frame. */
+export function listen() {
+  window.written = { all: [], dashed: [] };
+  const all = CanvasRenderingContext2D.prototype;
+  const { fillText, setLineDash } = all;
+  let dashes = '';
+  all.setLineDash = function dash(lines) {
+    dashes = String(lines);
+    return setLineDash.call(this, lines);
+  };
+  all.fillText = function write(text, ...at) {
+    written.all.push(text);
+    if (dashes === '3,2') written.dashed.push(text);
+    dashes = '';
+    return fillText.call(this, text, ...at);
+  };
 }
 
 /** Pairs of words that lie over one another. */

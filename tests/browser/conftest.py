@@ -106,6 +106,18 @@ def _wait_until_healthy(server: Server) -> None:
 
 
 @pytest.fixture(scope="session")
+def server(serve: Callable[..., Server]) -> Server:
+    """Serve the app, once for all tests that need no server of their own."""
+    return serve(ROOT / "app.py", OMP_NUM_THREADS="1")
+
+
+@pytest.fixture(scope="session")
+def address(server: Server) -> str:
+    """Return the address of the app."""
+    return server.url
+
+
+@pytest.fixture(scope="session")
 def playwright_driver() -> Iterator[Any]:
     """Run Playwright."""
     from playwright.sync_api import sync_playwright

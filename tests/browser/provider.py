@@ -1,7 +1,5 @@
-"""A provider of OpenID Connect for one client, as small as the flow with a code and PKCE allows."""
+"""A provider of OpenID Connect for one client, as small as the flow with a code allows."""
 
-import base64
-import hashlib
 import json
 import secrets
 import threading
@@ -9,26 +7,31 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-CLIENT, SECRET = "appca-hub", "of-the-client"
+CLIENT = "appca-hub"
 FORM = '<form><input name="name" id="name">{}<button id="enter">Enter</button></form>'
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Asks for a name and believes it."""
+    """Asks for a name and believes it; codes and tokens are the names with a secret before them."""
 
-    codes: dict[str, dict[str, str]]
-    tokens: dict[str, str]
     callback: str
+    names: dict[str, str]
 
     def log_message(self, *_):
         """Say nothing."""
 
-    def answer(self, content, kind="application/json", status=200):
-        body = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+    def answer(self, content, status=200, **headers):
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", "text/html" if "<" in content else "application/json")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(content.encode())
+
+    def named(self, name):
+        """Return what stands for a name."""
+        self.names[code := secrets.token_urlsafe(16)] = name
+        return code
 
     def do_GET(self):
         here = f"http://127.0.0.1:{self.server.server_port}"
@@ -36,50 +39,33 @@ class Provider(BaseHTTPRequestHandler):
         asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/.well-known/openid-configuration":
             ends = {"authorization": "authorize", "token": "token", "userinfo": "userinfo"}
-            self.answer({f"{name}_endpoint": f"{here}/{path}" for name, path in ends.items()})
-        elif parts.path == "/authorize":
-            self.authorize(asked)
-        else:
+            places = {f"{name}_endpoint": f"{here}/{path}" for name, path in ends.items()}
+            self.answer(json.dumps(places))
+        elif parts.path == "/userinfo":
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            name = self.tokens.get(token)
-            self.answer({"preferred_username": name, "sub": name}, status=200 if name else 401)
-
-    def authorize(self, asked):
-        fits = (asked.get("client_id"), asked.get("redirect_uri")) == (CLIENT, self.callback)
-        if not fits or asked.get("code_challenge_method") != "S256":
-            self.answer("no", "text/plain", 400)
+            name = self.names.get(token)
+            told = json.dumps({"preferred_username": name, "sub": name})
+            self.answer(told, 200 if name else 401)
+        elif (asked.get("client_id"), asked.get("redirect_uri")) != (CLIENT, self.callback):
+            self.answer("{}", 400)
         elif "name" not in asked:
             hidden = [f'<input type="hidden" name="{k}" value="{v}">' for k, v in asked.items()]
-            self.answer(FORM.format("".join(hidden)), "text/html")
+            self.answer(FORM.format("".join(hidden)))
         else:
-            code = secrets.token_urlsafe(16)
-            self.codes[code] = asked
-            self.send_response(302)
-            back = urlencode({"code": code, "state": asked["state"]})
-            self.send_header("Location", f"{self.callback}?{back}")
-            self.end_headers()
+            back = urlencode({"code": self.named(asked["name"]), "state": asked["state"]})
+            self.answer("{}", 302, Location=f"{self.callback}?{back}")
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        told = {name: values[0] for name, values in parse_qs(body).items()}
-        asked = self.codes.pop(told.get("code", ""), None)
-        digest = hashlib.sha256(told.get("code_verifier", "").encode()).digest()
-        proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-        basic = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
-        knows = told.get("client_secret") == SECRET
-        knows |= self.headers.get("Authorization") == f"Basic {basic}"
-        if asked is None or asked["code_challenge"] != proof or not knows:
-            self.answer({"error": "invalid_grant"}, status=400)
-            return
-        token = secrets.token_urlsafe(16)
-        self.tokens[token] = asked["name"]
-        self.answer({"access_token": token, "token_type": "Bearer"})
+        name = self.names.pop(parse_qs(body).get("code", [""])[0], None)
+        told = {"access_token": self.named(name), "token_type": "Bearer"} if name else {}
+        self.answer(json.dumps(told or {"error": "invalid_grant"}), 200 if name else 400)
 
 
 @contextmanager
 def provided(callback):
     """Run a provider; return the variables by which the hub uses it."""
-    kind = type("Here", (Provider,), {"codes": {}, "tokens": {}, "callback": callback})
+    kind = type("Here", (Provider,), {"names": {}, "callback": callback})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -87,7 +73,7 @@ def provided(callback):
             "APPCA_HUB_LOGIN": "oidc",
             "OIDC_ISSUER": f"http://127.0.0.1:{server.server_port}",
             "OIDC_CLIENT_ID": CLIENT,
-            "OIDC_CLIENT_SECRET": SECRET,
+            "OIDC_CLIENT_SECRET": "of-the-client",
             "OIDC_CALLBACK": callback,
         }
     finally:

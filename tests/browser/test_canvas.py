@@ -1,5 +1,6 @@
 """The canvas in a browser, without Streamlit: what it draws, selects, opens, turns and keeps."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,18 +21,20 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def page(visit: Any, address: str) -> Any:
-    """One page for all tests; each begins at all panels with nothing selected."""
-    opened = visit(f"{address}?d=two", width=1000, height=760)
-    opened.page.set_default_timeout(60_000)
-    opened.page.wait_for_function("window.ready")
-    return opened.page
+def opened(visit: Any, address: str) -> Any:
+    """One page for all tests."""
+    page = visit(f"{address}?d=two", width=1000, height=760).page
+    page.set_default_timeout(60_000)
+    page.wait_for_function("window.ready")
+    return page
 
 
-@pytest.fixture(autouse=True)
-def start(page: Any) -> None:
-    page.evaluate("checks.start()")
-    settle(page)
+@pytest.fixture
+def page(opened: Any) -> Any:
+    """The page at all panels with nothing selected."""
+    opened.evaluate("checks.start()")
+    settle(opened)
+    return opened
 
 
 def settle(page: Any) -> dict[str, str]:
@@ -39,19 +42,14 @@ def settle(page: Any) -> dict[str, str]:
     return page.evaluate("({ ...canvas.stage.root.dataset })")
 
 
-def test_every_row_is_in_the_picture_and_images_are_drawn(page):
-    said = settle(page)
-    assert (said["rows"], said["points"], said["panels"]) == (str(N), str(N), "10")
-    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
+def options(page: Any, **given: Any) -> None:
+    page.evaluate("(options) => canvas.update({ options })", given)
+    settle(page)
 
 
-def test_pixels_of_the_panels_have_the_classes_colours(page):
-    assert page.evaluate("checks.coloursDrawn()") > 20
-
-
-def test_a_lasso_selects_in_all_layouts_and_the_host_gets_bits(page):
-    box = page.evaluate("(() => { const { card } = canvas.stage.placed[2]; return card })()")
-    x, y, w, h = (box[key] for key in "xywh")
+def lasso_of_a_panel(page: Any) -> tuple[int, int]:
+    """Draw around the third panel; return how many rows are selected, and how many it has."""
+    x, y, w, h = (page.evaluate("canvas.stage.placed[2].card")[key] for key in "xywh")
     page.keyboard.down("Shift")
     page.mouse.move(x + 2, y + 2)
     page.mouse.down()
@@ -59,16 +57,31 @@ def test_a_lasso_selects_in_all_layouts_and_the_host_gets_bits(page):
         page.mouse.move(px, py, steps=3)
     page.mouse.up()
     page.keyboard.up("Shift")
-    selected = int(settle(page)["selected"])
-    panel = page.evaluate("canvas.stage.views[0].layout.panels[2].count")
-    assert 0.95 * panel <= selected <= panel
+    of_panel = page.evaluate("canvas.stage.views[0].layout.panels[2].count")
+    return int(settle(page)["selected"]), of_panel
+
+
+def test_every_row_is_drawn_in_its_colour_with_images_and_panels_are_listed(page):
+    said = settle(page)
+    assert (said["rows"], said["points"], said["panels"]) == (str(N), str(N), "10")
+    assert page.evaluate("checks.coloursDrawn()") > 20
+    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
+    page.wait_for_function("document.querySelectorAll('.appca-hidden tbody tr').length === 10")
+    first = page.locator("table.appca-hidden tbody tr").first
+    full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
+    assert first.locator("td").nth(2).text_content() == str(full)
+
+
+def test_a_lasso_selects_in_all_layouts_and_the_host_gets_bits(page):
+    selected, of_panel = lasso_of_a_panel(page)
+    assert 0.95 * of_panel <= selected <= of_panel
     bits, count = page.evaluate("told.selections.map(([bits, count]) => [[...bits], count]).at(-1)")
     assert count == selected == int(np.unpackbits(np.array(bits, np.uint8)).sum())
     page.evaluate("canvas.morph('pca')")
     assert settle(page)["selected"] == str(selected)
 
 
-def test_the_keys_reach_open_step_and_leave_a_panel(page):
+def test_keys_reach_open_step_and_leave_a_panel_wherever_the_focus_is(page):
     page.evaluate("canvas.stage.hit.focus()")
     for key in ("ArrowRight", "Enter"):
         page.keyboard.press(key)
@@ -80,67 +93,43 @@ def test_the_keys_reach_open_step_and_leave_a_panel(page):
     assert first != second
     page.keyboard.press("a")
     assert int(settle(page)["selected"]) > 0
-    page.keyboard.press("Escape")
-    assert settle(page)["view"] == "subspaces"
-    assert page.locator(".appca-live").text_content() == "All panels"
-
-
-def test_escape_ends_a_tour_and_a_large_panel_wherever_the_focus_is(page):
-    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
-    settle(page)
     page.get_by_role("button", name="Play the turn (T)").click()
     page.wait_for_function("canvas.stage.tour")
     page.keyboard.press("Escape")
     assert not page.evaluate("Boolean(canvas.stage.tour)")
-    assert settle(page)["view"] == "subspaces {1,2}"
+    assert settle(page)["view"] == second
     page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("Escape")
-    assert settle(page)["view"] == "subspaces"
-    page.get_by_role("button", name="Tour of the fullest panels").click()
-    page.wait_for_function("canvas.stage.tour")
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Tour of the fullest panels").wait_for()
-    page.keyboard.press("Escape")
-    assert settle(page)["view"] == "subspaces"
-
-
-def test_escape_closes_the_search_before_the_panel_below_it(page):
-    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
-    settle(page)
-    page.evaluate("document.activeElement.blur()")
-    for left in ("subspaces {1,2}", "subspaces"):
-        if left != "subspaces":
-            page.keyboard.press("/")
-            page.wait_for_selector(".appca-palette[open]")
+    page.keyboard.press("/")
+    page.wait_for_selector(".appca-palette[open]")
+    for left in (second, "subspaces"):  # the search is closed before the panel below it
         page.keyboard.press("Escape")
         assert settle(page)["view"] == left
-
-
-@pytest.mark.parametrize(("opens", "opened"), [("/", ".appca-palette"), ("?", ".appca-keycard")])
-def test_a_key_is_heard_as_soon_as_a_dialog_is_closed(page, opens, opened):
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press(opens)
-    page.wait_for_selector(f"{opened}[open]")
-    heard = page.evaluate(  # both keys in one turn: no time passes for the browser between them
-        """() => {
-            let heard = "";
-            window.addEventListener("keydown", ({ key }) => { heard += key; }, { once: true });
-            for (const key of ["Escape", "7"])
-                document.activeElement.dispatchEvent(
-                    new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-            return heard + (document.activeElement.matches(".appca-hit") ? " in the picture" : "");
-        }"""
-    )
-    assert heard == "7 in the picture"
-
-
-def test_keys_work_after_a_click_on_all_panels(page):
+    assert page.locator(".appca-live").text_content() == "All panels"
     page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
     settle(page)
     page.get_by_role("button", name="All panels", exact=True).click()
     assert settle(page)["view"] == "subspaces"
     page.keyboard.press("Enter")
     assert settle(page)["view"].startswith("subspaces {")
+
+
+def test_a_key_is_heard_as_soon_as_a_dialog_is_closed(page):
+    for opens, opened in (("/", ".appca-palette"), ("?", ".appca-keycard")):
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(opens)
+        page.wait_for_selector(f"{opened}[open]")
+        heard = page.evaluate(  # both keys in one turn: no time passes for the browser between them
+            """() => {
+                let heard = "";
+                window.addEventListener("keydown", ({ key }) => { heard += key; }, { once: true });
+                for (const key of ["Escape", "7"])
+                    document.activeElement.dispatchEvent(
+                        new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+                return heard
+                    + (document.activeElement.matches(".appca-hit") ? " in the picture" : "");
+            }"""
+        )
+        assert heard == "7 in the picture"
 
 
 def test_a_double_click_opens_and_closes_a_panel_and_leaves_the_selection(page):
@@ -171,31 +160,30 @@ HOLDS = """() => {
   const near = [...layout.rows.slice(start + 1, start + 4)];
   return { row: layout.rows[start], x: px, y: py, near };
 }"""
+HELD = "canvas.stage.held"
 
 
 def test_a_click_holds_a_row_and_selects_nothing_where_the_page_shows_details(page):
     page.evaluate("canvas.select([1, 2, 3])")
     settle(page)
     one = page.evaluate(HOLDS)
-    held = "canvas.stage.held"
     page.mouse.click(one["x"], one["y"])
-    row = page.evaluate(held)
+    row = page.evaluate(HELD)
     assert row >= 0
     page.wait_for_function("heard.length")
     assert page.evaluate("heard") == [row]
     assert settle(page)["selected"] == "3"
     near = [other for other in [one["row"], *one["near"]] if other != row][:3]
     before = page.evaluate("checks.ink()")
-    page.evaluate("(options) => canvas.update({ options })", {"held": row, "near": near})
-    settle(page)
+    options(page, held=row, near=near)
     assert page.evaluate("checks.ink()") > before + 50  # lines and rings over the points
     page.keyboard.press("Escape")
-    assert page.evaluate(held) == -1
+    assert page.evaluate(HELD) == -1
     page.wait_for_function("heard.length === 2")
     page.mouse.click(one["x"], one["y"])
     page.wait_for_timeout(700)  # not a double click
     page.mouse.click(one["x"], one["y"])  # again: let go
-    assert page.evaluate(held) == -1
+    assert page.evaluate(HELD) == -1
     page.wait_for_function("heard.length === 4")
     assert page.evaluate("heard") == [row, -1, row, -1]
 
@@ -209,21 +197,33 @@ def test_a_double_click_holds_nothing_and_an_old_answer_takes_no_row_away(page):
     page.keyboard.press("Escape")
     settle(page)
     page.mouse.click(one["x"], one["y"])
-    row = page.evaluate("canvas.stage.held")
+    row = page.evaluate(HELD)
     page.evaluate("canvas.update({ options: { held: -1, near: [] } })")  # said before the click
-    assert page.evaluate("canvas.stage.held") == row
+    assert page.evaluate(HELD) == row
     page.evaluate("(row) => canvas.update({ options: { held: row, near: [0] } })", row)
     page.evaluate("canvas.update({ options: { held: 5, near: [1] } })")  # by the page's buttons
-    assert page.evaluate("canvas.stage.held") == 5
+    assert page.evaluate(HELD) == 5
 
 
 COVERS = """(x) => {
-  canvas.stage.callbacks.onPoint = () => {
+  const { onPoint } = canvas.stage.callbacks;
+  canvas.stage.callbacks.onPoint = (row) => {
+    onPoint(row);
     const sheet = document.createElement('div');
     sheet.id = 'sheet';
     sheet.style = `position: fixed; inset: 0 0 0 ${x}px; z-index: 99`;
     document.body.append(sheet);
   };
+}"""
+PLACE_OF = """(row) => {
+  const { layout } = canvas.stage.views[0];
+  const point = layout.rows.indexOf(row);
+  const { plot, range } = canvas.stage.placed.find(
+    (one) => one.part.layout === layout && point >= one.panel.start
+      && point < one.panel.start + one.panel.count,
+  );
+  const share = (layout.xy[2 * point] - range[0]) / (range[1] - range[0]);
+  return plot.x + share * plot.w;
 }"""
 
 
@@ -242,40 +242,19 @@ def test_a_row_that_the_page_covers_moves_to_where_it_is_seen_until_it_is_let_go
     page.keyboard.press("Escape")
     settle(page)
     assert page.evaluate(camera) == pytest.approx(before)
-
-
-PLACE_OF = """(row) => {
-  const { layout } = canvas.stage.views[0];
-  const point = layout.rows.indexOf(row);
-  const { plot, range } = canvas.stage.placed.find(
-    (one) => one.part.layout === layout && point >= one.panel.start
-      && point < one.panel.start + one.panel.count,
-  );
-  const share = (layout.xy[2 * point] - range[0]) / (range[1] - range[0]);
-  return plot.x + share * plot.w;
-}"""
-
-
-def test_a_row_that_is_sought_is_not_below_what_the_page_covers(page):
-    edge = 200
-    page.evaluate(COVERS, edge)
-    page.evaluate("canvas.fly({ row: 17 })")
+    page.evaluate("checks.start()")
+    page.evaluate(HOLDS)
+    page.evaluate(COVERS, edge := 200)
+    page.evaluate("canvas.fly({ row: 17 })")  # one that is sought
     page.wait_for_function("document.querySelector('#sheet')")
     settle(page)
-    assert page.evaluate("canvas.stage.held") == 17
+    assert page.evaluate(HELD) == 17
     assert 0 < page.evaluate(PLACE_OF, 17) < edge
+    at_once = "new Promise((done) => setTimeout(() => done(heard)))"  # later it would undo a link
+    assert page.evaluate(f"canvas.actions.hold(-1), {at_once}") == [17, -1]
 
 
-def test_the_page_hears_at_once_that_a_key_has_let_go_of_a_row(page):
-    """Later it would undo a link that was pressed in the meantime."""
-    page.evaluate(HOLDS)
-    page.evaluate("canvas.fly({ row: 17 })")
-    page.wait_for_function("heard.length")
-    next_turn = "new Promise((done) => setTimeout(() => done(heard)))"
-    assert page.evaluate(f"canvas.actions.hold(-1), {next_turn}") == [17, -1]
-
-
-def test_the_palette_shows_pictures_of_rows_that_come_while_it_is_open(page):
+def test_the_palette_paints_pictures_that_come_late_and_goes_to_a_panel_and_a_row(page):
     painted = """[...document.querySelectorAll('.appca-found canvas')].filter((one) => {
       const { data } = one.getContext('2d').getImageData(0, 0, one.width, one.height);
       return data.some((value) => value);
@@ -287,6 +266,12 @@ def test_the_palette_shows_pictures_of_rows_that_come_while_it_is_open(page):
     before = page.evaluate(painted)
     page.evaluate("delete canvas.stage.sheets.read; canvas.stage.moved()")
     page.wait_for_function(f"{painted} > {before}")
+    page.keyboard.type("3,2")
+    page.keyboard.press("Enter")  # what is found comes a moment later
+    page.wait_for_function("canvas.stage.root.dataset.view === 'subspaces {2,3}'")
+    settle(page)
+    page.evaluate("canvas.fly({ row: 17 })")
+    assert settle(page)["selected"] == "1"
 
 
 def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
@@ -299,15 +284,7 @@ def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
     assert page.evaluate("checks.coloursDrawn()") < colours
 
 
-def test_a_tour_ends_exactly_on_the_panel(page):
-    page.evaluate("canvas.tour('{1,2}', '{1,3}', 0.5)")
-    settle(page)
-    assert page.evaluate("checks.endOfTour('{1,2}', '{1,3}')") == [0, True]
-    page.evaluate("canvas.actions.arrive(canvas.stage.views[0], canvas.stage.tour.b.index)")
-    assert settle(page)["view"] == "subspaces {1,3}"
-
-
-def test_a_new_scene_keeps_selection_and_moves_points_to_its_panels(page):
+def test_a_new_scene_a_second_view_and_a_lost_context_keep_the_selection(page):
     page.evaluate("canvas.select([1, 2, 3])")
     page.evaluate("load('six').then(canvas.update)")
     said = settle(page)
@@ -315,34 +292,15 @@ def test_a_new_scene_keeps_selection_and_moves_points_to_its_panels(page):
     assert page.evaluate("canvas.stage.views[0].layout.panels.at(-1).name") == "{5,6}"
     page.evaluate("load('two').then(canvas.update)")
     assert settle(page)["panels"] == "10"
-
-
-def test_a_lost_context_comes_back_with_the_selection(page):
-    page.evaluate("canvas.select([5, 6])")
-    page.evaluate("checks.loseContext()")
-    assert settle(page)["selected"] == "2"
-    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
-
-
-def test_a_search_goes_to_a_panel_and_to_a_row(page):
-    page.evaluate("canvas.stage.hit.focus()")
-    page.keyboard.press("/")
-    page.keyboard.type("3,2")
-    page.keyboard.press("Enter")  # what is found comes a moment later
-    page.wait_for_function("canvas.stage.root.dataset.view === 'subspaces {2,3}'")
-    settle(page)
-    page.evaluate("canvas.fly({ row: 17 })")
-    assert settle(page)["selected"] == "1"
-
-
-def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
-    page.evaluate("canvas.update({ options: { beside: 'pca' } })")
+    options(page, beside="pca")
     assert settle(page)["view"] == "subspaces+pca"
     legend = page.locator(".appca-class").first
-    legend.dispatch_event("pointerenter")
-    assert page.evaluate("canvas.stage.only") == 0
-    legend.dispatch_event("pointerleave")
-    assert page.evaluate("canvas.stage.only") == -1
+    for event, only in (("pointerenter", 0), ("pointerleave", -1)):
+        legend.dispatch_event(event)
+        assert page.evaluate("canvas.stage.only") == only
+    page.evaluate("checks.loseContext()")
+    assert settle(page)["selected"] == "3"
+    page.wait_for_function("Number(canvas.stage.root.dataset.thumbnails) > 20")
 
 
 TEN = ["T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag"]
@@ -354,90 +312,87 @@ NAMED = """(names) => {
   rows.codesChanged += 1;
   canvas.stage.settle();
 }"""
+CUT = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 760), (760, 520), (620, 440)])
-def test_names_of_classes_are_whole_where_there_is_room(visit, address, width, height):
-    page = visit(f"{address}?d=two", width=width, height=height).page
+def test_windows_of_every_size_cut_no_name_cover_no_panel_and_offer_a_list(visit, address):
+    page = visit(f"{address}?d=two", width=1440, height=900).page
     page.wait_for_function("window.ready")
+    bar, title = page.locator(".appca-bar"), page.locator(".appca-title")
+    for width, height in ((1440, 900), (1000, 760), (760, 520), (620, 440), (900, 800), (390, 760)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("(px) => canvas.stage.width === px", arg=width)  # it has noticed
+        settle(page)
+        page.evaluate(NAMED, TEN)
+        if width not in (390, 900):
+            legend = page.locator(".appca-block .appca-legend")
+            assert legend.locator(".appca-class b").evaluate_all(CUT) == []
+            assert legend.evaluate("(one) => one.scrollHeight <= one.clientHeight")
+            continue
+        title.wait_for()
+        box, line = title.bounding_box(), bar.bounding_box()
+        tools, bottom = page.locator(".appca-tools").bounding_box(), box["y"] + box["height"]
+        assert bottom <= line["y"] + line["height"]
+        below, above = box["y"] >= tools["y"] + tools["height"] - 1, bottom <= tools["y"]
+        assert below or above or box["x"] + box["width"] <= tools["x"]
+    jump = page.get_by_role("combobox", name="Go to a panel")
+    fullest = jump.locator("option").nth(1).inner_text().split()[0]
+    for chosen, view in (
+        ({"index": 1}, f"subspaces {fullest}"),
+        ({"label": "All panels"}, "subspaces"),
+    ):
+        jump.select_option(**chosen)
+        page.wait_for_function("(view) => canvas.stage.root.dataset.view === view", arg=view)
+    page.evaluate("load('four').then(canvas.update)")
+    page.set_viewport_size({"width": 804, "height": 848})
+    page.wait_for_function("canvas.stage.width === 804")
     settle(page)
-    page.evaluate(NAMED, TEN)
-    legend = page.locator(".appca-block .appca-legend")
-    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
-    assert legend.locator(".appca-class b").evaluate_all(cut) == []
-    assert legend.evaluate("(one) => one.scrollHeight <= one.clientHeight")
-
-
-@pytest.mark.parametrize("width", [566, 390])
-def test_a_canvas_narrower_than_its_window_cuts_no_name_of_a_class(visit, address, width):
-    page = visit(f"{address}?d=four", width=1440, height=900).page
-    page.wait_for_function("window.ready")
-    page.evaluate("(px) => { canvas.stage.root.style.width = `${px}px` }", width)
-    page.wait_for_function("(px) => canvas.stage.width === px", arg=width)  # the canvas has noticed
-    settle(page)
-    page.evaluate(NAMED, TEN)
     bar = page.locator(".appca-bar:not(.appca-block)")
-    bar.locator(".appca-class b").nth(len(TEN) - 1).wait_for(state="attached")
-    assert bar.locator(".appca-class b").all_inner_texts() == TEN
-    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
-    assert bar.locator(".appca-class b").evaluate_all(cut) == []
-    assert bar.locator(".appca-rest").inner_text() == ""
+    line = bar.bounding_box()
+    top = page.evaluate("Math.min(...canvas.stage.placed.map(({ card }) => card.y))")
+    assert top >= line["y"] + line["height"]
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for width in (566, 390):  # a canvas narrower than its window
+        page.evaluate("(px) => { canvas.stage.root.style.width = `${px}px` }", width)
+        page.wait_for_function("(px) => canvas.stage.width === px", arg=width)
+        settle(page)
+        page.evaluate(NAMED, TEN)
+        bar.locator(".appca-class b").nth(len(TEN) - 1).wait_for(state="attached")
+        assert bar.locator(".appca-class b").all_inner_texts() == TEN
+        assert bar.locator(".appca-class b").evaluate_all(CUT) == []
+        assert bar.locator(".appca-rest").inner_text() == ""
     last = bar.get_by_role("button", name="Ankle boot")
     last.click()  # names that have no room beside the tools are scrolled to
     assert last.get_attribute("aria-pressed") == "true"
 
 
-def test_a_phone_goes_to_a_panel_and_back_by_a_list(visit, address):
-    page = visit(f"{address}?d=two", width=390, height=760).page
-    page.wait_for_function("window.ready")
-    settle(page)
-    jump = page.get_by_role("combobox", name="Go to a panel")
-    fullest = jump.locator("option").nth(1).inner_text().split()[0]
-    jump.select_option(index=1)
-    opened = "(name) => canvas.stage.root.dataset.view === `subspaces ${name}`"
-    page.wait_for_function(opened, arg=fullest)
-    jump.select_option("All panels")
-    page.wait_for_function("canvas.stage.root.dataset.view === 'subspaces'")
-
-
-def test_a_bar_above_the_panels_covers_none_of_them(visit, address):
-    page = visit(f"{address}?d=four", width=804, height=848).page
-    page.wait_for_function("window.ready")
-    settle(page)
-    bar = page.locator(".appca-bar:not(.appca-block)").bounding_box()
-    top = page.evaluate("Math.min(...canvas.stage.placed.map(({ card }) => card.y))")
-    assert top >= bar["y"] + bar["height"]
-
-
-def test_a_dashed_chip_says_what_a_component_was_and_the_tooltip_until_the_next_fit(page):
-    page.evaluate(
-        "window.dashed = []; const all = CanvasRenderingContext2D.prototype, write = all.fillText,"
-        " dash = all.setLineDash; let dashes = '';"
-        "all.setLineDash = function (one) { dashes = String(one); return dash.call(this, one) };"
-        "all.fillText = function (text, ...more) {"
-        " if (dashes === '3,2') dashed.push(text); dashes = '';"
-        " return write.call(this, text, ...more) }; void 0"
-    )
-    page.evaluate("canvas.update({ options: { came: ['', 'was 5', 'new', '', ''] } })")
-    settle(page)
-    assert page.evaluate("[...new Set(dashed)]") == ["was 5", "new"]
+def test_words_say_what_a_component_was_until_the_next_fit_and_signs_once_it_has_a_name(page):
+    page.evaluate("checks.listen()")
+    options(page, came=["", "was 5", "new", "", ""])
+    assert page.evaluate("[...new Set(written.dashed)]") == ["was 5", "new"]
     assert page.evaluate("canvas.stage.cameUntil - performance.now()") <= 3000
     page.wait_for_function("performance.now() > canvas.stage.cameUntil")
-    page.evaluate("dashed.length = 0; canvas.stage.settle()")
+    page.evaluate("written.dashed.length = 0; canvas.stage.settle()")
     settle(page)
-    assert page.evaluate("dashed") == []
-    place = "checks.onDiagonal(1)"
+    assert page.evaluate("written.dashed") == []
     hint = page.locator(".appca-hit")
-    page.mouse.move(*page.evaluate(place))
+    page.mouse.move(*page.evaluate("checks.onDiagonal(1)"))
     assert hint.get_attribute("title") == "was 5"
     page.evaluate("load('six').then((one) => canvas.update({ ...one, options: { came: null } }))")
     settle(page)
-    page.mouse.move(*page.evaluate(place))
+    page.mouse.move(*page.evaluate("checks.onDiagonal(1)"))
     assert hint.get_attribute("title") == ""
     page.evaluate("load('two').then(canvas.update)")
+    settle(page)
+    page.evaluate("written.all.length = 0; canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    assert not [text for text in page.evaluate("written.all") if re.search("more |less ", text)]
+    page.evaluate("canvas.stage.meta.components[0].name = 'Width'; canvas.stage.settleSoon()")
+    settle(page)
+    assert {"+2, more Width", "−2, less Width"} <= {*page.evaluate("written.all")}
 
 
-def test_the_hover_card_is_off_the_point_and_inside_the_view(page):
+def test_the_hover_card_is_off_the_point_and_words_stand_on_no_words(page):
     x, y = page.evaluate("checks.openedPoint(0)")
     settle(page)
     page.mouse.move(x, y)
@@ -448,27 +403,22 @@ def test_the_hover_card_is_off_the_point_and_inside_the_view(page):
     assert beside or not box["y"] - 8 < y < box["y"] + box["height"] + 8
     assert 0 <= box["x"] <= 1000 - box["width"]
     assert "bar " in card.text_content()
-
-
-def test_words_stand_on_no_words(page):
-    page.evaluate("canvas.actions.open(canvas.stage.views[0], 3)")
-    settle(page)
+    page.mouse.move(2, 2)
     assert page.evaluate("checks.overlappingWords()") == []
     page.evaluate("canvas.actions.close(canvas.stage.views[0])")
     settle(page)
     assert page.evaluate("checks.overlappingWords()") == []
 
 
-def test_a_filter_hides_rows_and_panels(page):
+STRONG = "canvas.stage.placed.filter((one) => one.strength === 1).length"
+
+
+def test_the_dock_filters_with_a_chip_colours_by_components_and_saves_the_picture(page):
     page.evaluate("canvas.actions.filter({ components: [0], classes: [1] })")
     settle(page)
-    kept = page.evaluate("canvas.stage.rows.count - canvas.stage.rows.hidden")
-    strong = page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length")
-    assert 0 < kept < N
-    assert strong == 4 + 1  # and the map
-
-
-def test_the_dock_filters_with_a_chip_that_clears_and_saves_the_picture(page):
+    assert 0 < page.evaluate("canvas.stage.rows.count - canvas.stage.rows.hidden") < N
+    assert page.evaluate(STRONG) == 4 + 1  # and the map
+    page.evaluate("canvas.actions.filter({})")
     opener = page.get_by_role("button", name="Views and filters")
     opener.click()
     more = page.get_by_role("dialog", name="Views and filters")
@@ -480,14 +430,26 @@ def test_the_dock_filters_with_a_chip_that_clears_and_saves_the_picture(page):
     chip = page.locator(".appca-chip")
     assert "with 2" in chip.text_content()
     settle(page)
-    assert page.evaluate("canvas.stage.placed.filter((one) => one.strength === 1).length") == 4 + 1
+    assert page.evaluate(STRONG) == 4 + 1
     chip.click()
     settle(page)
     assert not chip.is_visible()
+    by = page.get_by_role("group", name="Colour by one component or two")
+    for number, name in (("1", "component:1"), ("2", "components:1,2"), ("5", "components:2,5")):
+        by.get_by_role("button", name=number, exact=True).click()
+        page.wait_for_function("(name) => canvas.stage.colouringName === name", arg=name)
+    settle(page)
+    assert page.evaluate("new Set(canvas.stage.rows.codes).size") > 20
+    assert page.locator(".appca-plane").first.is_visible()
+    for number in ("2", "5"):
+        by.get_by_role("button", name=number, exact=True).click()
+    page.wait_for_function("canvas.stage.colouringName === 'label'")
     with page.expect_download() as saved:
         more.get_by_role("button", name="Save picture").click()
     assert saved.value.suggested_filename == "subspaces.png"
     assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+    settle(page)
+    opener.click()
 
 
 def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
@@ -504,22 +466,7 @@ def test_a_tour_of_the_fullest_panels_goes_on_until_it_is_stopped(page):
     settle(page)
     opens = page.evaluate("opens")
     assert len(set(opens)) == len(opens)
-
-
-def test_rows_are_coloured_by_two_components_with_a_key(page):
-    page.get_by_role("button", name="Views and filters").click()
-    by = page.get_by_role("group", name="Colour by one component or two")
-    for number, name in (("1", "component:1"), ("2", "components:1,2"), ("5", "components:2,5")):
-        by.get_by_role("button", name=number, exact=True).click()
-        page.wait_for_function("(name) => canvas.stage.colouringName === name", arg=name)
-    settle(page)
-    assert page.evaluate("new Set(canvas.stage.rows.codes).size") > 20
-    assert page.locator(".appca-plane").first.is_visible()
-    for number in ("2", "5"):
-        by.get_by_role("button", name=number, exact=True).click()
-    page.wait_for_function("canvas.stage.colouringName === 'label'")
-    settle(page)
-    page.get_by_role("button", name="Views and filters").click()
+    assert settle(page)["view"].startswith("subspaces {")
 
 
 def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):
@@ -535,77 +482,18 @@ def test_two_fingers_zoom_and_pixels_are_those_of_the_screen(page):
         touch("touchMove", 600 - 10 * step, 700 + 10 * step)
     touch("touchEnd")
     page.wait_for_function("(before) => canvas.stage.views[0].cam.k > 1.5 * before", arg=before)
-    page.evaluate("canvas.update({ options: { dpr: 3 } })")
-    settle(page)
-    assert page.evaluate("canvas.stage.canvas.width === 3 * canvas.stage.root.clientWidth")
-    page.evaluate("canvas.update({ options: { dpr: 1 } })")
-    settle(page)
+    for dpr in (3, 1):
+        options(page, dpr=dpr)
+        wide = page.evaluate("[canvas.stage.canvas.width, canvas.stage.root.clientWidth]")
+        assert wide[0] == dpr * wide[1]
 
 
-def test_destroy_leaves_nothing_and_another_mount_works(page):
+def test_destroy_leaves_nothing_and_a_seeded_robot_the_selection_it_knows(page):
     assert page.evaluate("checks.mountOften('three')") == 0
     assert not page.evaluate("canvas.stage.gpu.gl.isContextLost()")
-
-
-@pytest.mark.parametrize("steps", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_seeded_robot_leaves_no_error_and_the_selection_it_knows(page, steps):
-    known, found = page.evaluate(f"checks.robot({steps}, {steps})")
+    known, found = page.evaluate("checks.robot(40, 40)")
     assert known == found
     settle(page)
-
-
-def test_a_view_of_few_points_settles_though_many_were_being_drawn(page):
-    settle(page)
-    page.evaluate("canvas.stage.layer.building = 'of many'; canvas.stage.moved()")
-    assert settle(page)["drawn"] == "all"
-    assert page.evaluate("canvas.stage.layer.building") == ""
-
-
-def test_the_table_for_screen_readers_lists_the_panels(page):
-    settle(page)
-    page.wait_for_function("document.querySelectorAll('.appca-hidden tbody tr').length === 10")
-    rows = page.locator("table.appca-hidden tbody tr")
-    full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
-    assert rows.first.locator("td").nth(2).text_content() == str(full)
-
-
-WRITTEN = """() => {
-  window.texts = [];
-  const real = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-    texts.push(text);
-    return real.call(this, text, ...at);
-  };
-}"""
-
-
-def test_sign_cells_are_said_in_words_once_a_component_has_a_name(page):
-    page.evaluate(WRITTEN)
-    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
-    settle(page)
-    assert not [text for text in page.evaluate("texts") if "more " in text or "less " in text]
-    page.evaluate("canvas.stage.meta.components[0].name = 'Width'; texts.length = 0")
-    page.evaluate("canvas.stage.settleSoon()")
-    settle(page)
-    assert {"+2, more Width", "−2, less Width"} <= {*page.evaluate("texts")}
-
-
-@pytest.mark.parametrize("width", [900, 390])
-def test_the_sentence_about_the_picture_stays_in_narrow_windows(page, width):
-    page.set_viewport_size({"width": width, "height": 800})
-    settle(page)
-    title = page.locator(".appca-title")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    title.wait_for()  # the canvas notices its width a frame later
-    bar = page.locator(".appca-bar").bounding_box()
-    box, tools = title.bounding_box(), page.locator(".appca-tools").bounding_box()
-    assert box["y"] + box["height"] <= bar["y"] + bar["height"]
-    below, above = (
-        box["y"] >= tools["y"] + tools["height"] - 1,
-        box["y"] + box["height"] <= tools["y"],
-    )
-    assert below or above or box["x"] + box["width"] <= tools["x"]
-    page.set_viewport_size({"width": 1000, "height": 760})
 
 
 DEEP = """(times) => {
@@ -640,21 +528,20 @@ IN_VIEW = """() => {
 }"""
 
 
-def test_at_a_deep_zoom_every_point_in_view_is_an_image(page):
+def test_at_a_deep_zoom_every_point_is_an_image_and_images_stand_closer_when_asked_to(page):
     page.evaluate(DEEP, 14)
     settle(page)
     points = page.evaluate(IN_VIEW)
     assert points > 0
     page.wait_for_function(f"canvas.stage.stats.images >= {points}")
-
-
-def test_images_stand_closer_when_asked_to(page):
+    page.evaluate("canvas.actions.home(canvas.stage.views[0])")
     page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
     settle(page)
     page.wait_for_function("canvas.stage.stats.images > 5")
     usual = page.evaluate("canvas.stage.stats.images")
-    page.evaluate("canvas.update({ options: { dense: 2 } })")
-    settle(page)
+    options(page, dense=2)
     page.wait_for_function(f"canvas.stage.stats.images > 1.5 * {usual}")
-    page.evaluate("canvas.update({ options: { dense: 1 } })")
-    settle(page)
+    options(page, dense=1)
+    page.evaluate("canvas.stage.layer.building = 'of many'; canvas.stage.moved()")
+    assert settle(page)["drawn"] == "all", "few points settle though many were being drawn"
+    assert page.evaluate("canvas.stage.layer.building") == ""

@@ -1,4 +1,4 @@
-"""Scenes over HTTP from a real server to a real browser."""
+"""How the scenes of canvases are fetched from a real server by a real browser."""
 
 import http.client
 import json
@@ -48,9 +48,9 @@ def test_a_scene_is_fetched_once_kept_over_a_reload_and_given_to_nobody_else(ser
     assert server.home.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_app_itself_serves_the_routes(serve):
-    address = urlsplit(serve(ROOT / "app.py").url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+def test_the_app_itself_serves_the_routes(address):
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
     for path, status in ((f"/canvas/{'0' * 32}", 403), (f"/canvas/{SCRIPT}", 200), ("/data", 200)):
         connection.request("GET", path)
         answer = connection.getresponse()

@@ -1,14 +1,18 @@
-"""Components in a real browser: a row is rebuilt under the hand, names and ends answer a click."""
+"""Components, Groups and Paper in a browser: rows rebuilt under the hand, clicks, figures."""
 
 import base64
 
 import numpy as np
 import pytest
 
+from appca.data.dataset import Dataset
 from appca.data.sources import load
+from appca.data.store import DatasetStore
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
-from tests.browser.test_app import APP, SECOND, idle
+from appca.studies.catalogue import shipped
+from tests.browser.test_app import SECOND, idle
+from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
 WAIT = 60 * SECOND
@@ -18,11 +22,6 @@ PIXELS = """() => {
   return btoa(String.fromCharCode(...seen.filter((_, i) => i % 4 === 0)));
 }"""
 Z = "() => JSON.parse(document.querySelector('.ca-steer').dataset.z)"
-
-
-@pytest.fixture(scope="module")
-def server(serve):
-    return serve(APP, OMP_NUM_THREADS="1")
 
 
 def known(server, page):
@@ -95,22 +94,79 @@ def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
     assert seen.errors == []
 
 
-def test_three_clicks_say_which_measurement_goes_with_the_class_and_a_fourth_names_it(
-    visit, server
-):
-    page = visit(f"{server.url}/data").page
+def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
+    seen = visit(f"{address}/groups")
+    page = seen.page
+    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
+    group = page.locator(".ca-group").nth(2)
+    group.wait_for(timeout=WAIT)
     idle(page, 60)
-    page.locator(".st-key-source-breast_cancer-open button").click()
-    page.locator(".ca-side b", has_text="Breast cancer").wait_for(timeout=WAIT)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Components").click()
-    page.get_by_role("radio", name="Meaning").click(timeout=WAIT)
-    said = page.locator("p", has_text="Diagnosis goes most with the score on component")
-    said.wait_for(timeout=WAIT)
-    assert "high for malignant, low for benign" in said.inner_text()
-    assert "worst perimeter goes most with it, too: it rises" in said.inner_text()
-    offer = page.locator("[data-act=name]", has_text="worst perimeter")
-    place = int(offer.get_attribute("data-value")) - 1
-    offer.click()
-    offer.wait_for(state="detached", timeout=WAIT)
-    idle(page, 60)
-    assert known(server, page).names[place] == "worst perimeter"
+    count = int(group.locator(".ca-quiet").first.inner_text().split()[0])
+    panel = group.locator("b").first.inner_text()
+    group.click()
+    page.wait_for_url("**sel=**", timeout=WAIT)
+    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
+    root = "document.querySelector('.st-key-similar_panel .appca-explorer, .appca-explorer')"
+    page.wait_for_function(
+        f"() => {root} && Number({root}.dataset.selected) === {count}", timeout=WAIT
+    )
+    assert int(page.evaluate(f"{root}.dataset.panels")) == 1, panel
+    page.reload()
+    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
+    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
+    assert seen.errors == []
+
+
+def test_paper_shows_every_figure_at_once_and_compare_two_fits_with_one_selection(visit, address):
+    page = visit(f"{address}/paper").page
+    drawn = ".st-key-paper_cards .js-plotly-plot .main-svg"
+    page.wait_for_function(
+        "([css, n]) => new Set([...document.querySelectorAll(css)]"
+        ".map(one => one.closest('.js-plotly-plot'))).size >= n",
+        arg=[drawn, len(shipped())],
+        timeout=WAIT,
+    )
+    page.goto(f"{address}/check?tab=trust")
+    page.get_by_label("Compare with").click(timeout=WAIT)
+    page.get_by_role("option", name="Another start").click()  # a fit that has supports, too
+    ready = ".appca-explorer[data-rows]"
+    page.wait_for_function(
+        "css => document.querySelectorAll(css).length === 2", arg=ready, timeout=WAIT
+    )
+    page.locator(".st-key-moved_select button").click()
+    page.wait_for_function(
+        "css => [...document.querySelectorAll(css)].every(one => Number(one.dataset.selected) > 0)",
+        arg=ready,
+        timeout=WAIT,
+    )
+    counts = page.locator(ready).evaluate_all("all => all.map(one => one.dataset.selected)")
+    assert counts[0] == counts[1]
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+    assert page.locator(".stMain, .ca-table").evaluate_all(wide) == 0
+
+
+PLACE = """([column, row]) => {
+  const plot = [...document.querySelectorAll('.js-plotly-plot')].find(p => p.querySelector('.hm'));
+  const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
+  return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
+}"""
+
+
+@pytest.mark.slow  # tests/ui/test_check has the tab and tests/jobs the job: in every run
+def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(server, visit, tmp_path):
+    X = planted(150, 6, 4, 2, seed=0, noise=0.1).X
+    ids = np.array([f"{tmp_path.name} {row}" for row in range(150)])  # a rerun finds no grid there
+    digest = DatasetStore(server.home).put(Dataset("planted", X, ids))
+    page = visit(f"{server.url}/check?tab=choose&data={digest}").page
+    page.locator(".st-key-grid_start button").click(timeout=WAIT)
+    page.get_by_text("Try K = 4 and L = 2").wait_for(timeout=2 * WAIT)
+    idle(page)
+    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for(timeout=WAIT)
+    for _ in range(60):  # a plot that is being redrawn does not hear a click
+        page.mouse.click(*page.evaluate(PLACE, [4, 2]))  # of K = 2 to 6 and L = 1 to 4
+        page.wait_for_timeout(2 * SECOND)
+        if "k=6&l=3" in page.url and "/check" not in page.url:
+            break
+    assert "k=6&l=3" in page.url
+    assert page.locator("[data-testid=stException]").count() == 0

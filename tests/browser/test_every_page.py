@@ -1,40 +1,26 @@
-"""Every page: few words, no fault for a screen reader, nothing cut off; and on real data."""
+"""Every page: readable by everybody, by the keyboard alone, at 200%, and on real data."""
 
+import re
+from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
-from tests.browser.test_app import APP, SECOND, drawn, idle
-from tests.ui.parts.test_pages import PAGES, good_table
-
-AT_REST = """!document.querySelector('[data-stale="true"]')
-    && document.getAnimations().every((one) => one.playState !== 'running'
-      || one.effect.getComputedTiming().iterations === Infinity)"""
+from appca.analysis.selections import SelectionStore
+from appca.data.sources import load
+from tests.browser.test_app import SECOND, drawn, idle, link
+from tests.browser.test_explore import settled
+from tests.ui.conftest import PAGES
 
 pytestmark = pytest.mark.browser
 WAIT = 120 * SECOND
-DATA = {
-    "wine": "178 rows × 13",
-    "mnist": "10,000 rows × 784",
-    "coil20": "1,440 rows × 1,024",
-    "own": "40 rows × 4",
-}
 
 
-@pytest.fixture(scope="module")
-def address(serve) -> str:
-    return serve(APP, OMP_NUM_THREADS="1").url
-
-
-def open_data(page, address: str, source: str) -> None:
-    """Open a data set on the Data page: a built-in one, or an uploaded table."""
-    page.goto(f"{address}/data")
-    idle(page, WAIT / SECOND)
-    if source == "own":
-        file = {"name": "own.csv", "mimeType": "text/csv", "buffer": good_table().encode()}
-        page.locator("[class*=st-key-upload-] input[type=file]").last.set_input_files(file)
-    else:
-        page.locator(f".st-key-source-{source}-open button:enabled").click(timeout=WAIT)
+def address_of(address: str, place: str, query: str = "") -> str:
+    """Return the link to a page, or to one of its tabs."""
+    name, _, tab = place.partition("/")
+    return f"{address}/{name if name != 'explore' else ''}?{query}&tab={tab}"
 
 
 def sound(page, title: str) -> None:
@@ -46,26 +32,52 @@ def sound(page, title: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_data
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("source", DATA)
-def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source, dark):
-    opened = visit(f"{address}/", width=900 if dark else 1440, dark=dark)
-    page = opened.page
-    open_data(page, address, source)
-    drawn(page, f"explorer.dataset.rows == {int(DATA[source].split()[0].replace(',', ''))}", 120)
+@pytest.mark.parametrize(
+    ("source", "said", "dark"),
+    [("mnist", "10,000 rows × 784", False), ("coil20", "1,440 rows × 1,024", True)],
+)
+def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source, said, dark):
+    page = visit(f"{address}/data", width=900 if dark else 1440, dark=dark).page
+    idle(page, WAIT / SECOND)
+    page.locator(f".st-key-source-{source}-open button:enabled").click(timeout=WAIT)
+    rows = int(said.split()[0].replace(",", ""))
+    drawn(page, f"explorer.dataset.rows == {rows} && explorer.dataset.thumbnails > 20", 120)
     idle(page, WAIT / SECOND)
     query = urlsplit(page.url).query.partition("&tab=")[0]
     assert "run=" in query
     for place, title in PAGES.items():
-        name, _, tab = place.partition("/")
-        page.goto(f"{address}/{name if name != 'explore' else ''}?{query}&tab={tab}")
+        page.goto(address_of(address, place, query))
         sound(page, title)
         page.reload()
         sound(page, title)
-        named = page.locator(".ca-side", has_text=DATA[source])  # a narrow window hides it
+        named = page.locator(".ca-side", has_text=said)  # a narrow window hides it
         named.wait_for(state="attached", timeout=WAIT)
 
 
+NO_PREVIEW = (
+    "() => ![...document.querySelectorAll('.stMarkdownBadge')]"
+    ".some((badge) => badge.textContent === 'first look')"
+)
+
+
+@pytest.mark.real_data
+def test_every_digit_is_in_the_picture_of_three_of_ten_components(visit, address):
+    page = visit(f"{address}/data").page
+    idle(page, WAIT / SECOND)
+    page.locator(".st-key-source-mnist-open button:enabled").click(timeout=WAIT)
+    drawn(page, "explorer.dataset.rows == 10000", 90)
+    page.goto(f"{address}/?data={page.url.split('data=')[1][:64]}&k=10&l=3")
+    drawn(page, "explorer.dataset.rows == 10000", 90)
+    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
+    for view, panels in (("Pairs", "== 45"), ("Subspaces", "> 60")):
+        page.get_by_role("radio", name=view).click()
+        shown = f"explorer.dataset.view == '{view.lower()}' && explorer.dataset.rows == 10000"
+        drawn(page, f"{shown} && explorer.dataset.panels {panels}", 90)
+
+
+AT_REST = """!document.querySelector('[data-stale="true"]')
+    && document.getAnimations().every((one) => one.playState !== 'running'
+      || one.effect.getComputedTiming().iterations === Infinity)"""
 MOST_WORDS = 120
 WORDS = """() => {
     const texts = ['stMarkdown', 'stCaptionContainer', 'stAlert'];
@@ -82,10 +94,26 @@ STILL = """() => Promise.allSettled(document.getAnimations()
     .filter((one) => one.effect.getComputedTiming().iterations !== Infinity)
     .map((one) => one.finished)).then(() => true)"""  # what fades in has less contrast
 SIZES = ((1440, 900), (900, 900), (390, 844))
+WITHOUT_WORDS = """() => {
+    const shown = (element) => element.checkVisibility();
+    const all = (selector) => Array.from(document.querySelectorAll(selector)).filter(shown);
+    const named = (element) => [element.getAttribute('aria-label'), element.textContent,
+        element.title, element.labels?.[0]?.textContent].some((words) => words?.trim());
+    const bad = [
+        ...all('img').filter((image) => !/[a-z]{3}/i.test(image.alt)),
+        ...all('[data-testid=stPlotlyChart]').filter(
+            (chart) => !/^Figure: .*[0-9]/.test(chart.getAttribute('aria-label'))),
+        ...all('button, a[href], input').filter((control) => !named(control)),
+        ...all('svg:not(.main-svg, #js-plotly-tester)').filter((icon) => !named(icon) &&
+            !icon.closest('[aria-hidden=true], [aria-label], button, .js-plotly-plot')),
+    ];
+    return bad.map((element) => `without words: ${element.outerHTML.slice(0, 200)}`);
+}"""
 
 
 def faults_of(page, axe, sizes=SIZES) -> list[str]:
     """Return what stands in the way of reading a page, in sentences; `sizes` cut nothing off."""
+    page.wait_for_function(AT_REST)  # text that is drawn anew has less contrast for a moment
     for _ in range(2):  # what fades in while axe looks at it has its colours at the second look
         page.evaluate(STILL)
         faults = [
@@ -107,22 +135,46 @@ def faults_of(page, axe, sizes=SIZES) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_every_page_can_be_read_by_everybody(visit, address, dark):
+OPENERS = "[data-testid=stPopover] button, [data-testid=stExpander] summary"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, width, dark):
+    """Of every page, each popover and each card that unfolds, and both dialogs of the picture."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = visit(f"{address}/", dark=dark).page
-    found = {}
+    table = load("digits")
+    SelectionStore(server.home).save(table.digest, "first seven", np.arange(table.n_rows) < 7)
+    page = visit(server.url, width=width, height=844, dark=dark).page
+    faults, opened = {}, 0
     for place, title in PAGES.items():
-        name, _, tab = place.partition("/")
-        page.goto(f"{address}/{name if name != 'explore' else ''}?tab={tab}")
+        page.goto(address_of(server.url, place))
         sound(page, title)
-        idle(page, WAIT / SECOND)
-        page.wait_for_function(AT_REST)  # text that is drawn anew has less contrast for a moment
-        found[place] = faults_of(page, axe)
-    assert {place: faults for place, faults in found.items() if faults} == {}
+        faults[place] = faults_of(page, axe, SIZES if width > 1000 else ())
+        if place in ("components/gallery", "explore"):
+            faults[place] += page.evaluate(WITHOUT_WORDS)
+        for number in range(page.locator(OPENERS).count()):
+            opener = page.locator(OPENERS).nth(number)
+            if not opener.is_visible() or opener.is_disabled():
+                continue
+            words = re.sub(r"\s+", " ", opener.inner_text())
+            opener.dispatch_event("click")
+            idle(page, 60)
+            opened += 1
+            faults[f"{place}: {words}"] = faults_of(page, axe, ())
+            page.keyboard.press("Escape")
+    assert opened > 15
+    page.goto(server.url)
+    settled(page)
+    idle(page, 60)
+    for key, dialog in (("Control+k", "Find anything"), ("?", "Keys")):
+        page.keyboard.press(key)
+        page.get_by_role("dialog", name=dialog).wait_for()
+        faults[dialog] = faults_of(page, axe, ())
+        page.keyboard.press("Escape")
+    assert {place: some for place, some in faults.items() if some} == {}
 
 
-def press_by_key(page, what, key: str = "Enter") -> None:
+def press_by_key(page, what: Any, key: str = "Enter") -> None:
     """Go by Tab to an element, and press a key on it."""
     idle(page, WAIT / SECOND)
     for _ in range(120):
@@ -135,16 +187,35 @@ def press_by_key(page, what, key: str = "Enter") -> None:
 def test_a_keyboard_alone_reaches_every_page_and_does_the_main_job(visit, address):
     page = visit(f"{address}/").page
     sound(page, "Explore")
-    links = page.get_by_test_id("stSidebarNav")
     for title in [*dict.fromkeys(PAGES.values()), "Data"]:
-        press_by_key(page, links.get_by_role("link", name=title, exact=True))
+        press_by_key(page, link(page, title))
         sound(page, title)
     press_by_key(page, page.locator(".st-key-source-wine-open button"))
     drawn(page, "explorer.dataset.rows == 178", WAIT / SECOND)
     press_by_key(page, page.locator("[class*=st-key-k-] input[type=range]"), "ArrowRight")
     page.wait_for_url("**k=5**", timeout=WAIT)
-    press_by_key(page, links.get_by_role("link", name="Export", exact=True))
+    press_by_key(page, link(page, "Export"))
     sound(page, "Export")
     with page.expect_download(timeout=WAIT) as started:
         press_by_key(page, page.locator(".st-key-download-projection-csv button"))
     assert started.value.suggested_filename.endswith(".csv")
+
+
+def test_nothing_moves_for_those_who_ask_for_it_and_twice_as_large_all_can_be_used(visit, address):
+    page = visit(f"{address}/").page
+    drawn(page)
+    longest = """() => Math.max(...Array.from(document.querySelectorAll('.stApp *'), (element) => {
+        const { transitionDuration, animationDuration } = getComputedStyle(element);
+        return Math.max(...`${transitionDuration},${animationDuration}`.split(',').map(parseFloat));
+    }))"""
+    assert page.evaluate(longest) > 0.05
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(longest) <= 1e-4
+    # at 200% a window of 1440 x 1000 holds what one of 720 x 500 holds
+    page.set_viewport_size({"width": 720, "height": 500})
+    drawn(page, "explorer.clientWidth < 720")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for selector in (".st-key-bar_data", ".appca-explorer", ".st-key-drawer_tab"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["x"] >= 0, selector
+        assert box["x"] + box["width"] <= 720, selector

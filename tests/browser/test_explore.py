@@ -12,6 +12,7 @@ from tests.browser.test_app import APP, SECOND, idle, open_page
 
 pytestmark = pytest.mark.browser
 ROOT = "document.querySelector('.appca-explorer')"
+K = "[class*=st-key-k_typed-] input"
 UNDER_THE_HAND = """["k", "l"].flatMap((name) => [
   getComputedStyle(document.querySelector(`[class*=st-key-${name}_typed-]`), "::after").content,
   document.querySelector(`.ca-side .ca-size-${name}`).textContent,
@@ -19,8 +20,8 @@ UNDER_THE_HAND = """["k", "l"].flatMap((name) => [
 
 
 @pytest.fixture(scope="module")
-def page(serve: Any, visit: Any) -> Any:
-    opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/").page
+def page(visit: Any, address: str) -> Any:
+    opened = visit(f"{address}/").page
     settled(opened, "said.rows === '1797'")
     return opened
 
@@ -32,12 +33,17 @@ def settled(page: Any, condition: str = "true") -> dict[str, str]:
     return page.evaluate(f"({{ ...{ROOT}.dataset }})")
 
 
-def set_k(page: Any, k: int) -> None:
-    """Type K, whatever the test before has left, and wait for its picture of L = 2."""
+def choose(page: Any, k: int) -> None:
+    """Type K."""
     idle(page, 60)
-    box = page.locator("[class*=st-key-k_typed-] input")
+    box = page.locator(K)
     box.fill(str(k))
     box.press("Enter")
+
+
+def set_k(page: Any, k: int) -> None:
+    """Type K, whatever the test before has left, and wait for its picture of L = 2."""
+    choose(page, k)
     settled(page, f"said.panels === '{k * (k - 1) // 2}'")
     idle(page, 60)
 
@@ -52,13 +58,34 @@ def components(page: Any, k: int) -> dict[str, str]:
     return dict(cards.evaluate_all(f"(all) => all.map((one) => {told})"))
 
 
-def test_components_keep_their_numbers_and_signs_when_k_goes_and_comes_back(page):
+def test_components_keep_their_numbers_when_k_goes_and_comes_back_and_little_is_sent(page):
     set_k(page, 6)
     before = components(page, 6)
+    sizes: list[int] = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+    )
+    page.reload()
+    settled(page)
+    idle(page, 60)
+    sizes.clear()
     set_k(page, 7)
+    assert sizes
+    assert max(sizes) < 30_000, "the websocket carries no code"
     assert len(set(before) & set(components(page, 7))) >= 4
     set_k(page, 6)
     assert components(page, 6) == before
+    asked = (
+        "performance.getEntriesByType('resource')"
+        ".filter((one) => one.name.includes('/canvas/')).length"
+    )
+    count = page.evaluate(asked)
+    page.get_by_role("radio", name="Point").click()
+    page.locator(".ca-point").wait_for(timeout=60 * SECOND)
+    idle(page)
+    settled(page)
+    assert page.evaluate(asked) == count, "a rerun without a change sends no scene again"
 
 
 def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped(page):
@@ -83,95 +110,80 @@ def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped
     page.mouse.up()
     page.wait_for_url("**k=6**", timeout=60 * SECOND)
     idle(page, 60)
-    assert page.locator("[class*=st-key-k_typed-] input").input_value() == "6"
+    assert page.locator(K).input_value() == "6"
     assert page.evaluate(UNDER_THE_HAND)[:2] == ["none", "K = 6"]
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_map_stays_under_the_pointer_that_chooses_it(visit, page, width):
-    other = visit(page.url.partition("?")[0], width=width, height=844).page
-    settled(other)
-    views = other.locator(".st-key-bar_views")
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (900, True), (390, True)])
+def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, address, width, dark):
+    page = visit(address, width=width, height=844, dark=dark).page
+    settled(page, "said.rows === '1797'")
+    ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert (sum(map(int, ground.strip("rgb()").split(","))) < 150) == dark
+    box = page.locator(".appca-explorer").bounding_box()
+    bar = page.locator(".st-key-explore_bar").bounding_box()
+    assert box["y"] == bar["y"] + bar["height"] == 52
+    assert box["height"] > 650
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator('.st-key-drawer_tab [role="radio"]').first.click()
+    page.locator(".st-key-drawer_components .ca-piece").first.wait_for(timeout=60 * SECOND)
+    assert page.locator(".appca-explorer").bounding_box() == box
+    page.reload()  # the drawer of a narrow window is closed again
+    settled(page)
+    idle(page, 60)
+    views = page.locator(".st-key-bar_views")
     before = views.get_by_text("Map", exact=True).bounding_box()
     views.get_by_text("Map", exact=True).click()
     views.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
-    idle(other)
-    assert views.get_by_text("Map", exact=True).bounding_box() == before
-
-
-def test_a_rerun_without_a_change_sends_no_scene_again(page):
-    set_k(page, 4)
-    sent = "performance.getEntriesByType('resource')"
-    asked = f"{sent}.filter((one) => one.name.includes('/canvas/')).length"
-    before = page.evaluate(asked)
-    page.get_by_role("radio", name="Point").click()
-    page.locator(".ca-point").wait_for(timeout=60 * SECOND)
     idle(page)
-    settled(page)
-    assert page.evaluate(asked) == before
+    assert views.get_by_text("Map", exact=True).bounding_box() == before, "under the pointer"
 
 
-def test_the_websocket_carries_no_code_with_another_k(page):
-    window = page.context.new_page()
-    sizes: list[int] = []
-    window.on(
-        "websocket",
-        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
-    )
-    window.goto(page.url)
-    settled(window)
-    idle(window, 60)
-    sizes.clear()
-    k = int(window.locator("[class*=st-key-k_typed-] input").input_value())
-    set_k(window, 5 if k == 4 else 4)
-    assert sizes
-    assert max(sizes) < 30_000
-    window.close()
-
-
-@pytest.mark.parametrize("width", [1440, 900, 390])
-def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, page, width):
-    narrow = visit(page.url, width=width, height=844).page
-    settled(narrow)
-    box = narrow.locator(".appca-explorer").bounding_box()
-    bar = narrow.locator(".st-key-explore_bar").bounding_box()
-    assert box["y"] == bar["y"] + bar["height"] == 52
-    assert box["height"] > 650
-    assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    narrow.locator('.st-key-drawer_tab [role="radio"]').first.click()
-    narrow.locator(".st-key-drawer_components .ca-piece").first.wait_for(timeout=60 * SECOND)
-    assert narrow.locator(".appca-explorer").bounding_box() == box
-
-
-def test_the_view_is_chosen_and_survives_a_visit_to_another_page(page):
-    page.get_by_role("radio", name="PCA").or_(page.get_by_text("PCA", exact=True)).first.click()
+def test_the_view_survives_another_page_and_the_bar_follows_a_search_to_another_view(page):
+    page.locator(".st-key-bar_views").get_by_text("PCA").click()
     settled(page, "said.view === 'pca'")
     open_page(page, "Components")
     open_page(page, "Explore")
     assert settled(page)["view"] == "pca"
-
-
-def test_the_bar_follows_a_search_to_another_view(page):
-    pressed = page.locator(".st-key-bar_views [aria-checked=true]")
-    page.locator(".st-key-bar_views").get_by_text("PCA").click()
-    settled(page, "said.view.startsWith('pca')")
     idle(page)
     page.locator(".appca-hit").focus()
     page.keyboard.press("/")
     page.keyboard.type("1,2")
     page.keyboard.press("Enter")
     settled(page, "said.view === 'subspaces {1,2}'")
+    pressed = page.locator(".st-key-bar_views [aria-checked=true]")
     pressed.get_by_text("Subspaces").wait_for(timeout=60 * SECOND)
     idle(page)
     assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"
 
 
-def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, serve):
+def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, server):
     digits = load("digits")
     mask = np.arange(digits.n_rows) < 7
-    SelectionStore(serve(APP, OMP_NUM_THREADS="1").home).save(digits.digest, "first seven", mask)
-    page.reload()
+    SelectionStore(server.home).save(digits.digest, "first seven", mask)
+    page.goto(f"{server.url}/?k=4&l=2")
     settled(page, "said.rows === '1797'")
+    idle(page, 60)
+    palette = page.locator(".appca-palette")
+    page.evaluate("addEventListener('keydown', () => { window.keys += 1 }, true)")
+
+    def find(*keys: str) -> None:
+        page.evaluate("document.activeElement.blur(); window.keys = 0")
+        for key in ("/", *keys, "Enter"):
+            page.keyboard.press(key)
+        palette.wait_for(state="hidden")
+        assert page.evaluate("window.keys") <= 4
+
+    find("3")  # a component
+    chip = page.locator(".appca-chip")
+    assert chip.inner_text().startswith("with 3")
+    chip.click()
+    find("3", "Tab")  # a class: the digits 3
+    settled(page, "said.selected === '183'")
+    find("#", "7")  # a row
+    settled(page, "said.held === '7'")
+    page.keyboard.press("Escape")
+    settled(page, "said.held === '-1'")
     idle(page, 60)
     page.keyboard.press("Control+k")
     page.keyboard.type("seven")
@@ -193,9 +205,8 @@ def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, se
     page.get_by_role("heading", name="Export").wait_for(timeout=60 * SECOND)
 
 
-@pytest.mark.parametrize("width", [900])
-def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visit, serve, width):
-    page = visit(serve(APP, OMP_NUM_THREADS="1").url, width=width).page
+def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visit, address):
+    page = visit(address, width=900).page
     settled(page)
     legend = page.locator(".appca-class")
     for name, text in (("3", "drei"), ("drei", "three"), ("three", "")):  # the last one restores it
@@ -229,31 +240,24 @@ def click_a_point(page: Any) -> int:
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_click_shows_the_row_keeps_all_colours_and_a_second_lets_go(serve, visit, width):
-    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2", width=width, height=844).page
+def test_a_click_shows_the_row_and_keys_go_to_its_nearest_rows(visit, address, width):
+    page = visit(f"{address}/?k=4&l=2", width=width, height=844).page
     settled(page, "said.panels === '6'")
     idle(page, 60)
     row = click_a_point(page)
     heading = page.locator(".ca-point .ca-name")
     heading.get_by_text(f"digit-{row}").wait_for(timeout=60 * SECOND)
     assert page.get_by_text("average", exact=False).first.is_visible()
-    assert settled(page)["selected"] == "0"
+    assert settled(page)["selected"] == "0", "all keep their colours"
     assert page.evaluate("document.body.dataset.drawer === 'open' || innerWidth >= 1000")
     near = page.locator(NEAREST)
     near.first.wait_for(state="attached", timeout=60 * SECOND)  # on a phone below the edge
     idle(page)
     near.first.dispatch_event("click")  # the picture follows the details
     settled(page, f"said.held !== '{row}' && said.held !== '-1'")
-    page.keyboard.press("Escape")
-    settled(page, "said.held === '-1'")
-
-
-def test_keys_go_from_a_row_to_its_nearest_rows_and_select_them(serve, visit):
-    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2").page
-    settled(page, "said.panels === '6'")
-    idle(page, 60)
-    row = click_a_point(page)
-    page.locator(NEAREST).first.wait_for(state="attached", timeout=60 * SECOND)
+    row = int(settled(page)["held"])
+    heading.get_by_text(f"digit-{row}").wait_for(timeout=60 * SECOND)
+    near.first.wait_for(state="attached", timeout=60 * SECOND)
     idle(page, 60)
     page.locator(".appca-hit").focus()
     said = page.locator(".appca-live")
@@ -267,11 +271,13 @@ def test_keys_go_from_a_row_to_its_nearest_rows_and_select_them(serve, visit):
     number = int(nearest[1].replace(",", ""))
     assert number != row
     settled(page, f"said.held === '{number}'")
-    page.locator(".ca-point .ca-name").get_by_text(f"digit-{number}").wait_for()
+    heading.get_by_text(f"digit-{number}").wait_for()
     idle(page, 60)
     page.locator(".appca-hit").focus()
     page.keyboard.press("n")
     settled(page, "said.selected === '7'")
+    page.keyboard.press("Escape")
+    settled(page, "said.held === '-1'")
 
 
 HELD = """
@@ -310,66 +316,48 @@ STRENGTH = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def page_fitting(serve, visit, tmp_path_factory):
-    """Open the app where fits of seven components and previews of eight never end by themselves."""
+def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_stays(
+    serve, visit, tmp_path_factory
+):
+    """Fits of seven components and previews of eight never end by themselves here."""
     folder = tmp_path_factory.mktemp("held")
     (folder / "pages").symlink_to(APP.parent / "pages")
     app = folder / "app.py"
     app.write_text(HELD + APP.read_text())
-    opened = visit(f"{serve(app, OMP_NUM_THREADS='1').url}/").page
-    settled(opened, "said.rows === '1797'")
-    return opened
-
-
-def choose(page_fitting, k: int) -> None:
-    idle(page_fitting)
-    box = page_fitting.locator("[class*=st-key-k_typed-] input")
-    box.fill(str(k))
-    box.press("Enter")
-
-
-def test_the_picture_does_not_fade_while_a_fit_is_made_and_stop_ends_it(page_fitting):
-    choose(page_fitting, 7)
-    fitting = page_fitting.locator(".st-key-fitting")
+    page = visit(f"{serve(app, OMP_NUM_THREADS='1').url}/").page
+    settled(page, "said.rows === '1797'")
+    fitting = page.locator(".st-key-fitting")
+    stop = fitting.get_by_role("button", name="Stop")
+    choose(page, 7)
     fitting.get_by_text("Fitting K = 7, L = 2 …").wait_for()
-    assert page_fitting.evaluate(STRENGTH) == [True, 1]
-    assert not page_fitting.locator(".ca-outcome").is_visible()
-    fitting.get_by_role("button", name="Stop").click()
-    page_fitting.get_by_role("button", name="Fit fully").wait_for(timeout=60 * SECOND)
-    settled(page_fitting, "said.panels === '21'")
-    idle(page_fitting)
+    assert page.evaluate(STRENGTH) == [True, 1], "it does not fade"
+    assert not page.locator(".ca-outcome").is_visible()
+    stop.click()
+    page.get_by_role("button", name="Fit fully").wait_for(timeout=60 * SECOND)
+    settled(page, "said.panels === '21'")
+    idle(page)
     assert fitting.count() == 0
-    assert page_fitting.locator(".ca-outcome").inner_text() == "Not fitted yet"
-
-
-def test_stop_ends_a_preview_at_once_and_the_picture_stays(page_fitting):
-    choose(page_fitting, 4)
-    settled(page_fitting, "said.panels === '6'")
-    choose(page_fitting, 8)
-    fitting = page_fitting.locator(".st-key-fitting")
+    assert page.locator(".ca-outcome").inner_text() == "Not fitted yet"
+    set_k(page, 4)
+    choose(page, 8)
     fitting.get_by_text("Fitting K = 8, L = 2 …").wait_for()
-    fitting.get_by_role("button", name="Stop").click()
-    page_fitting.get_by_role("button", name="Start the fit").wait_for(timeout=60 * SECOND)
-    idle(page_fitting)
+    stop.click()
+    start = page.get_by_role("button", name="Start the fit")
+    start.wait_for(timeout=60 * SECOND)
+    idle(page)
     assert fitting.count() == 0
-    assert settled(page_fitting)["panels"] == "6"
-    page_fitting.get_by_role("button", name="Start the fit").click()
-    settled(page_fitting, "said.panels === '28'")
-
-
-def test_another_k_ends_the_fit_of_the_last_one(page_fitting):
-    choose(page_fitting, 4)
-    settled(page_fitting, "said.panels === '6'")
-    page_fitting.get_by_role("button", name="Adaptive PPCA").click()
-    seed = page_fitting.locator("[class*=st-key-set-random_state] input")
+    assert settled(page)["panels"] == "6"
+    start.click()
+    settled(page, "said.panels === '28'")
+    set_k(page, 4)
+    page.get_by_role("button", name="Adaptive PPCA").click()
+    seed = page.locator("[class*=st-key-set-random_state] input")
     seed.fill("1")
     seed.press("Enter")
-    page_fitting.keyboard.press("Escape")
-    choose(page_fitting, 7)
-    page_fitting.locator(".st-key-fitting").get_by_text("Fitting K = 7").wait_for()
-    box = page_fitting.locator("[class*=st-key-k_typed-] input")
-    box.fill("5")
-    box.press("Enter")
-    settled(page_fitting, "said.panels === '10'")
-    page_fitting.wait_for_url("**k=5**", timeout=60 * SECOND)
+    page.keyboard.press("Escape")
+    choose(page, 7)
+    fitting.get_by_text("Fitting K = 7").wait_for()
+    page.locator(K).fill("5")
+    page.locator(K).press("Enter")
+    settled(page, "said.panels === '10'")
+    page.wait_for_url("**k=5**", timeout=60 * SECOND)

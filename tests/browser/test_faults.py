@@ -1,12 +1,11 @@
 """What only a real server and a real browser can show: strangers refused, nothing told, nothing
-lost by reloads and kills, and memory that does not grow.
+lost by reloads and kills.
 """
 
 import contextlib
 import http.client
 import io
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,9 +18,10 @@ from PIL import Image
 
 from appca.runs.store import RunStore
 from tests.browser.conftest import ROOT, WAIT_MS, Server, _started
-from tests.browser.test_app import APP, drawn, idle, open_page, start_a_long_fit
+from tests.browser.test_app import APP, drawn, idle, start_a_long_fit
+from tests.browser.test_every_page import address_of, sound
 from tests.jobs.waiting import is_alive, until
-from tests.ui.parts.test_pages import PAGES
+from tests.ui.conftest import PAGES
 
 LISTENING = "0A"
 LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
@@ -52,6 +52,7 @@ TEXTS = {
     "right to left": "שלום \u202eabc\u202c مرحبا",
 }
 
+pytestmark = pytest.mark.browser
 BAR = 60  # pixels of the canvas below its own bar
 FILE = "<b>$x$ **n** :red[y] =1+1 שלום 🙂"
 
@@ -64,7 +65,7 @@ def guard(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve, guard: Path) -> Server:
+def watched(serve, guard: Path) -> Server:
     """Serve the app; whom it and its workers ask for anything is noted."""
     return serve(
         APP,
@@ -98,56 +99,28 @@ SOCKET = {
 STREAM = "/_stcore/stream"
 
 
-def test_nobody_without_a_session_can_send_a_file(server):
-    path = "/_stcore/upload_file/11111111-2222-3333-4444-555555555555/1"
-    assert asked(server, path, "PUT", Origin=server.url) in {400, 401, 403, 411}
-    assert asked(server, path, "PUT", Origin="http://evil.example") in {400, 401, 403, 411}
-
-
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
-def test_the_server_listens_to_this_machine_only(server):
-    port = f"{urlsplit(server.url).port:04X}"
+def test_no_other_machine_site_or_name_gets_a_connection(watched):
+    """All data goes over this one connection; what is served without it is the empty page."""
+    own, evil = watched.url, "evil.example"
+    path = "/_stcore/upload_file/11111111-2222-3333-4444-555555555555/1"
+    for origin in (own, f"http://{evil}"):  # without a session
+        assert asked(watched, path, "PUT", Origin=origin) in {400, 401, 403, 411}
+    rebound = f"{evil}:{urlsplit(own).port}"  # a name that was made to lead here
+    assert asked(watched, STREAM, Origin=own, **SOCKET) == 101
+    assert asked(watched, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
+    assert asked(watched, STREAM, Origin=own, Host=evil, **SOCKET) == 403
+    assert asked(watched, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
+    port = f"{urlsplit(own).port:04X}"
     listening = []
     for table in ("tcp", "tcp6"):
-        file = Path(f"/proc/{server.process.pid}/net/{table}")
+        file = Path(f"/proc/{watched.process.pid}/net/{table}")
         for line in file.read_text().splitlines()[1:] if file.exists() else []:
             place, _, state = line.split()[1:4]
             if state == LISTENING and place.endswith(f":{port}"):
                 listening.append(place.partition(":")[0])
     assert listening
     assert set(listening) <= LOOPBACK
-
-
-@pytest.mark.browser
-def test_no_page_asks_anybody_but_its_own_server_nor_does_the_server(visit, server, guard):
-    opened = visit(f"{server.url}/")
-    page, requests, sockets = opened.page, [], []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("websocket", lambda socket: sockets.append(socket.url))
-    page.reload()
-    drawn(page)
-    for place, title in PAGES.items():
-        go(page, server.url, place, title)
-        assert page.locator("[data-testid=stException]").count() == 0, place
-    own = urlsplit(server.url).netloc
-    web = [url for url in requests if urlsplit(url).scheme not in ("data", "blob")]
-    assert len(web) > 20
-    assert {urlsplit(url).netloc for url in web} == {own}
-    assert sockets
-    assert {urlsplit(url).netloc for url in sockets} == {own}
-    assert asked(server, STREAM, Origin="http://evil.example", **SOCKET) == 403
-    asked_for = guard / "asked.txt"
-    assert (asked_for.read_text() if asked_for.exists() else "") == ""
-
-
-def test_no_other_site_and_no_other_name_gets_a_connection(server):
-    """All data goes over this one connection; what is served without it is the empty page."""
-    own, evil = server.url, "evil.example"
-    assert asked(server, STREAM, Origin=own, **SOCKET) == 101
-    assert asked(server, STREAM, Origin=f"http://{evil}", **SOCKET) == 403
-    assert asked(server, STREAM, Origin=own, Host=evil, **SOCKET) == 403
-    rebound = f"{evil}:{urlsplit(own).port}"  # a name that was made to lead here
-    assert asked(server, STREAM, Origin=f"http://{rebound}", Host=rebound, **SOCKET) == 403
 
 
 def hostile_table() -> bytes:
@@ -161,15 +134,6 @@ def hostile_table() -> bytes:
     return "\n".join(lines).encode()
 
 
-def go(page, url: str, place: str, title: str) -> None:
-    """Open a page, or one of its tabs, by its link, with the data of the present address."""
-    name, _, tab = place.partition("/")
-    data = page.url.partition("data=")[2][:64]
-    page.goto(f"{url}/{name if name != 'explore' else ''}?data={data}&tab={tab}")
-    page.get_by_role("heading", name=title, exact=True, level=1).wait_for()
-    idle(page, 90)
-
-
 def upload(page, name: str, content: bytes) -> None:
     """Give a table to the page Data, which opens it in Explore."""
     idle(page)
@@ -177,11 +141,14 @@ def upload(page, name: str, content: bytes) -> None:
     page.locator("[class*=st-key-upload-] input[type=file]").last.set_input_files(file)
 
 
-@pytest.mark.browser
-def test_texts_that_want_to_be_more_are_shown_as_they_are(visit, server):
-    page = visit(f"{server.url}/data").page
+def test_no_page_shows_a_text_as_more_or_asks_anybody_but_its_own_server(visit, watched, guard):
+    page = visit(f"{watched.url}/data").page
     dialogs: list[str] = []
+    requests: list[str] = []
+    sockets: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("websocket", lambda socket: sockets.append(socket.url))
     upload(page, f"{FILE}.csv", hostile_table())
     drawn(page, "explorer.dataset.rows == 63", 90)
     assert page.locator(".ca-side b").filter(has_text="$x$").inner_text() == FILE
@@ -195,13 +162,22 @@ def test_texts_that_want_to_be_more_are_shown_as_they_are(visit, server):
     )
     number, _, text = page.locator(".appca-card b").first.text_content().partition(" ")
     assert text == list(TEXTS.values())[int(number) % len(TEXTS)]
+    data = page.url.partition("data=")[2][:64]
     for place, title in PAGES.items():
-        go(page, server.url, place, title)
+        page.goto(address_of(watched.url, place, f"data={data}"))
+        sound(page, title)
         alien = page.locator("img[src=x], img[onerror], a[href^=javascript], .katex, b b")
         links = page.locator("a[href*=evil], [data-testid=stIconMaterial]:text-is('home')")
         found = alien.evaluate_all("(all) => all.map((one) => one.outerHTML.slice(0, 300))")
         assert (found, links.count()) == ([], 0), place
     assert dialogs == []
+    own = urlsplit(watched.url).netloc
+    web = [url for url in requests if urlsplit(url).scheme not in ("data", "blob")]
+    assert len(web) > 20
+    assert {urlsplit(url).netloc for url in [*web, *sockets]} == {own}
+    assert sockets
+    asked_for = guard / "asked.txt"
+    assert (asked_for.read_text() if asked_for.exists() else "") == ""
 
 
 def hover(page) -> None:
@@ -215,9 +191,8 @@ def hover(page) -> None:
     page.locator(".appca-card").wait_for()
 
 
-@pytest.mark.browser
-def test_a_reload_in_the_middle_of_an_upload_loses_nothing_but_the_upload(visit, server):
-    page = visit(f"{server.url}/data").page
+def test_a_reload_in_the_middle_of_an_upload_loses_nothing_but_the_upload(visit, address):
+    page = visit(f"{address}/data").page
     idle(page)
     data = page.url.partition("data=")[2][:64]
     held: list = []
@@ -277,7 +252,6 @@ def worker_of(server: subprocess.Popen) -> int | None:
     return None
 
 
-@pytest.mark.browser
 def test_links_outlive_the_server_and_workers_do_not(visit, start):
     first = start()
     page = visit(f"{first.url}/?k=3&l=1").page
@@ -312,43 +286,3 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
     second.process.send_signal(signal.SIGTERM)
     second.process.wait(60)
     assert list(second.home.glob("jobs/.*")) == [], "it has left nothing"
-
-
-FILLED = 10  # sessions after which the caches are full, and those closed 2 minutes ago are dropped
-GROWTH = 25e6  # bytes from then to the 20th session; 100e6 where glibc has its way
-
-
-def resident(pid: int) -> int:
-    """Return the bytes of memory a process holds."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", text)[1])
-
-
-def connections(server: Server) -> int:
-    """Count the open connections of a server."""
-    port = f"{urlsplit(server.url).port:04X}"
-    lines = Path(f"/proc/{server.process.pid}/net/tcp").read_text().splitlines()[1:]
-    return sum(line.split()[1].endswith(f":{port}") and line.split()[3] == "01" for line in lines)
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_twenty_sessions_in_turn_leave_memory_as_it_was(browsers, start):
-    server = start()
-    sizes = []
-    for number in range(20):
-        context = browsers().new_context(viewport={"width": 1440, "height": 1000})
-        context.set_default_timeout(WAIT_MS)
-        page = context.new_page()
-        page.goto(f"{server.url}/")
-        drawn(page)
-        open_page(page, "Data")
-        idle(page)
-        upload(page, f"own {number}.csv", hostile_table() + f"\n99,a,b,{number},2".encode())
-        page.locator(".ca-side", has_text="64 rows").wait_for()
-        idle(page)
-        context.close()
-        until(lambda: connections(server) == 0, "the connections to close")
-        sizes.append(resident(server.process.pid))
-    assert sizes[-1] - sizes[FILLED - 1] < GROWTH, [f"{size / 1e6:.0f} MB" for size in sizes]

@@ -11,31 +11,23 @@ from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.runs.fit import preview
 from appca.runs.run import RunConfig, defaults
-from benchmarks.scenes import planted
 from tests.browser.conftest import WAIT_MS
-from tests.conftest import real_data_folder
 
 pytestmark = pytest.mark.browser
 N = 10_000
-MOST_BYTES, MOST_BYTES_OF_POINTS = 4_000_000, 3_000_000
+MOST_BYTES = 4_000_000
 
 
 def images() -> Dataset:
-    """MNIST where it is, else the digits of scikit-learn, larger, shifted and noisy."""
-    if real_data_folder() is not None:
-        return load("mnist", n=N)
+    """The digits of scikit-learn, larger, shifted and noisy."""
     small, rng = load("digits"), np.random.default_rng(0)
     rows = rng.integers(0, small.n_rows, N)
     wide = np.zeros((N, 28, 28), np.uint8)
     wide[:, 2:26, 2:26] = (15 * small.X[rows].reshape(N, 8, 8)).repeat(3, 1).repeat(3, 2)
     ink = np.clip(wide + rng.integers(-3, 4, wide.shape), 0, 255) * (wide > 0)
-    return Dataset(
-        name="images",
-        X=np.roll(ink, 1, axis=2).reshape(N, 784).astype(np.uint8),
-        ids=np.arange(N).astype(str),
-        labels={"digit": small.labels["digit"][rows]},
-        image_shape=(28, 28),
-    )
+    X = np.roll(ink, 1, axis=2).reshape(N, 784).astype(np.uint8)
+    labels = {"digit": small.labels["digit"][rows]}
+    return Dataset("images", X, np.arange(N).astype(str), labels, (28, 28))
 
 
 def file_of(dataset: Dataset) -> bytes:
@@ -92,7 +84,7 @@ def lasso(page, box) -> None:
     page.mouse.up()
 
 
-def test_ten_thousand_images_are_explored_from_one_file(page):
+def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(page):
     settled(page, f"said.rows == {N} && said.thumbnails > 10")
     page.get_by_label("Colour", exact=True).select_option("residual")
     settled(page, "appca.stage.colouringName === 'residual'")
@@ -110,9 +102,6 @@ def test_ten_thousand_images_are_explored_from_one_file(page):
     page.keyboard.press("Escape")
     page.get_by_label("View", exact=True).select_option("subspaces")
     settled(page, "said.view === 'subspaces'")
-
-
-def test_a_row_is_found_and_a_panel_is_turned(page):
     page.evaluate("appca.stage.hit.focus()")
     page.keyboard.press("/")
     page.keyboard.type("row 4321")
@@ -123,15 +112,6 @@ def test_a_row_is_found_and_a_panel_is_turned(page):
     settled(page, "said.view.includes('{')")
     page.get_by_role("button", name="Play the turn (T)").click()
     page.wait_for_function("() => appca.stage.tour && appca.stage.tour.t > 0")
-
-
-def test_a_hundred_thousand_points_are_a_small_file():
-    fitted, dataset = planted(100_000)
-    maps = {"pca": Map("PCA", principal_scores(dataset.X)[0])}
-    assert (
-        len(picture_page([scene_shown(dataset, fitted, maps)], "points", ""))
-        <= MOST_BYTES_OF_POINTS
-    )
 
 
 def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(browsers, tmp_path):

@@ -13,7 +13,6 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs import tasks
 from appca.jobs.tasks import Context, QualityConfig, campaign, estimate, measured, methods, split_of
 from appca.runs.run import RunConfig
 from appca.words import InputError
@@ -23,11 +22,25 @@ FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
 def dataset(home) -> Dataset:
     X = planted(120, 8, 4, 2, seed=5, noise=0.3).X
     dataset = Dataset("planted", X, np.arange(120).astype(str), {}, None, None, {})
     DatasetStore(home).put(dataset)
     return dataset
+
+
+def spec_of(config) -> dict:
+    return config.to_dict() | {"key": config.id}
+
+
+def config_of(dataset: Dataset, **changes) -> GridConfig:
+    given = {"parameters": FAST, "components": (2, 3, 4), "actives": (1, 2)} | changes
+    return GridConfig(dataset=dataset.digest, preprocessing={}, model="aPPCA", **given)
 
 
 class Listening(Context):
@@ -47,47 +60,22 @@ class Listening(Context):
 
 
 def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
-    config = config_of(dataset, max_rows=100)
+    config = config_of(dataset)
     with pytest.raises(KeyError):
         campaign("grid", spec_of(config), Listening(home, cancel_at=8))
     done = config.records(home)
     assert list(done) == config.steps()[:6]
     context = Listening(home)
-    campaign("grid", spec_of(config), context)
-    assert context.told[1][0] == f"fit 7 of {len(config.steps())}"
-    assert context.told[1][1] > 0.0
+    assert campaign("grid", spec_of(config), context) == {"grid": config.id}
+    stages, shares = zip(*[(stage, share) for stage, share, _ in context.told], strict=True)
+    assert stages[:2] == ("reading the data", f"fit 7 of {len(config.steps())}")
+    assert len(stages) == 1 + len(config.steps()) - 6
+    assert list(shares[1:]) == sorted(shares[1:])
+    assert 0.0 < shares[1] < shares[-1] < 1.0
+    assert context.told[-1][2] >= 0.0  # seconds left
     every = config.records(home)
     assert list(every) == config.steps()
     assert all(every[step] == record for step, record in done.items())
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("home")
-
-
-def spec_of(config) -> dict:
-    return config.to_dict() | {"key": config.id}
-
-
-def config_of(dataset: Dataset, **changes) -> GridConfig:
-    given = {"parameters": FAST, "components": (2, 3, 4), "actives": (1, 2)} | changes
-    return GridConfig(dataset=dataset.digest, preprocessing={}, model="aPPCA", **given)
-
-
-def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset):
-    config = config_of(dataset)
-    context = Listening(home)
-    assert campaign("grid", spec_of(config), context) == {"grid": config.id}
-    assert list(config.records(home)) == config.steps()
-    stages = [stage for stage, _, _ in context.told]
-    assert stages[:2] == ["reading the data", f"fit 1 of {len(config.steps())}"]
-    assert len(stages) == 1 + len(config.steps())
-    shares = [share for _, share, _ in context.told[1:]]
-    assert shares == sorted(shares)
-    assert shares[0] == 0.0
-    assert 0.5 < shares[-1] < 1.0
-    assert context.told[-1][2] >= 0.0  # seconds left
     few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
     assert len(few) == len(config.steps())
     assert sum(many) > sum(few) > 0
@@ -112,12 +100,12 @@ def comparison(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> 
     return QualityConfig(run.to_dict(), run.k, run.n_active or 2)
 
 
-KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "plane", "umap"]
-
-
 @pytest.fixture(scope="module")
 def wine() -> Dataset:
     return load("wine")
+
+
+KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "plane", "umap"]
 
 
 def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
@@ -135,65 +123,42 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
     np.testing.assert_array_equal(again.test, split.test)
 
 
-@pytest.mark.thorough
-def test_every_method_is_measured_on_the_same_rows_and_goes_on_where_it_was_ended(
-    wine, tmp_path, monkeypatch
-):
-    every = tasks.methods  # but one, which compiles for a quarter of a minute
-    monkeypatch.setattr(tasks, "methods", lambda config: every(config)[:-1])
-    config = comparison(wine)
-    split = split_of(wine, config)
-
-    def stop(place: int, _share: float) -> None:
-        if place == 4:
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        config.complete(wine, tmp_path, stop)
-    first = config.lines(tmp_path)
-    assert sorted(line["key"] for line in first) == sorted(KEYS[:4])
-    assert config.steps()[0] == ("ppca_l",), "a quick method first"
-    config.complete(wine, tmp_path)
-    every = config.lines(tmp_path)
-    assert [line["key"] for line in every] == KEYS[:-1]
-    assert all(line in every for line in first), "what is measured is not measured again"
-    assert {line["n_neighbors"] for line in every} == {15}
-    lines = {line["key"]: line for line in every}
-    pca = PCA(4).fit(split.train)
-    assert lines["pca"]["log_likelihood"] is None, "probabilistic PCA beside it has the same"
+def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_done(wine, tmp_path):
+    split, pca = split_of(wine, comparison(wine)), PCA(4)
+    method = {one.key: one for one in methods(comparison(wine))}
+    quiet = lambda _share: None  # noqa: E731
+    line = measured(method["pca"], split, None, 15, 60.0, quiet)
+    pca.fit(split.train)
+    assert line["log_likelihood"] is None, "probabilistic PCA beside it has the same"
     back = pca.inverse_transform(pca.transform(split.test))
-    assert lines["pca"]["mse"] == pytest.approx(np.square(back - split.test).mean())
-    assert lines["pca"]["mae"] == pytest.approx(np.abs(back - split.test).mean())
+    assert line["mse"] == pytest.approx(np.square(back - split.test).mean())
+    assert line["mae"] == pytest.approx(np.abs(back - split.test).mean())
     expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
-    assert lines["pca"]["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
+    assert line["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
     # The variances of the two are divided by N and by N - 1.
-    assert lines["ppca_k"]["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
-    sizes = {key: (line["size"], line["used"]) for key, line in lines.items()}
-    assert sizes["own"] == (4, 2)
-    assert sizes["ppca_l"] == sizes["plane"] == (2, 2)
-    for key in ("ppca_k", "pca", "fa"):
-        assert sizes[key] == (4, 4)
-    for line in lines.values():
-        assert 0.5 < line["trustworthiness"][0] <= 1
-        assert 0.5 < line["accuracy"][0] <= 1
-        assert line["seconds"] >= 0
-
-
-def test_a_method_out_of_time_or_impossible_is_left_out_with_a_word(wine):
-    split = split_of(wine, comparison(wine))
+    other = measured(method["ppca_k"], split, None, 15, 60.0, quiet)
+    assert other["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
 
     def late(*_given: object) -> None:
         msg = "not finished within 3 s"
         raise ValueError(msg)
 
-    method = methods(comparison(wine))[0]._replace(fit=late)
-    line = measured(method, split, None, 15, 3.0, lambda _share: None)
+    line = measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
     assert (line["note"], line["mse"]) == ("not finished within 3 s", None)
-    too_many = methods(comparison(wine, "isFA", max_components=20))
-    pca = next(method for method in too_many if method.key == "pca")
-    line = measured(pca, split, None, 15, 3.0, lambda _share: None)
+    too_many = {one.key: one for one in methods(comparison(wine, "isFA", max_components=20))}
+    line = measured(too_many["pca"], split, None, 15, 3.0, quiet)
     assert "20" in line["note"]
     assert line["mse"] is None
+
+    def stop(place: int, _share: float) -> None:
+        if place == 2:
+            raise KeyError
+
+    config = comparison(wine)
+    assert config.steps()[0] == ("ppca_l",), "a quick method first"
+    with pytest.raises(KeyError):
+        config.complete(wine, tmp_path, stop)
+    assert len(config.lines(tmp_path)) == 2
 
 
 def test_methods_and_settings_of_a_comparison(wine):

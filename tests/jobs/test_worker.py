@@ -13,7 +13,6 @@ from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks
-from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
 from appca.jobs.tasks import INTERVAL, Context, FitProgress, Paced, passes_left
 from appca.models.loop import Progress
@@ -81,6 +80,52 @@ def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
     assert points(context) == [(i, -1.0 * i) for i in range(1, 1001)]
 
 
+@pytest.fixture(scope="module")
+def wine(home: Path) -> Dataset:
+    dataset = load("wine")
+    DatasetStore(home).put(dataset)
+    return dataset
+
+
+def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"scale": "feature"}, "aPPCA", parameters)
+
+
+def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, wine):
+    config = config_of(wine, n_components=6, n_active=3, random_state=5)
+    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
+    assert (status.state, status.result) == ("done", {"run": config.id}), status.message
+    run, here = RunStore(home).get(config.id), fit_run(wine, config)
+    assert run.name == "six"
+    assert run.info.n_iter == here.info.n_iter == status.iteration
+    assert differing(here.fitted, run.fitted) == []
+    assert status.fraction == 1.0
+    seen = [value for _, value in status.curve]
+    assert seen == here.fitted.log_likelihoods[-len(seen) :].tolist()
+    assert len(seen) > 3
+    changed = (run.path / "arrays.npz").stat().st_mtime_ns
+    assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
+    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
+    opened = ended(jobs, jobs.submit("download", {"key": "planes"}))
+    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 900
+    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
+    status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
+    assert status.state == "failed"
+    assert "n_active must be at most" in status.message
+
+
+def test_an_endless_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, wine):
+    config, store = config_of(wine, **ENDLESS), RunStore(home)
+    job = jobs.submit("fit", spec_of(config))
+    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
+    (worker,) = workers(jobs)
+    assert jobs.cancel(job)
+    until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
+    listed = {run.id for run in store.list()}
+    until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
+    assert store.get(config.id) is None
+
+
 def climb(last: int, rate: float) -> list[float]:
     return [-100.0 * rate**i for i in range(last)]
 
@@ -96,66 +141,7 @@ def test_the_passes_left_are_guessed_from_falling_gains():
     assert passes_left(values[:350], tol, 500) == 0, "gains are below tol"
     assert passes_left(values[:30], tol, max_iter=40) == 10, "never beyond max_iter"
     assert passes_left(values[:30], 0.0, max_iter=500) == 470, "no end but max_iter"
-    straight = [float(i) for i in range(50)]
-    assert passes_left(straight, tol, max_iter=500) == 450
-
-
-@pytest.fixture(scope="module")
-def digits(home: Path) -> Dataset:
-    dataset = load("digits")
-    DatasetStore(home).put(dataset)
-    return dataset
-
-
-def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
-    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
-
-
-def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
-    config = config_of(digits, n_components=6, n_active=3, random_state=5)
-    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
-    assert (status.state, status.result) == ("done", {"run": config.id}), status.message
-    run, here = RunStore(home).get(config.id), fit_run(digits, config)
-    assert run.name == "six"
-    assert run.info.n_iter == here.info.n_iter == status.iteration
-    assert differing(here.fitted, run.fitted) == []
-    assert status.fraction == 1.0
-    seen = [value for _, value in status.curve]
-    assert seen == here.fitted.log_likelihoods[-len(seen) :].tolist()
-    assert len(seen) > 3
-    changed = (run.path / "arrays.npz").stat().st_mtime_ns
-    assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
-    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
-    opened = ended(jobs, jobs.submit("download", {"key": "wine"}))
-    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 178
-    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
-    status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
-    assert status.state == "failed"
-    assert "n_active must be at most" in status.message
-
-
-@pytest.mark.parametrize("act", ["cancel", pytest.param("keep", marks=pytest.mark.thorough)])
-def test_an_endless_fit_is_cancelled_at_once_or_kept_and_can_be_repeated(jobs, home, digits, act):
-    """Keeping is stopped by hand in every run by tests/runs/test_fit."""
-    config, store = config_of(digits, **ENDLESS), RunStore(home)
-    job = jobs.submit("fit", spec_of(config))
-    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
-    (worker,) = workers(jobs)
-    if act == "cancel":
-        assert jobs.cancel(job)
-        until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
-        listed = {run.id for run in store.list()}
-        until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
-    else:
-        assert jobs.keep(job)
-        status = ended(jobs, job)
-        assert status.state == "done", status.message
-        run = store.get(status.result["run"])
-        assert run.config == replace(config, stopped_at=run.info.stopped_at)
-        assert f"stopped at step {run.info.stopped_at}" in run.name
-        again = fit_run(digits, run.config)
-        assert again.fitted.components.tobytes() == run.fitted.components.tobytes()
-    assert store.get(config.id) is None, "the whole fit is another run"
+    assert passes_left([float(i) for i in range(50)], tol, max_iter=500) == 450
 
 
 def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
@@ -169,7 +155,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             fractions.append(context.fraction)
             left.append(context.seconds_left)
     assert fractions == sorted(fractions)
-    assert fractions[29] <= module._REFINED < fractions[-1] <= module._FITTED
+    assert fractions[29] <= tasks._REFINED < fractions[-1] <= tasks._FITTED
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
@@ -182,8 +168,8 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             shares.setdefault(stage, []).append(context.fraction)
     whole = [share for stage in shares.values() for share in stage]
     assert whole == sorted(whole)
-    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(module._START)
-    assert shares["burn-in"][0] > module._START
+    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(tasks._START)
+    assert shares["burn-in"][0] > tasks._START
     assert whole[-1] == 1.0
 
 
@@ -196,22 +182,11 @@ def test_time_left_follows_the_pace_of_the_stage(context):
     assert told == [None, None, 16.0, None, 2.0]
 
 
-CHAINS = {"inference": "gibbs", "init": "ica", "burn_in": 3, "n_draws": 3, "chain_starts": "init"}
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    ("model", "parameters", "curve"),
-    [("PPCA", {"n_components": 2}, "fit"), ("aFA", CHAINS, "chain 1 of 2: fit")],
-)
-def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
-    context, model, parameters, curve
-):
+def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(context):
     table = load("wine").take(np.arange(60))
-    if model == "PPCA":
-        table = replace(table, missing=np.random.default_rng(0).random(table.X.shape) < 0.1)
+    table = replace(table, missing=np.random.default_rng(0).random(table.X.shape) < 0.1)
     DatasetStore(context.home).put(table)
-    config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
+    config = RunConfig(table.digest, {"scale": "feature"}, "PPCA", {"n_components": 2})
     stages, report = [], context.report
     context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
     context.stops = lambda: True
@@ -220,21 +195,19 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     assert run.info.stop_reason == "stopped by the callback"
     assert run.name.endswith("stopped at step 1")
     assert run.fitted.scores.shape == (60, run.config.k)
-    assert [stage for stage in stages if stage.endswith("fit")] == [curve]
+    assert [stage for stage in stages if stage.endswith("fit")] == ["fit"]
     context.tell()
     assert len(points(context)) == 1
 
 
 def test_a_study_is_stored_whole(context, monkeypatch):
     monkeypatch.setattr(tasks, "PROCESSES", 1)
-    tiny = {"designs": ["balanced"], "components": [4], "seeds": 2, "n_rows": 60}
-    tiny |= {"n_features": 10, "burn_in": 2, "n_draws": 2}
-    options = STUDIES["table1"].options("quick", **tiny)
-    result = tasks.study({"study": "table1", "options": options, "key": "x"}, context)
-    assert result == {"study": STUDIES["table1"].id(options)}
+    options = STUDIES["z-priors"].options("quick", n_rows=30)
+    result = tasks.study({"study": "z-priors", "options": options, "key": "x"}, context)
+    assert result == {"study": STUDIES["z-priors"].id(options)}
     kept = StudyStore(context.home).get(result["study"])
     assert kept.options == options
-    assert {row["seed"] for row in kept.outcome.tables["cells"]} == {0, 1}
+    assert {row["design"] for row in kept.outcome.tables["designs"]} >= {"sparse", "single"}
     assert context.stage == "storing"
 
 

@@ -26,10 +26,6 @@ from appca.studies.whitening import (
 from appca.words import InputError
 
 
-def silent(_stage: str, _share: float) -> None:
-    pass
-
-
 @pytest.fixture(scope="module")
 def planted():
     """Two planes among three directions: correlated and shifted differently in each."""
@@ -121,18 +117,19 @@ def test_the_gain_is_paired_and_its_interval_knows_that_folds_share_rows():
     assert error == pytest.approx(wide)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def silent(_stage: str, _share: float) -> None:
+    pass
+
+
+def test_what_cannot_be_done_is_said_in_one_sentence():
+    for changes, words in (
         ({"data": "nowhere.csv"}, "There is no file or built-in data set “nowhere.csv”"),
         ({"components": [65]}, "components must lie between 2 and 64"),
         ({"folds": 1}, "folds must lie between 2 and"),
         ({"folds_done": 1}, "folds_done must be at least 2"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_one_sentence(changes, words):
-    with pytest.raises(InputError, match=words):
-        STUDY.run(STUDY.options("quick", **changes), silent, 1)
+    ):
+        with pytest.raises(InputError, match=words):
+            STUDY.run(STUDY.options("quick", **changes), silent, 1)
 
 
 SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
@@ -169,16 +166,8 @@ def test_data_are_of_the_model_and_the_same_for_all_ways():
     np.testing.assert_allclose(values[:8], 4 * 4 / 8, rtol=0.2)  # variance 4, half of the time
     np.testing.assert_allclose(values[8:], 0.01, rtol=0.45)
     assert not np.array_equal(Y, draw("aPPCA", 2, options)[0])
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_every_way_begins_at_the_principal_components_and_makes_the_passes_asked_for(name):
-    options = speed.STUDY.options("quick", **SMALL)
-    model = estimator(WAYS[name], 5, options)
-    assert model.init == "pca"
-    model.fit(draw(WAYS[name].model, 0, options)[0])
-    assert model.n_iter_ == 5
-    assert (model.inference == "em") is WAYS[name].is_em
+    for way in WAYS.values():
+        assert estimator(way, 5, options).init == "pca"
 
 
 def test_every_em_is_compared_with_every_gibbs_of_its_model(outcome):
@@ -197,25 +186,24 @@ def test_every_em_is_compared_with_every_gibbs_of_its_model(outcome):
     assert len(figure.data) == 2 * len(WAYS)
 
 
-PIECES = "tests.studies.pieces"
+PIECES = "tests.jobs.echo"
 SPECS = [{"x": x} for x in range(5)]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_results_come_in_order_and_progress_grows(processes):
-    told = []
-    rows = work(f"{PIECES}:square", SPECS, lambda *what: told.append(what), processes)
-    assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
-    assert (os.getpid() in {row["process"] for row in rows}) == (processes == 1)
-    shares = [share for _, share in told]
-    assert shares == sorted(shares)
-    assert 0 <= shares[0] <= shares[-1] <= 1
-    assert any(stage.startswith("squaring") for stage, _ in told)
-    with pytest.raises(ValueError, match="x must be small; got"):
-        work(f"{PIECES}:refuse", SPECS, silent, processes)
-
-
-def test_a_dead_process_is_one_sentence():
+def test_results_come_in_order_progress_grows_and_a_dead_process_is_one_sentence():
+    for processes in (1, 2):
+        told = []
+        rows = work(
+            f"{PIECES}:square", SPECS, lambda *what, told=told: told.append(what), processes
+        )
+        assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
+        assert (os.getpid() in {row["process"] for row in rows}) == (processes == 1)
+        shares = [share for _, share in told]
+        assert shares == sorted(shares)
+        assert 0 <= shares[0] <= shares[-1] <= 1
+        assert any(stage.startswith("squaring") for stage, _ in told)
+        with pytest.raises(ValueError, match="x must be small; got"):
+            work(f"{PIECES}:refuse", SPECS, silent, processes)
     with pytest.raises(InputError, match="ended before it was done; start it again"):
         work(f"{PIECES}:die", SPECS, silent, 2)
 

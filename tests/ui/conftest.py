@@ -16,12 +16,31 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
+from appca.jobs.queue import ENDED, JobStatus
 from appca.plots.components import png
+from appca.runs.fit import fit_run
+from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig
-from appca.ui import export, fits
+from appca.runs.store import RunStore
+from appca.ui import export, fits, services
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
+PAGES = {  # place: title
+    "explore": "Explore",
+    "data/open": "Data",
+    "data/this": "Data",
+    "data/add": "Data",
+    "components/gallery": "Components",
+    "components/meaning": "Components",
+    "groups/differences": "Groups",
+    "groups/unusual": "Groups",
+    "check/choose": "Check",
+    "check/trust": "Check",
+    "check/advanced": "Check",
+    "paper": "Paper",
+    "export": "Export",
+}
 
 # Every AppTest reads what all installed packages say of themselves, to find components: once will
 # do, for no test installs any.
@@ -133,6 +152,21 @@ def html(app: AppTest) -> str:
     return "\n".join(item.proto.body for item in app.get("html"))
 
 
+def told(app: AppTest) -> str:
+    """Return the sentences of the page and the words below pictures, as a person reads them."""
+    return "\n".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
+
+
+def charts(app: AppTest) -> list[dict]:
+    """Return what the figures of the page show."""
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def keys(app: AppTest) -> set[str]:
+    """Return the keys of the buttons of the page."""
+    return {one.key or "" for one in app.button}
+
+
 def address(app: AppTest) -> dict[str, str]:
     """Return the query parameters, one value each."""
     params = dict(app.query_params)
@@ -149,3 +183,57 @@ def number(app: AppTest, size: str) -> NumberInput:
     """Return the field in which K or L is typed, "k" or "l"."""
     (found,) = (one for one in app.number_input if (one.key or "").startswith(f"{size}_typed-"))
     return found
+
+
+class ScriptedJobs:
+    """Stands for the worker processes: a test says what has become of a job."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, JobStatus] = {}
+        self.keys: dict[str, str] = {}
+        self.cancelled: list[str] = []
+        self.pauses: list[float] = []
+
+    def submit(self, kind, spec, key=None, after=0.0, *, asked=True):
+        self.pauses.append(after)
+        for job, known in self.keys.items():
+            if known == key and self.jobs[job].state not in ENDED:
+                return job
+        job = f"{len(self.jobs):012x}"
+        self.keys[job] = key
+        curve = [(1, -300.0), (2, -200.0)] if kind == "fit" else []
+        self.jobs[job] = JobStatus(
+            job, kind, spec, key, asked, "running", "fit", 0.4, 2, curve, 8.0
+        )
+        return job
+
+    def end(self, job, state, message="", **result):
+        self.jobs[job] = self.jobs[job]._replace(state=state, message=message, result=result)
+
+    def finish_fit(self, job, **changes):
+        config = RunConfig.from_dict(self.jobs[job].spec["config"] | changes)
+        result = fit_run(services.dataset(config.dataset), config)
+        self.end(job, "done", run=RunStore(home()).save(config, result).id)
+
+    def status(self, job):
+        return self.jobs.get(job)
+
+    def active(self):
+        return [job for job in self.jobs.values() if job.state not in ENDED]
+
+    def cancel(self, job):
+        self.cancelled.append(job)
+        self.end(job, "cancelled")
+        return True
+
+    def leave(self, job):
+        self.cancelled.append(job)
+        del self.jobs[job], self.keys[job]
+
+
+@pytest.fixture
+def jobs(monkeypatch) -> ScriptedJobs:
+    """Put work for other processes down, and let the test say how it ends."""
+    scripted = ScriptedJobs()
+    monkeypatch.setattr(services, "jobs", lambda: scripted)
+    return scripted

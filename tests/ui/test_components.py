@@ -1,7 +1,6 @@
 """The pages Components and Groups, walked through as a person would."""
 
 import base64
-import json
 import re
 
 import numpy as np
@@ -19,14 +18,10 @@ from appca.ui import components, services, state
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
-from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.conftest import address, charts, go, healthy, html, told
 
 
-def told(app) -> str:
-    return " ".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
-
-
-def test_components_are_cards_with_their_names_and_what_they_go_with(start):
+def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(start):
     app = healthy(start("components/gallery"))
     assert html(app).count('class="ca-piece"') == 4
     assert "4 components explain 46% of the variance" in told(app)
@@ -39,27 +34,28 @@ def test_components_are_cards_with_their_names_and_what_they_go_with(start):
     assert "<b>loop</b>" not in page
     app = healthy(go(app, "components/meaning"))
     assert "share most" in told(app)
+    assert "Digit goes most with" in told(app)
+    assert len(charts(app)) == 2
+    names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
+    assert [int(k) for k, _ in names_to_take] == [1, 3, 4], "one has a name"
+    assert "digit" in names_to_take[0][1]
     app = healthy(go(app, "explore/point"))
     assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
     assert address(app)["row"] == "digit-0"
 
 
-def test_a_table_has_its_columns_and_a_preview_no_names(start):
-    app = healthy(start("components/gallery", data=services.datasets().put(load("wine"))))
+def test_a_table_has_its_columns_and_a_label_of_numbers_is_no_class(start):
+    wine = load("wine")
+    app = healthy(start("components/gallery", data=services.datasets().put(wine)))
     assert html(app).count("ca-loading") > 8
     app = go(app, "explore/point")
     assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
     assert "share most" in told(healthy(go(app, "components/meaning")))
-
-
-def test_a_label_of_numbers_is_no_class(start):
-    wine = load("wine")
-    signal = type(wine)("w", wine.X, wine.ids, {"signal": np.arange(178) * 1.5})
+    signal = Dataset("w", wine.X, wine.ids, {"signal": np.arange(178) * 1.5})
     app = healthy(start("components/gallery", data=services.datasets().put(signal)))
     assert html(app).count('data-act="select"') == 8
     assert " · " not in html(app).partition('class="ca-gallery"')[2].partition("ca-side")[0]
     assert "is used most" in told(healthy(go(app, "components/meaning")))
-    assert not sentences(app)
 
 
 def test_what_the_browser_sends_is_checked(monkeypatch):
@@ -76,54 +72,44 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
             components._select(wine, shown, wrong)
 
 
-def said(active: np.ndarray, codes: np.ndarray, **parameters) -> str:
+CODES = np.arange(40) % 2
+PLANTED = np.zeros((40, 8), bool)
+PLANTED[:, 3] = PLANTED[np.arange(40), np.where(CODES, 1, 6)] = True
+ALIKE = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 2, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("active", "n_active", "said"),
+    [
+        (PLANTED, 2, "a and b share most: 1.00 components a row"),
+        (PLANTED, 2, "Both use component 4"),
+        (PLANTED[:, 1:4], 2, "A smaller L tells more"),
+        (PLANTED[:, :2], 2, "Choose a smaller L"),
+        (ALIKE, 3, "little about its class"),
+    ],
+)
+def test_sharing_is_told_with_its_components_or_why_not(active, n_active, said):
+    parameters = {"n_components": active.shape[1], "n_active": n_active}
     config = RunConfig("0" * 64, {}, "aPPCA", parameters)
     shown = Shown(config, fitted_run(active), info_of(), None)
-    between = sharing(active, codes, 2)
-    return components.sharing_sentence(shown, between, Classes("kind", ("a", "b"), codes))
-
-
-def test_sharing_is_told_with_its_components_or_why_not():
-    codes = np.arange(40) % 2
-    planted = np.zeros((40, 8), bool)
-    planted[:, 3] = True
-    planted[np.arange(40), np.where(codes, 1, 6)] = True
-    text = said(planted, codes, n_components=8, n_active=2)
-    assert "a and b share most: 1.00 components a row" in text
-    assert "Both use component 4" in text
-    assert "A smaller L tells more" in said(planted[:, 1:4], codes, n_components=3, n_active=2)
-    assert "Choose a smaller L" in said(planted[:, :2], codes, n_components=2, n_active=2)
-    alike = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 2, axis=0)
-    assert "little about its class" in said(alike, codes, n_components=8, n_active=3)
-
-
-def test_meaning_says_what_goes_with_a_component_and_its_name_is_taken(start):
-    app = healthy(start("components/meaning"))
-    assert "Digit goes most with" in told(app)
-    assert len(app.get("plotly_chart")) == 2
-    names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
-    assert [int(k) for k, _ in names_to_take] == [1, 2, 3, 4]
-    assert "digit" in names_to_take[0][1]
+    classes = Classes("kind", ("a", "b"), CODES)
+    assert said in components.sharing_sentence(shown, sharing(active, CODES, 2), classes)
 
 
 def test_technical_columns_are_marked_and_drawn_before_features():
-    dataset = load("wine")
-    tests = pd.DataFrame(
-        [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")],
-        columns=["column", "technical"],
-    )
-    ordered = components._ordered(tests, dataset)["column"].tolist()
+    lines = [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")]
+    tests = pd.DataFrame(lines, columns=["column", "technical"])
+    ordered = components._ordered(tests, load("wine"))["column"].tolist()
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
 
 
 def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     monkeypatch.setattr(process, "read_sets", None)  # another process reads the file
     breast = load("breast_cancer")
-    data = services.datasets().put(breast)
-    app = healthy(start("components/meaning", data=data))
-    lines = [f"{name},{name.split()[0]}" for name in breast.feature_names]
-    parts = sorted({line.rpartition(",")[2] for line in lines} & {"mean", "worst"})
-    text = "\n".join(["feature,set", *(line for line in lines if line.split(",")[1] in parts)])
+    app = healthy(start("components/meaning", data=services.datasets().put(breast)))
+    pairs = [(name, name.split()[0]) for name in breast.feature_names]
+    lines = [f"{name},{part}" for name, part in pairs if part in ("mean", "worst")]
+    text = "\n".join(["feature,set", *lines])
     app.get("file_uploader")[-1].set_value([("sets.csv", text.encode(), "text/csv")]).run()
     assert "weights on component" in told(healthy(app))
     shown = next(frame.value for frame in app.dataframe if "set" in frame.value)
@@ -131,7 +117,7 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     app.get("button_group")[1].set_value("variance").run()
     assert "of the variance of" in told(healthy(app))
     assert "569 rows. Each line adds up to 100%" in told(app)
-    z = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["z"]
+    z = charts(app)[-1]["data"][0]["z"]
     values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
     np.testing.assert_allclose(values.sum(axis=1), 1)
 
@@ -144,7 +130,8 @@ def test_the_region_of_a_voxel_is_a_class_of_a_recording():
 
 def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(start):
     brain = services.datasets().put(load("brain"))
-    page = html(healthy(start("components/gallery", data=brain)))
+    app = start("components/gallery", data=brain)
+    page = html(healthy(app))
     key = re.search(r'<div class="ca-events">(.*?)</div>', page)[1]
     assert re.findall(r"</i>(\w+)</span>", key) == ["faces", "places"]
     bands = re.findall(r"left:([\d.]+)%;width:([\d.]+)%;background:(#\w+)\" title=\"(\w+), ", page)
@@ -157,11 +144,10 @@ def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(s
         assert float(width) == pytest.approx(100 * (until - event["onset"]) / last, abs=0.02)
         assert (kind, key.count(colour)) == (event["trial_type"], 1)
     services.note(brain, events=[{"onset": 4.0, "duration": 2.0}])
-    page = html(healthy(start("components/gallery", data=brain)))
-    assert page.count('title="event, 4 to 6 s"') == 4
+    assert html(healthy(app.run())).count('title="event, 4 to 6 s"') == 4
     many = [{"onset": j / 9, "duration": 0.0, "trial_type": f"{j}"} for j in range(999)]
     services.note(brain, events=many)
-    page = html(healthy(start("components/gallery", data=brain)))
+    page = html(healthy(app.run()))
     assert "too many to be drawn" in page
     assert 'style="left:' not in page
 
@@ -170,8 +156,7 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     app = healthy(start("groups/differences"))
     assert "differ from the rest most in" in told(app)
     assert "subspace {" not in told(app), "a panel is no difference of its own rows"
-    rows = app.selectbox[0]
-    rows.set_value("digit = 0").run()
+    app.selectbox[0].set_value("digit = 0").run()
     assert "The 178 rows of Digit 0 differ from the rest" in told(healthy(app))
     assert not any(name.startswith("digit") for name in app.dataframe[0].value["what"])
     assert html(app).count("mean image: ") == 3
@@ -180,33 +165,23 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     assert "sel" in address(app)
 
 
-def test_similar_neighbours_and_unusual_rows_answer(start):
+def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     app = start("groups/differences")
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "share a group most often" in told(app)
     assert html(app).count('data-act="group"') == 6
-    app = healthy(go(app, "explore/point"))
-    assert "Row digit-0" in html(app)
-    assert sum(str(button.key).startswith("look-") for button in app.button) == 12
     app = healthy(go(app, "groups/unusual"))
     table = app.dataframe[0].value
     worst = table[["T² / limit", "Q / limit"]].max(axis=1)
     assert worst.is_monotonic_decreasing, "the worst first"
     assert (table["fits"] == np.where(worst > 1, "no", "yes")).all()
     beyond = told(app).split(" of 1,797 rows")[0].rpartition("**")[2]
-    app.button(key="unusual_select").click().run()
-    app = healthy(go(healthy(app), "groups/differences"))
-    assert f"{beyond} of 1,797 rows selected" in told(app)
-    app = healthy(go(app, "groups/unusual"))
-    app.button(key="unusual_row").click().run()
-    assert "1 of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
-
-
-def test_a_table_without_labels_has_all_tabs(start):
+    for key, count in (("unusual_select", beyond), ("unusual_row", "1")):
+        healthy(go(app, "groups/unusual").button(key=key).click().run())
+        assert f"{count} of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
     wine = load("wine")
     bare = Dataset("bare", wine.X, wine.ids)
     app = start("groups/differences", data=services.datasets().put(bare))
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "groups of similar rows" in told(app)
-    healthy(go(app, "groups/unusual"))
-    assert "rebuilt" in html(app), "the worst row is taken apart"
+    assert "rebuilt" in html(healthy(go(app, "groups/unusual"))), "the worst row is taken apart"

@@ -12,6 +12,7 @@ from appca import load_model
 from appca.analysis.selections import SelectionStore
 from appca.canvas.panels import colour_choices
 from appca.cli import main
+from appca.commands import app as command
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
@@ -29,11 +30,8 @@ from tests.commands.test_annotated import (
     cells,  # noqa: F401 - a fixture
     tree,
 )
-from tests.commands.test_app import places  # noqa: F401 - a fixture
-from tests.data.file_makers import packed_store as packed
-from tests.data.file_makers import store
-from tests.ui.arrivals.test_uploads import give
-from tests.ui.conftest import address, go, healthy, press, preview, slider
+from tests.pages import give
+from tests.ui.conftest import address, go, healthy, press, preview, slider, told
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -44,8 +42,8 @@ def made(monkeypatch) -> dict:
     found = {}
 
     def take(label, make, file_name, *, key, primary=False):
-        del primary
-        found[key] = (label, file_name, make)
+        del label, primary
+        found[key] = (file_name, make)
 
     monkeypatch.setattr("appca.ui.downloads.save_button", take)
     for module in ("export", "arrivals"):
@@ -54,74 +52,41 @@ def made(monkeypatch) -> dict:
 
 
 def file(made: dict, key: str) -> bytes:
-    content = made[key][2]()
+    content = made[key][1]()
     return content.encode() if isinstance(content, str) else content
+
+
+def arrays(made: dict, key: str) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(file(made, key))) as npz:
+        return {name: npz[name] for name in npz.files}
 
 
 def test_each_button_saves_what_it_says(start, made, tmp_path):
     app = healthy(start("export"))
     run = RunStore(home()).get(address(app)["run"])
-    scores = run.fitted.scores
+    scores, names = run.fitted.scores, [f"component_{k + 1}" for k in range(4)]
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
     parquet = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
-    names = [f"component_{k + 1}" for k in range(4)]
-    assert csv[names].to_numpy(np.float32).tolist() == scores.tolist()
-    assert parquet[names].to_numpy().tolist() == scores.tolist()
-    with np.load(io.BytesIO(file(made, "projection-npz"))) as npz:
-        assert npz["scores"].tolist() == scores.tolist()
-    assert file(made, "components-png")[:4] == b"\x89PNG"
+    for table in (csv, parquet):
+        assert table[names].to_numpy(np.float32).tolist() == scores.tolist()
+    assert arrays(made, "projection-npz")["scores"].tolist() == scores.tolist()
     table = pd.read_csv(io.BytesIO(file(made, "components-csv")))
-    with np.load(io.BytesIO(file(made, "components-npz"))) as npz:
-        assert table[names].to_numpy().T.tolist() == npz["components"].tolist()
-    path = tmp_path / "model.npz"
-    path.write_bytes(file(made, "model"))
-    np.testing.assert_allclose(
-        load_model(path).score_samples(load("digits").X),
-        run.fitted.log_likelihood_rows,
-        rtol=1e-10,
+    assert (
+        table[names].to_numpy().T.tolist() == arrays(made, "components-npz")["components"].tolist()
     )
-    assert made["session"][1].endswith(".appca")
-
-
-def test_names_and_certainty_are_columns_when_asked_for(start, made):
-    app = start()
-    run = RunStore(home()).get(address(app)["run"])
+    (tmp_path / "model.npz").write_bytes(file(made, "model"))
+    again = load_model(tmp_path / "model.npz").score_samples(load("digits").X)
+    np.testing.assert_allclose(again, run.fitted.log_likelihood_rows, rtol=1e-10)
+    assert made["session"][0].endswith(".appca")
     state.rename(run, 1, "width & <b>")
-    go(app, "export")
-    assert "component_2" in file(made, "projection-csv").decode().splitlines()[0]
-    app.toggle(key="export_named").set_value(True).run()
-    app.toggle(key="export_inclusion").set_value(True).run()
+    app.run()
+    for key in ("export_named", "export_inclusion"):
+        healthy(app.toggle(key=key).set_value(True).run())
     heading = file(made, "projection-csv").decode().splitlines()[0].split(",")
     assert heading[3:11] == [
-        "component_1",
-        "width & <b>",
-        "component_3",
-        "component_4",
+        *("component_1", "width & <b>", "component_3", "component_4"),
         *(f"inclusion_{k}" for k in (1, 2, 3, 4)),
     ]
-    healthy(app)
-
-
-def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
-    app = start("export", k="5")
-    run = RunStore(home()).get(address(app)["run"])
-    few = np.arange(run.info.n_rows) < 7
-    SelectionStore(home()).save(run.config.dataset, "few", few)
-    state.rename(run, 0, "my own name")
-    healthy(app.run())
-    content = io.BytesIO(file(made, "session"))
-
-    monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
-    fresh = start("data/open")
-    give(fresh, (made["session"][1], content.getvalue()))
-    assert "is open, with 1 fit and 1 kept selection" in " ".join(
-        one.value.replace("\\", "") for one in healthy(fresh).toast
-    )
-    opened = address(fresh)["run"]
-    healthy(go(fresh, "explore"))
-    other = RunStore(tmp_path / "other").get(opened)
-    assert other.name == f"{run.name} (imported)"
-    assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
 
 
 SAVED = (
@@ -130,23 +95,23 @@ SAVED = (
 )
 
 
-@pytest.mark.thorough
-def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
+def test_work_of_many_steps_opens_elsewhere_with_the_same_canvas_and_files(
     start, made, tmp_path, monkeypatch
 ):
-    told: dict = {}
-    monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: told.update({key: data}))
+    sent: dict = {}
+    monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: sent.update({key: data}))
     app = start("explore")
-    for size, value in (("k", 6), ("k", 5), ("k", 7), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
+    for size, value in (("k", 6), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
         slider(app, size).set_value(value).run()
     run = RunStore(home()).get(address(app)["run"])
+    SelectionStore(home()).save(run.config.dataset, "few", np.arange(run.info.n_rows) < 7)
     healthy(press(app, "drawer_components", "rename", 1, "slant"))
     healthy(press(app, "drawer_components", "flip", 0))
     colour = f"colour-{run.config.dataset[:8]}"
     app.radio(key=colour).set_value("residual").run()
     press(app, "drawer_components", "users", 1)
     go(app, "explore")
-    seen = canvas_of(told)
+    seen = canvas_of(sent)
     healthy(go(app, "export"))
     app.selectbox(key=colour).set_value("residual").run()  # AppTest forgets it with the page
     content = file(made, "session")
@@ -157,13 +122,16 @@ def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
     assert saved.tobytes() == numbered(run.fitted, numbering).components.tobytes()
 
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
-    told.clear()
-    fresh = start("data/open")
-    give(fresh, (made["session"][1], content))
+    sent.clear()
+    fresh = give(start("data/open"), (made["session"][0], content))
+    notices = " ".join(one.value.replace("\\", "") for one in healthy(fresh).toast)
+    assert "is open, with 1 fit and 1 kept selection" in notices
     healthy(go(fresh, "explore"))
-    assert canvas_of(told) == seen
+    assert canvas_of(sent) == seen
     assert seen["options"]["colouring"] == "residual"
     opened = RunStore(tmp_path / "other").get(address(fresh)["run"])
+    assert opened.name == f"{run.name} (imported)"
+    assert opened.fitted.scores.tobytes() == run.fitted.scores.tobytes()
     assert ComponentNumbers(tmp_path / "other").of_run(opened) == numbering
     assert numbering.names[1] == "slant"
     healthy(go(fresh, "export"))
@@ -181,23 +149,36 @@ def canvas_of(told: dict) -> dict:
     return {"scene": shown, **{name: data[name] for name in ("options", "selected", "height")}}
 
 
-def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made):
+def test_pictures_are_one_file_that_loads_nothing_with_the_signs_on_screen(
+    start, made, monkeypatch
+):
+    drawn = []
+    monkeypatch.setattr(
+        export, "preview", lambda key, make: drawn.append(preview(key, make)) or drawn[-1]
+    )
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     state.rename(run, 0, EVIL)
-    go(app, "export")
-    assert healthy(app)
+    healthy(go(app, "export"))
     text = file(made, "picture").decode()
     page = Loaded(text)
     assert page.loaded == []
     assert page.tags.count("script") == 2
     assert EVIL not in text
     data = data_of(text)
-    assert data["meta"]["rows"] == 1797
-    assert data["meta"]["first"] == "subspaces"
+    assert (data["meta"]["rows"], data["meta"]["first"]) == (1797, "subspaces")
     assert len(data["sheets"]) == 1
-    (kept,) = [one for one in RunStore(home()).list() if one.id == run.id]
-    assert kept.kept
+    assert RunStore(home()).get(run.id).kept
+    app.segmented_control(key="export_figure").set_value("components").run()
+    keys = ("components-png", "picture", "figure-components")
+    before = [file(made, key) for key in keys]
+    assert drawn[-1] == before[2]  # on the page
+    state.flip(run, 0)
+    healthy(app.run())
+    assert [file(made, key) == old for key, old in zip(keys, before, strict=True)] == [False] * 3
+    state.flip(run, 0)
+    healthy(app.run())
+    assert file(made, "components-png") == before[0]
 
 
 class Loaded(HTMLParser):
@@ -231,7 +212,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
     assert "script" not in page.tags
-    assert page.tags.count("img") > len(figures(material)) if images else len(figures(material))
+    assert page.tags.count("img") > (len(figures(material)) if images else 0)
     for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn"):
         assert words in text
     for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
@@ -263,38 +244,10 @@ def test_names_of_files_hold_letters_digits_and_strokes_only():
     assert len(downloads.stem_of("é" * 99)) == 40
 
 
-def test_figures_and_picture_show_the_sign_on_screen(start, made, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        export, "preview", lambda key, make: drawn.append(preview(key, make)) or drawn[-1]
-    )
-    app = healthy(start("export"))
-    run = RunStore(home()).get(address(app)["run"])
-    app.segmented_control(key="export_figure").set_value("components").run()
-    keys = ("components-png", "picture", "figure-components")
-    before = [file(made, key) for key in keys]
-    assert drawn[-1] == before[2]  # on the page
-    state.flip(run, 0)
-    healthy(app.run())
-    assert [file(made, key) == old for key, old in zip(keys, before, strict=True)] == [False] * 3
-    state.flip(run, 0)
-    healthy(app.run())
-    assert file(made, "components-png") == before[0]
-
-
-def captions(app):
-    return "\n".join(one.value for one in app.caption).replace("\\", "")
-
-
-def opened(start, path):
-    """Open a file in the app, and then the page Export."""
-    app = healthy(give(start("data/open"), (path.name, path.read_bytes())))
-    return healthy(go(app, "export"))
-
-
 def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, made, cells):  # noqa: F811
-    app = opened(start, cells)
-    assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in captions(app)
+    content = (cells.name, cells.read_bytes())
+    app = healthy(go(healthy(give(start("data/open"), content)), "export"))
+    assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
     saved = io.BytesIO(file(made, "h5ad"))
     before, after = tree(cells), tree(saved)
     assert {name for name, digest in before.items() if after.get(name) != digest} == {"obs"}
@@ -307,17 +260,16 @@ def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, 
         assert saved_file["uns/appca/variance_ratio"].shape == (scores.shape[1],)
     np.testing.assert_array_equal(scores != 0, run.fitted.scores != 0)
     app = healthy(start("export", data=address(app)["data"]))  # the file is not at hand any more
-    assert "To add the fit to “cells.h5ad” instead, open that file again." in captions(app)
-    app = healthy(go(give(go(app, "data/open"), (cells.name, cells.read_bytes())), "export"))
-    assert "“cells.h5ad” with this fit." in captions(app)
+    assert "To add the fit to “cells.h5ad” instead, open that file again." in told(app)
+    app = healthy(go(give(go(app, "data/open"), content), "export"))
+    assert "“cells.h5ad” with this fit." in told(app)
 
 
 def test_other_data_make_a_new_file(start, made):
     app = healthy(start("export"))
-    assert "A new file: the rows as X, their labels as obs, and this fit." in captions(app)
-    saved = io.BytesIO(file(made, "h5ad"))
+    assert "A new file: the rows as X, their labels as obs, and this fit." in told(app)
     digits = load("digits")
-    with h5py.File(saved) as saved_file:
+    with h5py.File(io.BytesIO(file(made, "h5ad"))) as saved_file:
         np.testing.assert_array_equal(saved_file["X"][()], digits.X)
         assert list(saved_file["obs/_index"].asstr()) == digits.ids.tolist()
         codes, names = (saved_file[f"obs/digit/{part}"] for part in ("codes", "categories"))
@@ -326,37 +278,23 @@ def test_other_data_make_a_new_file(start, made):
         assert saved_file["varm/appca"].shape[0] == 64
 
 
-@pytest.mark.parametrize("kind", ["cells.h5ad", "cells.zarr", "cells.zarr.zip"])
-def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(
-    start,
-    made,
-    cells,  # noqa: F811
-    places,  # noqa: F811
-    tmp_path,
-    kind,
-):
-    path = cells
-    if kind != "cells.h5ad":
-        zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
-        path = store(tmp_path / "cells.zarr", cells.read_bytes())
-    if kind == "cells.zarr.zip":
-        content = packed(path)
-        (path := tmp_path / kind).write_bytes(content)
-    assert main([str(path)]) == 0
+@pytest.fixture
+def places(monkeypatch) -> list[dict[str, str]]:
+    """What the browser would be sent to."""
+    found: list[dict[str, str]] = []
+    monkeypatch.setattr(command, "run", lambda options: found.append(command.place(options)) or {})
+    return found
+
+
+def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):  # noqa: F811
+    assert main([str(cells)]) == 0
     app = healthy(start("export", data=places[0]["data"]))
-    assert f"“{kind}” with this fit. Nothing else in the file is changed." in captions(app)
-    (saved := tmp_path / "saved.zip").write_bytes(file(made, "h5ad"))
+    assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
     run = RunStore(home()).get(address(app)["run"])
-    if path is cells:
-        with h5py.File(saved) as there:
-            scores = there["obsm/X_appca"][()]
-    else:
-        with zarr.storage.ZipStore(saved, mode="r") as there:
-            scores = zarr.open_group(there, mode="r")["obsm/X_appca"][...]
-    np.testing.assert_allclose(scores, run.fitted.scores)
-    changed = path / "obs" / "zarr.json" if path.is_dir() else path
-    changed.write_bytes(b"{}")
-    assert "open that file again" in captions(healthy(go(app, "export")))
+    with h5py.File(io.BytesIO(file(made, "h5ad"))) as there:
+        np.testing.assert_allclose(there["obsm/X_appca"][()], run.fitted.scores)
+    cells.write_bytes(b"{}")
+    assert "open that file again" in told(healthy(go(app, "export")))
 
 
 def test_anndata_takes_a_new_file(start, made, tmp_path):
@@ -367,31 +305,3 @@ def test_anndata_takes_a_new_file(start, made, tmp_path):
     assert adata.shape == load("digits").X.shape
     assert adata.obs["appca_support"].cat.categories[0].startswith("{")
     adata.write_h5ad(tmp_path / "again.h5ad")
-
-
-@pytest.mark.filterwarnings("ignore")  # of scanpy about its own libraries
-def test_small_data_of_scanpy_go_to_the_app_to_a_file_and_to_plots_of_scanpy(
-    start,
-    made,
-    tmp_path,
-):
-    ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
-    sc = pytest.importorskip("scanpy", reason="CI installs it beside anndata")
-    import matplotlib
-
-    matplotlib.use("Agg")
-    before = sc.datasets.pbmc68k_reduced()
-    before.layers["squares"] = before.X**2
-    before.write_h5ad(tmp_path / "pbmc.h5ad")
-    opened(start, tmp_path / "pbmc.h5ad")
-    (tmp_path / "fitted.h5ad").write_bytes(file(made, "h5ad"))
-    kept, after = tree(tmp_path / "pbmc.h5ad"), tree(tmp_path / "fitted.h5ad")
-    assert {name for name, digest in kept.items() if after.get(name) != digest} == {"obs"}
-    adata = ad.read_h5ad(tmp_path / "fitted.h5ad")
-    np.testing.assert_array_equal(adata.layers["squares"], before.layers["squares"])
-    assert adata.obs[before.obs.columns].equals(before.obs)
-    assert adata.var.equals(before.var)
-    sc.pl.embedding(adata, "X_appca", color="bulk_labels", show=False)
-    sc.pl.embedding(adata, "X_umap", color="appca_probability", show=False)
-    sc.pp.neighbors(adata, use_rep="X_appca", key_added="appca_neighbors")
-    assert adata.obsp["appca_neighbors_distances"].shape == (700, 700)

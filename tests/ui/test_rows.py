@@ -8,45 +8,55 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import rows
 from appca.ui.rows import equation, table_of
 from tests.fitted_runs import fitted_run
-from tests.ui.conftest import address, go, healthy, html
-from tests.ui.parts.test_pages import select
+from tests.pages import select
+from tests.ui.conftest import address, go, healthy, html, told
 
-COMPONENTS, POINT = "components/gallery", "explore"
-
-
-def point(app):
-    """Open the drawer at its last tab."""
-    return healthy(
-        app.segmented_control(key="tab-components-selection-point").set_value("point").run()
-    )
+PLACE = "explore/point"
 
 
-def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
-    app = point(start(row="digit-77"))
-    assert address(app)["row"] == "digit-77"
-    app.text_input(key="point_wanted").set_value("3").run()
-    assert address(healthy(app))["row"] == "digit-2"
-    app.text_input(key="point_wanted").set_value(" digit-1796 ").run()
-    assert address(healthy(app))["row"] == "digit-1796"
+def near(app):
+    return [button for button in app.button if str(button.key).startswith("look-")]
+
+
+def test_a_row_is_linked_by_its_id_found_and_shown_as_a_sum_with_its_neighbours(start):
+    app = healthy(start(PLACE, row="digit-10"))
+    assert html(app).count("<figure>") == 4  # average, two components, what they add up to
+    assert any(text.value.count("× component") == 2 for text in app.markdown)
+    assert len(near(app)) == 12
+    first = near(app)[0]
+    first.click().run()
+    assert first.help == f"Look at {address(healthy(app))['row']}".replace("-", "\\-")
+
+    def typed(text: str) -> str:
+        app.text_input(key="point_wanted").set_value(text).run()
+        return address(healthy(app))["row"]
+
+    assert typed("3") == "digit-2"
+    assert typed(" digit-1796 ") == "digit-1796"
     assert app.button(key="point_next").disabled
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
     select(app, np.array([3, 1795]))
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-3"
-    app.text_input(key="point_wanted").set_value("GIT-179").run()
-    assert address(healthy(app))["row"] == "digit-179"
+    assert typed("GIT-179") == "digit-179"
+
+
+def test_a_row_that_is_not_there_is_said_in_a_sentence(start):
+    for wrong in ("<script>", "9" * 5000):
+        app = healthy(start(PLACE, row=wrong))
+        (said,) = app.warning
+        assert "no row" in said.value.lower()
+        assert address(app)["row"] == "digit-0"
 
 
 def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
@@ -59,8 +69,10 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
     config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", settings)
     DatasetStore(home()).put(dataset)
     run = RunStore(home()).save(config, fit_run(dataset, config))
+    app = start(PLACE, run=run.id)
     for row, wanted in enumerate(["0 components", "1 component", "2 components"]):
-        page = html(point(start(run=run.id, row=f"row-{row}")))
+        app.text_input(key="point_wanted").set_value(f"row-{row}").run()
+        page = html(healthy(app))
         assert re.search(rf"uses {wanted}, probability (over )?9\d%", page)
         assert ("in no panel" in page) == (row == 0)
         assert f'<div class="ca-name">row-{row}</div>' in page  # not “Row row-0”
@@ -85,48 +97,17 @@ def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id(ids, text, foun
     assert (None if row is None else names[row]) == found
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000", "9" * 5000])
-def test_a_row_that_is_not_there_is_said_in_a_sentence(start, wrong):
-    app = point(start(row=wrong))
-    assert len(app.warning) == 1
-    assert "no row" in app.warning[0].value.lower()
-    assert address(app)["row"] == "digit-0"
-
-
-def test_an_image_is_shown_as_a_sum_with_its_neighbours(start):
-    app = point(start(row="digit-10"))
-    assert html(app).count("<figure>") == 4  # average, two components, what they add up to
-    assert any(text.value.count("× component") == 2 for text in app.markdown)
-    near = [button for button in app.button if str(button.key).startswith("look-")]
-    assert len(near) == 12
-    near[0].click().run()
-    assert near[0].help == f"Look at {address(healthy(app))['row']}".replace("-", "\\-")
-
-
-def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
-    app = start("data/open")
-    app.button(key="source-wine-open").click().run()
-    go(app, "components/gallery")
-    assert "ca-loading" in html(healthy(app))
-    page = html(point(go(app, "explore")))
-    assert page.count('scope="row"') >= 8
-    near = [button.label for button in app.button if str(button.key).startswith("look-")]
-    assert len(near) == 12
-    assert {name.replace("\\", "") for name in near} <= set(load("wine").ids)
-
-
-def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
-    wine, store = load("wine"), RunStore(home())
-    DatasetStore(home()).put(wine)
+def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_probable(start):
+    wine = load("wine")
+    app = healthy(start(PLACE, data=DatasetStore(home()).put(wine)))
+    assert html(app).count('scope="row"') >= 8
+    assert {button.label.replace("\\", "") for button in near(app)} <= set(wine.ids)
+    assert len(near(app)) == 12
     parameters = {"max_components": 4, "burn_in": 5, "n_draws": 10, "n_chains": 1}
-    config = RunConfig(wine.digest, suggest(wine).to_dict(), "isFA", parameters)
-    run = store.save(config, fit_run(wine, config))
-    app = healthy(start(COMPONENTS, run=run.id))
-    ComponentNumbers(home()).flip(run, 0)
-    go(app, "check/trust")
-    healthy(app)
-    go(app, "explore")
-    assert any("How probable" in caption.value for caption in point(app).caption)
+    config = RunConfig(wine.digest, {"scale": "feature"}, "isFA", parameters)
+    run = RunStore(home()).save(config, fit_run(wine, config))
+    app = healthy(start("components/gallery", run=run.id))
+    assert "How probable" in told(healthy(go(app, PLACE)))
 
 
 def test_a_sum_has_no_sign_of_zero_and_names_without_their_numbers():
@@ -154,13 +135,7 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
 
 @pytest.mark.parametrize(
     ("row", "through", "n", "before", "after"),
-    [
-        (4, [], 6, 3, 5),
-        (5, [], 6, 4, None),
-        (0, [], 6, None, 1),
-        (4, [2, 9], 20, 2, 9),
-        (9, [2, 9], 20, 2, None),
-    ],
+    [(4, [], 6, 3, 5), (5, [], 6, 4, None), (0, [], 6, None, 1), (4, [2, 9], 20, 2, 9)],
 )
 def test_steps_go_row_by_row_or_through_the_selection(row, through, n, before, after):
     among = np.array(through, int)
@@ -169,8 +144,7 @@ def test_steps_go_row_by_row_or_through_the_selection(row, through, n, before, a
 
 def test_each_number_stands_under_its_own_heading():
     wine = load("wine")
-    active = np.random.default_rng(0).random((178, 3)) < 0.5
-    fitted = fitted_run(active)
+    fitted = fitted_run(np.random.default_rng(0).random((178, 3)) < 0.5)
     ratios = np.stack([np.arange(178) + 0.25, 1000.0 - np.arange(178)], axis=1)
     said = SimpleNamespace(fits=np.arange(178) != 7, ratios=ratios)
     rows = np.array([7, 3])

@@ -12,49 +12,43 @@ from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from appca.analysis.components import in_data_space, patterns
-from appca.analysis.fitted import FittedRun
-from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.jobs.worker import KINDS
 from appca.plots.style import colour_by
 from appca.ui import explore, frame, kit
-from appca.ui.kit import JOB_TITLES, markdown
+from appca.ui.kit import JOB_TITLES
 from appca.words import about, duration, size
 from tests.fitted_runs import fitted_run, info_of
-from tests.ui.conftest import go, healthy
-from tests.ui.parts.test_pages import good_table, table_of, upload
 
 NASTY = '<img src=x onerror="alert(1)">&"'
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"), (100, "2 min"), (9000, "2.5 h")],
+    ("words", "given", "said"),
+    [
+        *((duration, *pair) for pair in ((0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"))),
+        *((duration, *pair) for pair in ((100, "2 min"), (9000, "2.5 h"))),
+        *((about, *pair) for pair in ((0.1, "under 1 s"), (12, "about 12 s"))),
+        *((size, *pair) for pair in ((12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB"))),
+        (
+            kit.nats_per_row,
+            info_of(log_likelihood=-2469.14, n_rows=2),
+            "−1,234.57 nats per row",
+        ),
+    ],
 )
-def test_durations_are_rough(seconds, said):
-    assert duration(seconds) == said
-
-
-def test_a_log_likelihood_has_a_true_minus_and_a_comma():
-    assert kit.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
-
-
-def test_estimates_say_about_except_below_a_second():
-    assert (about(0.1), about(12)) == ("under 1 s", "about 12 s")
-
-
-@pytest.mark.parametrize(("n", "said"), [(12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB")])
-def test_sizes_have_units(n, said):
-    assert size(n) == said
+def test_numbers_have_units_and_a_true_minus(words, given, said):
+    assert words(given) == said
 
 
 def test_attributes_and_words_cannot_break_out_of_their_element():
     element = kit.tag("span", kit.words(NASTY), "css", title=NASTY)
-    assert element.count("<") == 2
-    assert element.count('"') == 4
-
-
-def test_markdown_loses_its_meaning_but_not_its_words():
+    assert (element.count("<"), element.count('"')) == (2, 4)
+    html = kit.name("<b>x</b>", "rename", '1" onclick="alert(1)', '"><script>', "a & b")
+    assert "<script>" not in html
+    assert 'onclick="' not in html
+    assert "&lt;b&gt;x&lt;/b&gt;" in html
+    assert 'aria-pressed="true"' in kit.button("x", "show", 3, pressed=True)
     protected = kit.markdown("*a* [b](c) :red[d] $e$")
     assert protected.replace("\\", "") == "*a* [b](c) :red[d] $e$"
     assert all(protected[i - 1] == "\\" for i, c in enumerate(protected) if c in "*[]():$")
@@ -66,39 +60,17 @@ def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
     assert re.search(r"button em,? [^{}]*\{ position: absolute", style)
 
 
-def table(names: tuple[str, ...]) -> Dataset:
-    rng = np.random.default_rng(0)
-    return Dataset(
-        name="t",
-        X=rng.normal(size=(30, len(names))) * np.array([1000.0] + [1.0] * (len(names) - 1)),
-        ids=np.arange(30).astype(str),
-        labels={"class": np.array([NASTY, "b"] * 15)},
-        feature_names=names,
-    )
-
-
-def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None = None) -> FittedRun:
-    before = Preprocessing(centre=True, scale="feature").fit(dataset.X)
-    return fitted_run(
-        np.ones((30, 1), dtype=bool) if active is None else active,
-        components=np.array([component]),
-        preprocessing=before,
-    )
-
-
-def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
-    dataset = table(("in thousands", NASTY, "third"))
-    fitted = run_of(dataset, [0.1, 0.9, 0.2])
-    html = kit.loadings(patterns(fitted, None)[0], dataset.feature_names)
+def test_features_and_classes_are_shown_literally_ranked_and_counted():
+    X = np.random.default_rng(0).normal(size=(30, 3)) * [1000.0, 1.0, 1.0]
+    before = Preprocessing(centre=True, scale="feature").fit(X)
+    components = np.array([[0.1, 0.9, 0.2]])  # in the units of the fit
+    fitted = fitted_run(np.ones((30, 1), bool), components=components, preprocessing=before)
+    html = kit.loadings(patterns(fitted, None)[0], ("in thousands", NASTY, "third"))
     assert "<img" not in html
     assert html.index(kit.words(NASTY)) < html.index("third") < html.index("in thousands")
     assert np.abs(in_data_space(fitted)[0]).argmax() == 0
-
-
-def test_bars_of_a_selection_show_labels_literally_and_count_right():
-    dataset = table(("a", "b"))
     mask = np.isin(np.arange(30), [0, 2, 4, 5])
-    html = explore.class_bars(colour_by("class", dataset.labels["class"]), mask)
+    html = explore.class_bars(colour_by("class", np.array([NASTY, "b"] * 15)), mask)
     assert "<img" not in html
     assert ">3 · 20%<" in html
     assert ">1 · 7%<" in html
@@ -159,7 +131,7 @@ def literals(file: Path) -> list[str]:
     return [text for text in texts if " " in text.strip() or text[:1].isupper()]
 
 
-def test_no_page_says_run_job_refine_preview_or_seed():
+def test_no_page_says_run_job_refine_preview_or_seed_and_every_kind_of_job_has_a_name():
     files = [file for place in ("appca/ui", "pages") for file in (ROOT / place).rglob("*.py")]
     said = [
         (file.name, text)
@@ -169,40 +141,17 @@ def test_no_page_says_run_job_refine_preview_or_seed():
     ]
     assert len(files) > 30
     assert said == []
-
-
-def test_every_kind_of_job_has_a_name_in_the_status_line():
     assert set(KINDS) <= set(JOB_TITLES)
     assert all(name[:1].isupper() for name in JOB_TITLES.values())
 
 
-@pytest.mark.parametrize(("label", "shown"), [("*p*", "*p*"), ("pH", "pH"), ("kind", "Kind")])
-def test_a_colouring_is_called_as_the_column_is(start, label, shown):
-    app = upload(start("data/open"), table_of(good_table(label)))
-    go(app, "explore")
-    colours = next(box for box in healthy(app).radio if box.label == "Colour by")
-    assert markdown(shown) in colours.options
-
-
-def test_names_and_values_from_files_stay_text():
-    html = kit.name("<b>x</b>", "rename", '1" onclick="alert(1)', '"><script>', "a & b")
-    assert "<script>" not in html
-    assert 'onclick="' not in html
-    assert "&lt;b&gt;x&lt;/b&gt;" in html
-    assert 'aria-pressed="true"' in kit.button("x", "show", 3, pressed=True)
-
-
-def test_only_the_acts_of_a_part_are_done_with_short_texts(monkeypatch):
+def test_only_the_acts_of_a_part_are_done_with_short_texts_and_refusals_are_said(monkeypatch):
     done = []
-    known = {"rename": lambda value, text: done.append((value, text))}
-    for told in (None, "x", {"act": "other"}, {"act": "rename", "value": 3, "text": "n" * 9999}):
+    known = {"rename": lambda value, text: done.append((value, text)), "go": lambda v, _: int(v)}
+    asked = {"act": "rename", "value": 3, "text": "n" * 9999}
+    for told in (None, "x", {"act": "other"}, asked, {"act": "go", "value": "x"}):
         monkeypatch.setattr(st, "session_state", {"part_acts": {"act": told}})
         kit._answer("part", known)
     assert done == [("3", "n" * 1000)]
-
-
-def test_what_an_act_refuses_is_said(monkeypatch):
-    monkeypatch.setattr(st, "session_state", {"p_acts": {"act": {"act": "go", "value": "x"}}})
-    kit._answer("p", {"go": lambda value, _: int(value)})
     (notice,) = st.session_state["notices"]
     assert "invalid literal" in notice.text

@@ -3,29 +3,28 @@
 import io
 import re
 
+import nibabel
 import numpy as np
 import pytest
 
-from tests.data.file_makers import idx, noise
-from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
-
-
-def give(app, *files):
-    uploader = next(one for one in app.get("file_uploader") if "anywhere" in one.label)
-    uploader.set_value([(name, data, "application/octet-stream") for name, data in files])
-    return app.run()
-
-
-def assumed(app):
-    return "\n".join(one.value for one in app.markdown).replace("\\", "")
-
-
-def field(app, label):
-    return next(one for one in app.text_input if one.label == label)
-
-
-def number(app, label):
-    return next(one for one in app.number_input if one.label == label)
+from appca.data.dataset import Dataset
+from appca.ui import services
+from appca.ui.arrivals import Reading
+from appca.ui.this_data import columns_of, contents
+from tests.data.file_makers import counts, h5ad, idx, noise, store
+from tests.pages import give, table
+from tests.ui.conftest import (
+    choices,
+    choose,
+    chosen,
+    go,
+    healthy,
+    html,
+    keys,
+    press,
+    sentences,
+    told,
+)
 
 
 def npz(**arrays):
@@ -35,18 +34,17 @@ def npz(**arrays):
 
 
 def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(start):
-    app = give(start("data/open"), ("mine <b>.csv", b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n"))
-    assert "Read as UTF-8 text, commas · Labels: kind." in assumed(healthy(app))
+    content = b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n"
+    app = give(start("data/open"), ("mine <b>.csv", content))
+    assert "Read as UTF-8 text, commas · Labels: kind." in told(healthy(app))
     assert app.title[0].value == "Explore"
     assert "3 rows × 2" in html(app)
-    go(app, "data/this")
-    assert "mine &lt;b&gt;.csv" in html(app)
-    app = go(app, "data/open")
-    give(app, ("mine <b>.csv", b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n6,6,x\n"))
+    assert "mine &lt;b&gt;.csv" in html(go(app, "data/this"))
+    give(go(app, "data/open"), ("mine <b>.csv", content + b"6,6,x\n"))
     assert "4 rows × 2" in html(healthy(app))
-    assert "Read as UTF-8" in assumed(go(app, "explore"))
+    assert "Read as UTF-8" in told(go(app, "explore"))
     app.button(key="assumed_close").click().run()
-    assert "Read as" not in assumed(healthy(app))
+    assert "Read as" not in told(healthy(app))
 
 
 def messy(n: int = 90) -> bytes:
@@ -61,15 +59,13 @@ def messy(n: int = 90) -> bytes:
     return "\r\n".join(lines).encode("cp1252")
 
 
-def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start):
-    data = messy()
-    app = give(start("data/open"), ("messy.csv", data))
-    said = assumed(healthy(app))
+def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise_and_undone(start):
+    app = give(start("data/open"), ("messy.csv", messy()))
+    said = told(healthy(app))
     assert "Read as Western European text (cp1252), semicolons, decimal comma" in said
     assert "Labels: Stadt · Left out: Datum (dates), konstant (one value)" in said
     assert "Missing: 50 cells, filled from the model" in said
-    app = go(app, "data/this")
-    assert not [one for one in app.button if one.key == "upload_use"]
+    assert "upload_use" not in keys(go(app, "data/this"))
     assert chosen(app, "Encoding") == "Western European (cp1252)"
     choose(app, "read_as", "Missing values", "50 cells missing: column mean")
     choose(app, "read_as", "Encoding", "UTF-8")
@@ -77,32 +73,16 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     choose(app, "read_as", "Encoding", "Latin-1")
     assert chosen(healthy(app), "Header") == "Line 1 is the header"
     app.button(key="upload_use").click().run()
-    assert "filled with their column's mean" in assumed(healthy(app))
+    assert "filled with their column's mean" in told(healthy(app))
     assert "90 rows × 5" in html(app)
     assert "missing cell" not in html(app)
     app.button(key="bar_undo").click().run()  # takes back how the file was read
     assert "50 missing cells" in html(healthy(app))
     go(app, "data/this")
     assert chosen(app, "Missing values") == "50 cells missing: fill from the model"
-    assert not [one for one in app.button if one.key == "upload_use"]
+    assert "upload_use" not in keys(app)
     go(app, "explore").button(key="bar_redo").click().run()
     assert "missing cell" not in html(healthy(app))
-
-
-def test_the_role_of_a_column_is_taken_back_and_taken_up_again(start):
-    rows = "\n".join(f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 2}" for i in range(40))
-    app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
-    assert "40 rows × 4" in html(healthy(app))
-    press(app, "read_as", "suggested")
-    assert "Use d as label" not in html(app)
-    app.button(key="upload_use").click().run()
-    assert "40 rows × 3" in html(healthy(app))
-    app.button(key="bar_undo").click().run()
-    assert "40 rows × 4" in html(healthy(app))
-    assert "Use d as label" in html(go(app, "data/this"))
-    go(app, "explore").button(key="bar_redo").click().run()
-    assert "40 rows × 3" in html(go(healthy(app), "data/this"))
-    assert not [one for one in app.button if one.key == "upload_use"]
 
 
 def test_a_refused_file_is_corrected_where_it_stands(start):
@@ -120,44 +100,21 @@ def test_a_refused_file_is_corrected_where_it_stands(start):
     assert chosen(app, "Other gaps") == "-999 missing"
     choose(app, "read_as", "Other gaps", "No other gaps").button(key="upload_use").click().run()
     assert "20 rows × 2" in html(healthy(app))
-
-
-def test_another_line_is_pressed_to_be_the_header(start):
-    app = go(give(start("data/open"), ("t.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n")), "data/this")
-    press(app, "header_line", "line", 3)
+    give(go(app, "data/open"), ("u.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n"))
+    press(go(app, "data/this"), "header_line", "line", 3)
     app.button(key="upload_use").click().run()
-    assert "2 rows × 2" in html(healthy(app))
+    assert "2 rows × 2" in html(healthy(app)), "another line is the header"
 
 
-def test_a_folder_of_zarr_is_one_file(start, tmp_path):
-    from tests.data.file_makers import counts, h5ad, store
-
-    folder = store(tmp_path / "cells.zarr", h5ad(counts(0, 9, 7), kind=list("abcabcabc")), 2)
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    files = [(f"cells.zarr/{path.relative_to(folder)}", path.read_bytes()) for path in paths]
-    assert "Labels: kind" in assumed(healthy(give(start("data/open"), *files)))
+def number(app, label):
+    return next(one for one in app.number_input if one.label == label)
 
 
-@pytest.mark.thorough
-def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes(start):
-    X = np.random.default_rng(0).normal(size=(20, 12))
-    X[3, 4] = np.nan
-    app = go(give(start("data/open"), ("x.npz", npz(b=X))), "data/this")
-    number(app, "Height").set_value(3).run()
-    assert number(app, "Width").value == 4
-    app.button(key="upload_use").click().run()
-    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
-    assert [number(app, label).value for label in ("Height", "Width")] == [3, 4]
-    assert not [one for one in app.button if one.key == "upload_use"]
-    choose(app, "read_as", "Missing values", "1 cell missing: column mean")
-    app.button(key="upload_use").click().run()
-    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
-
-
-def test_several_arrays_are_offered_and_rows_can_be_images(start):
+def test_several_arrays_are_offered_and_the_shape_of_images_stays_with_other_changes(start):
     rng = np.random.default_rng(0)
-    data = npz(a=rng.normal(size=(30, 6)), b=rng.normal(size=(20, 12)))
-    app = give(start("data/open"), ("x.npz", data))
+    b = rng.normal(size=(20, 12))
+    b[3, 4] = np.nan
+    app = give(start("data/open"), ("x.npz", npz(a=rng.normal(size=(30, 6)), b=b)))
     assert app.title[0].value == "Data"
     assert "several arrays" in sentences(app)[0]
     choose(app, "read_as", "The array with the rows", "b (20 x 12)")
@@ -166,71 +123,45 @@ def test_several_arrays_are_offered_and_rows_can_be_images(start):
     assert any("images of 3 × 4 pixels" in one.value for one in healthy(app).text)
     app.button(key="upload_use").click().run()
     assert "20 rows × 12" in html(healthy(app))
+    assert "3 × 4 pixels" in html(go(app, "data/this"))
+    assert [number(app, label).value for label in ("Height", "Width")] == [3, 4]
+    assert "upload_use" not in keys(app)
+    choose(app, "read_as", "Missing values", "1 cell missing: column mean")
+    app.button(key="upload_use").click().run()
+    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
 
 
-def test_digits_and_their_labels_come_as_two_files(start):
+def test_digits_and_their_labels_come_as_two_files_and_a_folder_of_zarr_as_one(start, tmp_path):
     images, labels = noise(0, 30, 4, 4), np.arange(30, dtype=np.uint8) % 3
     app = give(start("data/open"), ("x-images.idx", idx(images)), ("x-labels.idx", idx(labels)))
     assert "30 rows × 16" in html(healthy(app))
     assert "4 × 4 pixels" in html(go(app, "data/this"))
-
-
-def test_columns_of_numbers_and_words_are_left_out_and_said(start):
-    rows = "\n".join(f"{i % 4},{i * i % 7},{'odd' if i == 3 else i}" for i in range(9))
-    app = give(start("data/open"), ("t.csv", f"a,b,c\n{rows}\n".encode()))
-    assert "Left out: c (numbers and words such as “odd”)" in assumed(healthy(app))
-    assert "9 rows × 2" in html(app)
-
-
-def wide(columns):
-    rng = np.random.default_rng(0)
-    lines = [",".join(["kind", *(f"g{j}" for j in range(columns))])]
-    lines += [
-        ",".join(["ab"[i % 2], *map("{:.3f}".format, rng.normal(size=columns))]) for i in range(5)
-    ]
-    return "\n".join(lines).encode()
-
-
-@pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_many_columns_are_searched_and_given_a_role_at_once(start):
-    app = go(give(start("data/open"), ("wide.csv", wide(700))), "data/this")
-    assert "1 to 24 of 700 columns" in html(healthy(app))
-    assert "Use 11 columns as" not in html(app)
-    field(app, "Find a column").set_value("G69").run()
-    choose(app, "role_of_all", "Use 11 columns as", "Ignored")
-    app.button(key="upload_use").click().run()
-    assert "5 rows × 689" in html(healthy(app))
+    folder = store(tmp_path / "cells.zarr", h5ad(counts(0, 9, 7), kind=list("abcabcabc")), 2)
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    files = [(f"cells.zarr/{path.relative_to(folder)}", path.read_bytes()) for path in paths]
+    assert "Labels: kind" in told(healthy(give(go(app, "data/open"), *files)))
 
 
 def test_annotated_data_let_choose_values_and_variables(start):
-    from tests.data.file_makers import counts, h5ad
-
     X = counts(0, 30, 8).astype(np.float32)
     kinds = {"kind": list("abc") * 10, "batch": list("uvwxyz") * 5, "depth": np.arange(30) / 7}
     marks = np.arange(8) % 2 == 0
     data = h5ad(X, {"twice": 2 * X}, {"X_two": X[:, :2]}, highly_variable=marks, **kinds)
-    app = go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this")
-    assert "30 rows" in html(healthy(app)) or "cells" in html(app)
+    app = healthy(go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this"))
     assert set(choices(app, "The array with the rows")) == {
-        "X (30 x 8)",
-        "twice, of layers (30 x 8)",
-        "X_two, of obsm (30 x 2)",
+        *("X (30 x 8)", "twice, of layers (30 x 8)", "X_two, of obsm (30 x 2)")
     }
     assert chosen(app, "Variables") == "Only variables marked highly_variable"
     choose(app, "read_as", "Variables", "All variables")
     app.button(key="upload_use").click().run()
     assert "30 rows × 8" in html(healthy(app))
-    app = healthy(go(app, "data/this"))
-    choose(app, "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
+    choose(go(app, "data/this"), "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
     app.button(key="upload_use").click().run()
     assert "30 rows × 2" in html(healthy(app))
 
 
 def recording() -> bytes:
     """Write 20 volumes, 2 s apart, with a bright box that a mask finds."""
-    import nibabel
-
     values = np.random.default_rng(0).normal(20, 2, (12, 12, 10, 20)).astype(np.float32)
     values[2:10, 2:10, 2:8] += 900
     image = nibabel.Nifti1Image(values, np.eye(4))
@@ -239,11 +170,32 @@ def recording() -> bytes:
 
 
 def test_a_recording_opens_with_components_and_its_events(start):
-    from appca.ui import services
-
     events = ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n")
     app = healthy(give(start("data/open"), ("own.nii", recording()), events))
     assert app.title[0].value == "Explore"
     assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
     digest = app.session_state["config"].dataset
     assert [event["onset"] for event in services.dataset(digest).provenance["events"]] == [4, 20]
+
+
+def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
+    missing = np.zeros((12, 3), bool)
+    missing[2, 0] = missing[[4, 5], 2] = True
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    data = Dataset("t", X, np.arange(12), feature_names=("a", "b", "c"), missing=missing)
+    reading = Reading(data, "", {})
+    columns = columns_of(reading)
+    assert [column.n_missing for column in columns] == [1, 0, 2]
+    said = [contents(reading, column).words for column in columns]
+    assert said == ["1 missing", "none missing", "2 missing"]
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_many_columns_are_given_a_role_at_once(start):
+    app = give(start("data/open"), ("wide.csv", table(columns=700)))
+    go(app, "data/this")
+    next(one for one in app.text_input if one.label == "Find a column").set_value("G69").run()
+    choose(app, "role_of_all", "Use 11 columns as", "Ignored")
+    app.button(key="upload_use").click().run()
+    assert "40 rows × 689" in html(healthy(app))

@@ -36,35 +36,18 @@ def test_the_version_is_one_that_these_tests_were_written_for():
     assert tuple(map(int, least.split("."))) <= here < tuple(map(int, below.split(".")))
 
 
-def test_a_folder_of_pages_still_begins_the_old_discovery():
-    """Where it does not, delete the first line of `streamlit_internals.prepare`."""
-    program = (
+def test_streamlit_still_does_at_its_first_run_what_is_prepared():
+    """Where one is false at first, delete its line of `streamlit_internals.prepare`."""
+    look = (
         "from streamlit.runtime.pages_manager import PagesManager as M; "
-        f"M({str(ROOT / 'app.py')!r}); print(M.uses_pages_directory)"
-    )
-    assert said(program) == "True"
-
-
-def test_the_first_element_still_looks_for_a_console():
-    """Where it does not, delete the second line of `streamlit_internals.prepare`."""
-    program = (
+        f"M({str(ROOT / 'app.py')!r}); print(M.uses_pages_directory, end=' '); "
         "import streamlit as st; from streamlit import delta_generator as d, env_util; "
-        "print(d._use_warning_has_been_displayed, end=' '); "
+        "print(not d._use_warning_has_been_displayed, end=' '); "
         "env_util.is_repl = lambda: print('asks', end=' '); st.empty(); "
-        "print(d._use_warning_has_been_displayed)"
     )
-    assert said(program).split() == ["False", "asks", "True"]
-
-
-def test_both_are_set_before_the_first_run():
-    program = (
-        "from appca.ui import streamlit_internals; streamlit_internals.prepare(); "
-        "from streamlit import delta_generator as d; "
-        "from streamlit.runtime.pages_manager import PagesManager as M; "
-        f"M({str(ROOT / 'app.py')!r}); "
-        "print(M.uses_pages_directory, d._use_warning_has_been_displayed)"
-    )
-    assert said(program) == "False True"
+    assert said(look).split() == ["True", "True", "asks"]
+    prepared = f"from appca.ui import streamlit_internals as s; s.prepare(); {look}"
+    assert said(prepared).split() == ["False", "False"]
 
 
 def page_whose_callback_is_interrupted() -> None:

@@ -1,18 +1,49 @@
-"""Routes of the server, and what is loaded when."""
+"""Routes of the server, the guard of its address, and what is loaded when."""
 
+import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
+from appca.storage import access_control
 from appca.ui import arrivals, canvas, server, warm_up
-from tests.ui.server.asked import asked
+from appca.ui.server import Guard
 
 NAME = "0" * 32
+KEY = "a-secret"
+COOKIE = f"appca-8501={access_control.cookie(KEY)}"
 
 
-def test_the_prefixes_are_those_of_what_is_loaded_late():
-    assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
+async def inside(scope: dict, _receive: object, send: Any) -> None:
+    await send({"type": "passed"})
+
+
+def asked(
+    app: Any, path: str = "/", method: str = "GET", kind: str = "http", **headers: str
+) -> list[dict]:
+    """Return what an application sends in answer to a request."""
+    sent: list[dict] = []
+    path, _, query = path.partition("?")
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": kind, "path": path, "query_string": query.encode(), "headers": raw}
+    scope |= {"server": ("127.0.0.1", 8501), "method": method}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as apart:  # a browser test before leaves its event loop here
+        apart.submit(asyncio.run, app(scope, receive, send)).result()
+    return sent
+
+
+def headers(sent: list[dict]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 
 @pytest.mark.parametrize(
@@ -25,59 +56,111 @@ def test_the_prefixes_are_those_of_what_is_loaded_late():
         ("GET", "/canvas/a/b/c", 404),
     ],
 )
-def test_the_routes_answer_as_they_would_by_themselves(method, path, status, tmp_path, monkeypatch):
-    monkeypatch.setenv("APPCA_HOME", str(tmp_path))
-    assert asked(Starlette(routes=server.routes()), path, method).status == status
+def test_the_routes_answer_as_they_would_by_themselves(method, path, status):
+    assert asked(Starlette(routes=server.routes()), path, method)[0]["status"] == status
+    assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
 
 
-def test_health_says_whether_the_home_can_be_written(tmp_path, monkeypatch):
-    monkeypatch.setenv("APPCA_HOME", str(tmp_path))
+def test_health_says_whether_the_home_can_be_written(monkeypatch):
     app = Starlette(routes=server.routes())
-    assert asked(app, "/healthz").body == b'{"status":"ok","writable":true}'
+    assert asked(app, "/healthz")[1]["body"] == b'{"status":"ok","writable":true}'
 
     def refuse(_: object) -> None:
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(server.files, "check_place", refuse)
-    answer = asked(app, "/healthz")
-    assert answer.status == 503
-    assert b"the home cannot be written: Read-only file system" in answer.body
+    start, body = asked(app, "/healthz")[:2]
+    assert start["status"] == 503
+    assert b"the home cannot be written: Read-only file system" in body["body"]
 
 
-@pytest.fixture
-def warming(monkeypatch):
-    monkeypatch.delenv(warm_up.OPENS, raising=False)
-    monkeypatch.setattr(warm_up, "page_was_asked", threading.Event())
-    made = warm_up.WarmUp()
-    yield made
-    made.stop()
-    made.join(20)
-    assert not made.is_alive()
+def test_a_link_is_exchanged_for_a_cookie_that_opens_all():
+    guard = Guard(inside, KEY)
+    link = f"/?data=abc&token={KEY}&k=3"
+    assert asked(guard, link, "HEAD")[0]["status"] == 403
+    sent = asked(guard, link)
+    assert sent[0]["status"] == 303
+    assert headers(sent)["location"] == "/?data=abc&k=3"
+    cookie = headers(sent)["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "Secure" not in cookie
+    assert KEY not in cookie
+    name = cookie.partition(";")[0]
+    for kind in ("http", "websocket"):
+        assert asked(guard, "/_stcore/stream", kind=kind, cookie=name) == [{"type": "passed"}]
+    assert asked(guard, link)[0]["status"] == 303
+    assert asked(guard, f"/?token={name.partition('=')[2]}")[0]["status"] == 403
+    tls = asked(guard, link, **{"x-forwarded-proto": "https"})
+    assert "Secure" in headers(tls)["set-cookie"]
+    away = asked(guard, f"//evil.example?token={KEY}")
+    assert headers(away)["location"] == "/evil.example", "a path leads to no other host"
+    for path, kind in (("/_stcore/health", "http"), ("", "lifespan")):
+        assert asked(guard, path, kind=kind) == [{"type": "passed"}]
+    assert asked(Guard(inside, "")) == [{"type": "passed"}]
 
 
-def test_nothing_is_loaded_before_a_page_is_asked_for(warming, monkeypatch):
-    loading = threading.Event()
-    monkeypatch.setattr(warm_up, "_load_first", loading.set)
-    monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
-    monkeypatch.setattr(warm_up, "_steps", lambda: iter(()))
-    monkeypatch.setattr("appca.processes.start_compiler", lambda _: Over())
-    warming.start()
-    assert not loading.wait(0.2)
-    warm_up.page_was_asked.set()
-    assert loading.wait(20)
+@pytest.mark.parametrize(
+    ("query", "cookie"),
+    [("", ""), ("token=", ""), ("token=a-secre", ""), ("token=.", ""), (f"TOKEN={KEY}", ""),
+     ("", "appca-8501=x"),
+     ("", COOKIE.replace("8501", "8502")), ("", f"appca-8501={KEY}"), ("token=%FF", "")],
+)  # fmt: skip
+def test_nobody_else_is_let_in(query, cookie):
+    guard = Guard(inside, KEY)
+    assert asked(guard, f"/?{query}", cookie=cookie)[0]["status"] == 403
+    refused = asked(guard, f"/_stcore/stream?{query}", kind="websocket", cookie=cookie)
+    assert refused[0]["type"] == "websocket.close"
+
+
+def test_a_proxy_with_the_token_passes_pages_on_but_no_websocket_without_the_cookie():
+    """jupyter-server-proxy adds the header to websockets that nobody has logged in for, too."""
+
+    async def page(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    guard, header = Guard(page, KEY), {"x-appca-token": KEY}
+    sent = asked(guard, **header)
+    assert sent[0]["status"] == 200
+    assert headers(sent)["set-cookie"].partition(";")[0] == COOKIE
+    assert "set-cookie" not in headers(asked(guard, cookie=COOKIE, **header))
+    assert asked(guard, **{"x-appca-token": "other"})[0]["status"] == 403
+    assert asked(Guard(page, ""), **{"x-appca-token": ""})[0]["status"] == 200
+    refused = asked(guard, "/_stcore/stream", kind="websocket", **header)
+    assert refused[0]["type"] == "websocket.close"
+    passed = asked(Guard(inside, KEY), kind="websocket", cookie=COOKIE, **header)
+    assert passed == [{"type": "passed"}]
 
 
 class Over:
     """A compiler that has ended."""
 
-    def poll(self):
+    def poll(self) -> int:
         """Say so."""
         return 1
 
     wait = poll
 
-    def kill(self):
+    def kill(self) -> None:
         """Do nothing."""
+
+
+def test_nothing_is_loaded_before_a_page_is_asked_for(monkeypatch):
+    monkeypatch.delenv(warm_up.OPENS, raising=False)
+    monkeypatch.setattr(warm_up, "page_was_asked", threading.Event())
+    loading = threading.Event()
+    monkeypatch.setattr(warm_up, "_load_first", loading.set)
+    monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
+    monkeypatch.setattr(warm_up, "_steps", lambda: iter(()))
+    monkeypatch.setattr("appca.processes.start_compiler", lambda _: Over())
+    warming = warm_up.WarmUp()
+    warming.start()
+    assert not loading.wait(0.2)
+    warm_up.page_was_asked.set()
+    assert loading.wait(20)
+    warming.stop()
+    warming.join(20)
+    assert not warming.is_alive()
 
 
 def test_the_warm_up_waits_while_pages_are_computed():
