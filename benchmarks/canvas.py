@@ -1,40 +1,46 @@
-"""What the canvas costs: bytes, packing, the way to the browser, and the picture, beside plotly.js.
+"""Bytes, layout and pictures of the canvas, beside plotly.js.
 
-`python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000): planted rows with K = 10,
-L = 3 and one map. Packing is warm: compiled code is loaded first. A first view is what a page
-fetches before its first picture: components, scores, doubt, one colouring, the layout that opens
-and the map. Of new colours or another selection a fair sample is drawn first, 0.03 points a pixel,
-then all; both are measured. The browser draws without a graphics card (SwiftShader) at 1400 x 900;
-milliseconds are medians, of frames and of three new windows that have kept nothing; the canvas is
-one script, as the app sends it. Writes results/canvas.json.
+`python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000) writes results/canvas.json:
+planted rows with K = 10, L = 3 and one map. A first view is the buffers that a page fetches before
+its first picture: components, scores, doubt, one colouring, the layout that opens and the map.
+After a change of colours or selection, a fair sample is drawn first, 0.03 points a pixel, then all;
+both are measured. The browser draws without a graphics card at 1400 x 900; milliseconds are medians
+of frames, and of three new windows without a cache. The canvas is one script, as in the app.
 """
 
+import functools
+import http.server
 import os
+import shutil
 import statistics
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from appca.canvas import layouts
-from appca.canvas.blobs import Parcels, publish
+from appca.canvas.html import closed_bundle
 from appca.canvas.panels import of_components, usage_of
-from appca.canvas.scene import Scene
-from benchmarks import canvas_browser, results
-from benchmarks.browser import FLAGS, served
+from benchmarks import results
+from benchmarks.browser import ROOT, chromium, served
 from benchmarks.scenes import planted, scene_from, write
 
-TIMES = 3
-
+TIMES, STARTED_MS = 3, 2000  # until a new window has loaded its own pages
+PANELS = 12  # of plotly.js
+SETTLED = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
+FETCHED = ".fetched[data-names]"
+SIZES = (10_000, 100_000, 1_000_000)
 BOUNDS: dict[str, dict[int, float]] = {  # column of results -> the most at a number of rows
     "first_view_bytes_a_row": {100_000: 20, 1_000_000: 20},
     "layouts_s": {10_000: 0.15, 100_000: 1, 1_000_000: 6},
     "picture_ms": {10_000: 1000, 1_000_000: 1500},
-    "pan_js_ms": dict.fromkeys((10_000, 100_000, 1_000_000), 4),
-    "zoom_js_ms": dict.fromkeys((10_000, 100_000, 1_000_000), 10),
-    "pan_gap_ms": dict.fromkeys((10_000, 100_000, 1_000_000), 45),
-    "zoom_gap_ms": dict.fromkeys((10_000, 100_000, 1_000_000), 80),
+    "pan_js_ms": dict.fromkeys(SIZES, 4),
+    "zoom_js_ms": dict.fromkeys(SIZES, 10),
+    "pan_gap_ms": dict.fromkeys(SIZES, 45),
+    "zoom_gap_ms": dict.fromkeys(SIZES, 80),
     "recolour_ms": {100_000: 80, 1_000_000: 400},
     "lasso_js_ms": {100_000: 20},
     "lasso_ms": {100_000: 120},
@@ -43,90 +49,114 @@ BOUNDS: dict[str, dict[int, float]] = {  # column of results -> the most at a nu
 }
 
 
-def main() -> None:
-    """Print a line a measurement and write all."""
-    from playwright.sync_api import sync_playwright
+class _Files(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
 
-    parser = results.arguments(__doc__)
-    parser.add_argument("rows", nargs="*", type=int, default=[10_000, 100_000, 1_000_000])
-    given = parser.parse_args()
-    rows: list[results.Row] = []
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        for n in given.rows:
-            found = packing(n, Path(folder))
-            browser = playwright.chromium.launch(
-                executable_path="/usr/bin/chromium", args=[*FLAGS, *canvas_browser.FLAGS]
-            )
-            with canvas_browser.files(Path(folder)) as address:
-                found |= canvas_browser.drawing(browser, address, str(n))
-                found |= canvas_browser.plotly(browser, n)
-            with served(Path(folder) / "home", script="benchmarks/canvas_page.py") as server:
-                found |= fetching(browser, f"{server.address}/?n={n}")
-            browser.close()
-            rows.append({"rows": n, **found})
-            print(f"{n:,} rows; the machine's load is {os.getloadavg()[0]:.1f}")
-            for name, value in found.items():
-                bound = BOUNDS.get(name, {}).get(n)
-                said = (
-                    "" if bound is None else f" ({'held' if value <= bound else 'missed'}: {bound})"
-                )
-                print(f"  {name}: {value:,.4g}{said}", flush=True)
-    results.write(given.out, "canvas", rows)
+    def log_message(self, *_: Any) -> None: ...
 
 
-def packing(n: int, folder: Path) -> results.Row:
-    """Measure a scene's size and what it takes to make it; leave it in the folder."""
+@contextmanager
+def page_of_scene(folder: Path) -> Iterator[str]:
+    """Serve the scene in folder/scenes/one; give the address of the page that shows it."""
+    scripts = folder / "appca" / "canvas" / "js"
+    shutil.copytree(ROOT / "appca" / "canvas" / "js", scripts)
+    bundle = closed_bundle(ROOT / "appca" / "canvas" / "js" / "mount.js")
+    (scripts / "mount.js").write_text(bundle, encoding="utf-8")
+    for name in ("canvas.html", "canvas_checks.js"):
+        shutil.copy(ROOT / "tests" / "browser" / name, folder)
+    handler = functools.partial(_Files, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/canvas.html?d=one"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def packed(n: int, folder: Path) -> results.Row:
+    """Write a scene; return the bytes a row of its first view and the time to lay it out."""
     fitted, dataset = planted(n)
-    scene = scene_from(fitted, dataset)
-    usage = usage_of(fitted, pictured=True)
-    parcels = Parcels(b"benchmark")
-    found = {
-        "first_view_bytes_a_row": first_view(scene) / n,
-        "layouts_s": median(lambda: layouts.layouts_of(usage, of_components(usage))),
-        "map_layout_s": median(lambda: layouts.map_layout(usage, "PCA", fitted.scores[:, :2])),
-        "scene_s": median(lambda: scene_from(fitted, dataset)),
-        "publish_s": median(lambda: publish(scene, dataset.digest, parcels)),
-    }
-    write(scene, folder / str(n))
-    return found
-
-
-def first_view(scene: Scene) -> int:
-    """Count the bytes that a page fetches before its first picture."""
+    scene, usage, seconds = scene_from(fitted, dataset), usage_of(fitted, pictured=True), []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        layouts.layouts_of(usage, of_components(usage))
+        seconds.append(time.perf_counter() - began)
+    write(scene, folder)
     colouring = next(iter(scene.meta["colourings"]))
     names = ["components", "scores", "doubt", f"codes.{colouring}"]
     names += [f"order.{scene.meta['first']}", "order.pca", "map.pca"]
-    return sum(scene.buffers[name].nbytes for name in names)
+    size = sum(scene.buffers[name].nbytes for name in names)
+    return {"first_view_bytes_a_row": size / n, "layouts_s": statistics.median(seconds)}
 
 
-def fetching(browser: Any, address: str) -> results.Row:
-    """Measure how long all parts of a scene take to the browser, and again after a reload."""
-    page = browser.new_context().new_page()
+def drawn(browser: Any, address: str) -> results.Row:
+    """Measure a scene in the canvas in new windows."""
+    windows: list[results.Row] = []
+    for _ in range(TIMES):
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.wait_for_timeout(STARTED_MS)
+        page.goto(address)
+        page.wait_for_function(SETTLED, timeout=120_000)
+        picture = page.evaluate("() => performance.now()")
+        page.add_script_tag(path=Path(__file__).with_suffix(".js"))
+        windows.append({"picture_ms": picture, **page.evaluate("measureCanvas()")})
+        page.close()
+    return {name: statistics.median(row[name] for row in windows) for name in windows[0]}
+
+
+def drawn_by_plotly(browser: Any, n: int) -> results.Row:
+    """Measure as many points in panels of plotly.js."""
+    import plotly
+
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.set_content("<!doctype html><body></body>")
+    for path in (script, Path(__file__).with_suffix(".js")):
+        page.add_script_tag(path=path)
+    row: results.Row = page.evaluate("(sizes) => measurePlotly(sizes)", [n, PANELS])
+    page.close()
+    return row
+
+
+def fetched(browser: Any, address: str) -> results.Row:
+    """Measure how long all parts of a scene take to the browser, and what a reload transfers."""
+    page, visits = browser.new_page(), []
     page.goto(address)
-    box = ".fetched[data-names]"
-    found = []
     for _ in range(2):
-        page.wait_for_selector(box, state="attached", timeout=120_000)
-        found.append(page.evaluate(f"() => ({{...document.querySelector('{box}').dataset}})"))
+        page.wait_for_selector(FETCHED, state="attached", timeout=120_000)
+        visits.append(page.evaluate(f"() => ({{...document.querySelector('{FETCHED}').dataset}})"))
         page.reload()
     page.close()
-    first, again = found
+    first, again = visits
     return {
-        "all_bytes": int(first["bytes"]),
         "fetched_ms": float(first["ms"]),
-        "fetched_again_ms": float(again["ms"]),
         "transferred_again": int(again["transferred"]),
     }
 
 
-def median(work: Callable[[], object]) -> float:
-    """Return the median of the seconds that some work takes."""
-    taken = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+def main() -> None:
+    """Print each measurement beside its bound and write all."""
+    parser = results.arguments(__doc__)
+    parser.add_argument("rows", nargs="*", type=int, default=SIZES)
+    options = parser.parse_args()
+    rows: list[results.Row] = []
+    for n in options.rows:
+        flags = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
+        with tempfile.TemporaryDirectory() as name, chromium(*flags) as browser:
+            folder = Path(name)
+            row = {"rows": n, **packed(n, folder / "scenes" / "one")}
+            with page_of_scene(folder) as address:
+                row |= drawn(browser, address) | drawn_by_plotly(browser, n)
+            with served(folder / "home", script="benchmarks/canvas_page.py") as address:
+                row |= fetched(browser, f"{address}/?n={n}")
+        rows.append(row)
+        print(f"{n:,} rows; load {os.getloadavg()[0]:.1f}")
+        for name, value in row.items():
+            bound = BOUNDS.get(name, {}).get(n)
+            limit = "" if bound is None else f" ({'missed' if value > bound else 'met'}: {bound})"
+            print(f"  {name}: {value:,.4g}{limit}")
+    results.write(options.out, "canvas", rows)
 
 
 if __name__ == "__main__":

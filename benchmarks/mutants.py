@@ -10,7 +10,8 @@ import ast
 import random
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +25,6 @@ PARTS = {
     "jobs, storage, commands": ["jobs", "storage", "processes", "commands", "words", "cli.py"],
 }
 OFF_BY_ONE = {ast.Lt: b"<=", ast.LtE: b"<", ast.Gt: b">=", ast.GtE: b">"}
-Edit = tuple[int, int, bytes, str]  # first byte, end, what takes their place, kind
-
-
 Row = dict[str, Any]
 
 
@@ -42,13 +40,15 @@ class Change(NamedTuple):
     words: str = ""
 
 
+Edit = tuple[int, int, bytes, str]  # first byte, end, replacement, kind
+
+
 class Source:
     """The text of a module, and the mutants of its nodes."""
 
     def __init__(self, text: bytes) -> None:
-        self.text, self.starts = text, [0]
-        for line in text.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
+        lengths = map(len, text.splitlines(keepends=True))
+        self.text, self.starts = text, [0, *accumulate(lengths)]
 
     def span(self, node: Any) -> tuple[int, int]:
         """Return the first byte of a node, and that behind it."""
@@ -80,7 +80,7 @@ class Source:
                 yield *self.span(node), b"(" + self.of(node.operand) + b")", "not dropped"
 
     def values(self, node: ast.AST) -> Iterator[Edit]:
-        """Yield another constant, nothing returned, a branch negated."""
+        """Yield another constant, nothing returned, a branch negated, other arguments."""
         match node:
             case ast.Constant(value=bool(value)):
                 yield *self.span(node), str(not value).encode(), "constant"
@@ -90,10 +90,6 @@ class Source:
                 yield *self.span(result), b"None", "return"
             case ast.If(test) | ast.While(test) | ast.IfExp(test):
                 yield *self.span(test), b"not (" + self.of(test) + b")", "negated"
-
-    def calls(self, node: ast.AST) -> Iterator[Edit]:
-        """Yield the last two arguments exchanged, or keywords left out."""
-        match node:
             case ast.Call(args=[*_, one, two], keywords=[]) if not starred(one, two):
                 new = self.of(two) + b", " + self.of(one)
                 yield self.span(one)[0], self.span(two)[1], new, "swapped"
@@ -102,13 +98,13 @@ class Source:
 
 
 def of_text(*parts: ast.expr) -> bool:
-    """Tell a sum of texts or lists, which no minus can take."""
+    """Whether a sum is of texts or lists, which have no difference."""
     listed = (ast.JoinedStr, ast.List, ast.Tuple)
     return any(isinstance(getattr(p, "value", None), str) or isinstance(p, listed) for p in parts)
 
 
 def starred(*nodes: ast.expr) -> bool:
-    """Tell an argument that is several."""
+    """Whether an argument is several."""
     return any(isinstance(node, ast.Starred) for node in nodes)
 
 
@@ -116,9 +112,11 @@ def mutants_of(file: str, text: bytes) -> Iterator[Change]:
     """Yield every mutant of a module."""
     source = Source(text)
     for node, statement in walk(ast.parse(text), None):
-        for edits in (source.operators, source.values, source.calls):
-            for start, end, new, kind in edits(node):
-                yield Change(file, start, end, new, head(statement), kind)
+        body = getattr(statement, "body", None)  # of a compound statement, only its head
+        last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno
+        lines = statement.lineno, max(statement.lineno, last)
+        for start, end, new, kind in (*source.operators(node), *source.values(node)):
+            yield Change(file, start, end, new, lines, kind)
 
 
 def walk(node: ast.AST, statement: Any) -> Iterator[tuple[Any, Any]]:
@@ -134,13 +132,6 @@ def walk(node: ast.AST, statement: Any) -> Iterator[tuple[Any, Any]]:
             inside = child if isinstance(child, ast.stmt) else statement
             yield child, inside
             yield from walk(child, inside)
-
-
-def head(statement: Any) -> tuple[int, int]:
-    """Return the lines of a statement, of a compound one those before its body."""
-    body = getattr(statement, "body", None)
-    last = body[0].lineno - 1 if isinstance(body, list) else statement.end_lineno
-    return statement.lineno, max(statement.lineno, last)
 
 
 def place(text: bytes, line: int) -> tuple[str, bool]:
@@ -191,30 +182,3 @@ def faults(tree: Path) -> list[Change]:
         about = (fault["part"], fault["words"])
         found.append(Change(fault["file"], start, start + len(old), new, lines, *about))
     return found
-
-
-def lines(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """Say of each part how many of its changes are noticed."""
-    table = []
-    for part in (*PARTS, "all"):
-        cells, mine = {"part": part}, [row for row in rows if part in {row["part"], "all"}]
-        for kind in ("faults", "mutants"):
-            asked = [row for row in mine if ("words" in row) == (kind == "faults")]
-            tried = [row for row in asked if "caught_by" in row]
-            noticed = sum(row["caught_by"] is not None for row in tried)
-            cells[f"{kind} noticed"] = f"{noticed} of {len(tried)}"
-        table.append(cells)
-    return table
-
-
-def reading(rows: Sequence[Row]) -> list[str]:
-    """Say what was left out."""
-    quiet = [row for row in rows if "caught_by" in row and row["caught_by"] is None]
-    unseen = sum(row["ran"] == 0 for row in quiet)
-    part = sum(0 < row["asked"] < row["seeing"] or "over" in row for row in quiet)
-    missing = sum("caught_by" not in row for row in rows)
-    said = [
-        f"Of {len(quiet)} changes that nothing notices, no test runs {unseen}, and of {part} only "
-        "the most specific tests ran."
-    ]
-    return said + ([f"{missing} were not tried."] if missing else [])

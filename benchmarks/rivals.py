@@ -1,14 +1,17 @@
-"""Adaptive PPCA beside mixtures, k-subspaces and scikit-learn: what each needs, keeps, finds again.
+"""Adaptive PPCA beside mixtures, k-subspaces and scikit-learn: directions, errors, recovery.
 
-    python -m benchmarks.rivals --data wine,digits
-
-Data that are not on this computer are left out by name. Every method has one BLAS thread, three
-starts, the same at most 2,500 rows, and the same fifth of them held out.
+`APPCA_DATA=... python -m benchmarks.rivals [--data wine,digits] [--only PREFIX]` writes
+results/rivals.json. Every method has one BLAS thread, three starts, the same at most 2,500 rows,
+and the same fifth of them held out. Data and methods that are not measured keep their rows.
 """
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +36,7 @@ from appca.data.sources import load
 from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
 from benchmarks import results
 
-# name -> keywords of the source, K, L
-SETS: dict[str, tuple[dict[str, Any], int, int]] = {
+SETS: dict[str, tuple[dict[str, Any], int, int]] = {  # name -> keywords of the source, K, L
     "digits": ({}, 8, 3),
     "wine": ({}, 5, 2),
     "breast_cancer": ({}, 6, 2),
@@ -51,32 +53,13 @@ PIECES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3)  # times K, to reach the error of adapt
 LEAST_NOISE = 1e-3  # of the mean noise of features, below which a density has no bound
 
 
-class Line(NamedTuple):
-    """What was measured of a method on a data set."""
-
-    data: str
-    rows: int  # fitted to; a quarter as many are held out
-    features: int
-    method: str
-    axes: int  # distinct directions that a person has to learn
-    used: int  # of these by one row
-    parameters: int | None
-    log_likelihood: float | None  # nats a row held out
-    error: float | None  # of the rows held out, mean square over their variance
-    neighbours: float  # share of nearest neighbours kept among rows of the fit
-    accuracy: float | None  # of labels of rows held out, by nearest neighbours among the scores
-    named: float | None  # how far an axis tells one class from the rest; see `naming`
-    recurrence: float | None  # mean matched |cosine| of the directions of two starts
-    cpu_s: float  # of the processor, one fit
-
-
 class Method(NamedTuple):
     """A method by its name, made for a seed."""
 
     name: str
-    make: Callable[[int], Any]
-    axes: int
-    used: int
+    make: Callable[..., Any]  # of the keyword random_state
+    axes: int  # distinct directions that a person has to learn
+    used: int  # of these by one row
     starts: int = STARTS
 
 
@@ -84,32 +67,32 @@ class _Dictionary(MiniBatchDictionaryLearning):  # type: ignore[misc]
     """Dictionary learning of rows about their mean."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        self.middle_ = X.mean(axis=0)
-        return super().fit(X - self.middle_)
+        self.mean_ = X.mean(axis=0)
+        return super().fit(X - self.mean_)
 
     def transform(self, X: Any) -> Any:
-        return super().transform(X - self.middle_)
+        return super().transform(X - self.mean_)
 
     def inverse_transform(self, X: Any) -> Any:
-        return X @ self.components_ + self.middle_
+        return X @ self.components_ + self.mean_
 
 
 class _ICA(FastICA):  # type: ignore[misc]
     """Independent components of principal scores: whitening needs a first feature that varies."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        self.before_ = PCA(self.n_components, random_state=0).fit(X)
-        return super().fit(self.before_.transform(X))
+        self.pca_ = PCA(self.n_components, random_state=0).fit(X)
+        return super().fit(self.pca_.transform(X))
 
     def transform(self, X: Any) -> Any:
-        return super().transform(self.before_.transform(X))
+        return super().transform(self.pca_.transform(X))
 
     def inverse_transform(self, X: Any) -> Any:
-        return self.before_.inverse_transform(super().inverse_transform(X))
+        return self.pca_.inverse_transform(super().inverse_transform(X))
 
 
 class _FactorAnalysis(FactorAnalysis):  # type: ignore[misc]
-    """Factor analysis that leads back to rows, and has no density where it has no bound."""
+    """Factor analysis that leads back to rows."""
 
     def inverse_transform(self, X: Any) -> Any:
         return X @ self.components_ + self.mean_
@@ -120,92 +103,60 @@ class _FactorAnalysis(FactorAnalysis):  # type: ignore[misc]
         return int(D * K - K * (K - 1) // 2 + 2 * D)
 
 
-def methods(K: int, L: int) -> Iterator[Method]:
-    """Yield the methods that any rows can be given to."""
-    mixture, few = MixtureOfFactorAnalysers, max(2, round(K / L))
-    yield Method(f"aPPCA ({K}, {L})", lambda s: AdaptivePPCA(K, L, random_state=s), K, L)
-    yield Method(f"PPCA {L}", lambda s: PPCA(L, random_state=s), L, L, 1)
-    yield Method(f"PPCA {K}", lambda s: PPCA(K, random_state=s), K, K, 1)
-    yield mixture_of_ppca(K, L)
-    if few != K:  # about as many parameters as ours
-        yield mixture_of_ppca(few, L)
-    yield Method(
-        f"mixture of FA, {K} of {L}",
-        lambda s: mixture(K, L, noise="diagonal", random_state=s),
-        K * L,
-        L,
-    )
-    yield Method(
-        f"common loadings {K}, {K} pieces",
-        lambda s: mixture(K, K, loadings="common", random_state=s),
-        K,
-        K,
-    )
-    yield Method(f"k-subspaces, {K} of {L}", lambda s: KSubspaces(K, L, random_state=s), K * L, L)
-    yield Method(f"FA {K}", lambda s: _FactorAnalysis(K, random_state=s), K, K, 1)
-    yield Method(f"sparse PCA {K}", lambda s: MiniBatchSparsePCA(K, random_state=s), K, K)
-    yield Method(f"dictionary ({K}, {L}), cd", lambda s: _dictionary(K, L, s), K, L)
-    yield Method(f"ICA {K}", lambda s: _ICA(K, random_state=s, max_iter=500), K, K)
+def methods(K: int, L: int, X: np.ndarray) -> Iterator[Method]:
+    """Yield the methods that can fit rows; those that need other packages only if installed."""
+    mixture = MixtureOfFactorAnalysers
+    yield Method(f"aPPCA ({K}, {L})", partial(AdaptivePPCA, K, L), K, L)
+    yield Method(f"PPCA {L}", partial(PPCA, L), L, L, 1)
+    yield Method(f"PPCA {K}", partial(PPCA, K), K, K, 1)
+    for pieces in dict.fromkeys((K, max(2, round(K / L)))):  # about as many parameters as aPPCA
+        yield mixture_of_ppca(pieces, L)
+    diagonal = partial(mixture, K, L, noise="diagonal")
+    yield Method(f"mixture of FA, {K} of {L}", diagonal, K * L, L)
+    common = partial(mixture, K, K, loadings="common")
+    yield Method(f"common loadings {K}, {K} pieces", common, K, K)
+    yield Method(f"k-subspaces, {K} of {L}", partial(KSubspaces, K, L), K * L, L)
+    yield Method(f"FA {K}", partial(_FactorAnalysis, K), K, K, 1)
+    yield Method(f"sparse PCA {K}", partial(MiniBatchSparsePCA, K), K, K)
+    coding = {"transform_algorithm": "omp", "transform_n_nonzero_coefs": L}
+    dictionary = partial(_Dictionary, K, fit_algorithm="cd", **coding)
+    yield Method(f"dictionary ({K}, {L}), cd", dictionary, K, L)
+    yield Method(f"ICA {K}", partial(_ICA, K, max_iter=500), K, K)
+    if X.min() >= 0:
+        yield Method(f"NMF {K}", partial(NMF, K, init="random", max_iter=500), K, K)
+    if find_spec("umap"):
+        from umap import UMAP
+
+        yield Method("UMAP 2", partial(UMAP, n_jobs=1), 2, 2, 1)
 
 
 def mixture_of_ppca(pieces: int, L: int, why: str = "") -> Method:
     """Describe a mixture of PPCA."""
     name = f"mixture of PPCA, {pieces} of {L}{why}"
-    make: Callable[[int], Any] = lambda s: MixtureOfFactorAnalysers(pieces, L, random_state=s)  # noqa: E731
-    return Method(name, make, pieces * L, L)
-
-
-def _dictionary(K: int, L: int, seed: int) -> Any:
-    return _Dictionary(
-        K,
-        fit_algorithm="cd",
-        transform_algorithm="omp",
-        transform_n_nonzero_coefs=L,
-        random_state=seed,
-    )
-
-
-def special(X: np.ndarray, K: int) -> Iterator[Method]:
-    """Yield methods that need rows of no negative entries, or one start."""
-    if X.min() >= 0:
-        yield Method(
-            f"NMF {K}", lambda s: NMF(K, init="random", random_state=s, max_iter=500), K, K
-        )
-    try:
-        from umap import UMAP
-    except ImportError:
-        return
-    yield Method("UMAP 2", lambda s: UMAP(random_state=s, n_jobs=1), 2, 2, 1)
+    return Method(name, partial(MixtureOfFactorAnalysers, pieces, L), pieces * L, L)
 
 
 def directions(model: Any) -> np.ndarray | None:
     """Return all directions of a model as unit rows, or None where it has none."""
-    W = getattr(model, "components_", None)
-    W = getattr(model, "loadings_", None) if W is None else W
+    W = getattr(model, "components_", getattr(model, "loadings_", None))
     if isinstance(model, _ICA):
-        W = model.mixing_.T @ model.before_.components_
+        W = model.mixing_.T @ model.pca_.components_
     if W is None:
         return None
     W = W.reshape(-1, W.shape[-1]).astype(np.float64)
     length = np.linalg.norm(W, axis=1, keepdims=True)
-    found: np.ndarray = W / np.where(length > 0, length, 1.0)
-    return found
+    return np.asarray(W / np.where(length > 0, length, 1.0))
 
 
 def recurrence(models: list[Any]) -> float | None:
-    """Return the mean matched |cosine| over pairs of starts."""
-    axes = [directions(model) for model in models]
-    found = []
-    for i, one in enumerate(axes):
-        for other in axes[:i]:
-            if one is None or other is None:
-                return None
-            C = np.abs(one @ other.T)
-            found.append(C[linear_sum_assignment(-C)].mean())
-    return float(np.mean(found)) if found else None
+    """Return the mean matched |cosine| over pairs of starts, or None where there is no pair."""
+    axes = [W for W in map(directions, models) if W is not None]
+    cosines = [np.abs(one @ other.T) for one, other in combinations(axes, 2)]
+    matched = [C[linear_sum_assignment(-C)].mean() for C in cosines]
+    return float(np.mean(matched)) if matched else None
 
 
-def kept(X: np.ndarray, scores: np.ndarray) -> float:
+def neighbours_kept(X: np.ndarray, scores: np.ndarray) -> float:
     """Return the share of each row's nearest neighbours that it keeps among the scores."""
     near = [
         NearestNeighbors(n_neighbors=NEIGHBOURS).fit(Y).kneighbors(return_distance=False)
@@ -231,146 +182,114 @@ def naming(scores: np.ndarray, labels: np.ndarray) -> float:
     return float(np.abs(apart).max(axis=(0, 1)).mean())
 
 
-def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> Line:
-    """Fit from each start and measure the first."""
-    X, Y, labels, others = rows
-    models, seconds = [], []
-    for seed in range(method.starts):
-        model = method.make(seed)
-        began = time.process_time()
-        models.append(model.fit(X))
-        seconds.append(time.process_time() - began)
-    model = models[0]
-    own, new = model.transform(X), model.transform(Y)
-    accuracy = named = None
-    if len(labels):
-        named = naming(new, others)
-        accuracy = KNeighborsClassifier(NEIGHBOURS).fit(own, labels).score(new, others)
-    back = reconstructed(model, Y)
-    return Line(
-        data,
-        *X.shape,
-        method.name,
-        method.axes,
-        method.used,
-        getattr(model, "n_parameters_", None),
-        likelihood(model, Y),
-        None if back is None else relative_error(X, Y, back),
-        kept(X, own),
-        accuracy,
-        named,
-        recurrence(models) if method.starts > 1 else None,
-        float(np.median(seconds)),
-    )
-
-
-def likelihood(model: Any, Y: np.ndarray) -> float | None:
-    """Return nats a row, where the model has a density that is bounded."""
-    if not hasattr(model, "score_samples"):
-        return None
-    noise = np.atleast_1d(model.noise_variance_)
-    if noise.min() < LEAST_NOISE * noise.mean():
-        return None
-    return float(model.score_samples(Y).mean())
-
-
-def reconstructed(model: Any, Y: np.ndarray) -> np.ndarray | None:
-    """Return what a model makes of rows, or None where it leads nowhere back."""
-    if hasattr(model, "reconstruct"):
-        found: np.ndarray = model.reconstruct(Y)
-        return found
-    if directions(model) is None:
-        return None
-    back: np.ndarray = model.inverse_transform(model.transform(Y))
-    return back
-
-
 def relative_error(X: np.ndarray, Y: np.ndarray, back: np.ndarray) -> float:
     """Mean square that is left of rows Y over their variance about the mean of X."""
     return float(np.square(Y - back).sum() / np.square(Y - X.mean(axis=0)).sum())
 
 
-def as_exact(K: int, L: int, error: float, rows: tuple[np.ndarray, ...]) -> Method | None:
-    """Return the smallest mixture of PPCA whose error is no larger, or None up to 3 K pieces."""
-    X, Y = rows[:2]
-    for pieces in sorted({max(2, round(share * K)) for share in PIECES}):
-        model = MixtureOfFactorAnalysers(pieces, L, n_init=1, random_state=0).fit(X)
-        if relative_error(X, Y, model.reconstruct(Y)) <= error:
-            return mixture_of_ppca(pieces, L, ", as exact")
-    return None
-
-
-def raw_rows(name: str, keywords: dict[str, Any]) -> tuple[Any, Preprocessing, Any]:
-    """Return rows as they are, how to preprocess them, and their labels or None."""
-    if name == "iris":
-        X, label = load_iris(return_X_y=True)
-        how = Preprocessing(centre=True, scale="feature")
-    elif name == "recording":
-        X, label = brain.load(brain.SHARED).series, None
-        how = Preprocessing(centre=True, scale="global")
-    else:
-        dataset = load(name, **keywords)
-        X, how = dataset.X, suggest(dataset)
-        label = next(iter(dataset.labels.values()), None) if name != "brain" else None
-    return X, how, label
+def measured(data: str, method: Method, rows: tuple[np.ndarray, ...]) -> results.Row:
+    """Fit from each start and measure the first, on rows of the fit and on rows held out."""
+    X, Y, labels, labels_held_out = rows
+    models, seconds = [], []
+    for seed in range(method.starts):
+        began = time.process_time()
+        models.append(method.make(random_state=seed).fit(X))
+        seconds.append(time.process_time() - began)
+    model = models[0]
+    scores, scores_held_out = model.transform(X), model.transform(Y)
+    back = log_likelihood = accuracy = named = None
+    if hasattr(model, "reconstruct"):
+        back = model.reconstruct(Y)
+    elif directions(model) is not None:
+        back = model.inverse_transform(scores_held_out)
+    if hasattr(model, "score_samples"):
+        noise = np.atleast_1d(model.noise_variance_)
+        if noise.min() >= LEAST_NOISE * noise.mean():
+            log_likelihood = float(model.score_samples(Y).mean())
+    if len(labels):
+        named = naming(scores_held_out, labels_held_out)
+        nearest = KNeighborsClassifier(NEIGHBOURS).fit(scores, labels)
+        accuracy = nearest.score(scores_held_out, labels_held_out)
+    return {
+        "data": data,
+        "rows": len(X),
+        "features": X.shape[1],
+        "method": method.name,
+        "axes": method.axes,
+        "used": method.used,
+        "parameters": getattr(model, "n_parameters_", None),
+        "log_likelihood": log_likelihood,
+        "error": None if back is None else relative_error(X, Y, back),
+        "neighbours": neighbours_kept(X, scores),
+        "accuracy": accuracy,
+        "named": named,
+        "recurrence": recurrence(models),
+        "cpu_s": float(np.median(seconds)),
+    }
 
 
 def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
     """Return rows to fit and rows held out, preprocessed, and their labels or nothing."""
-    X, how, label = raw_rows(name, keywords)
+    label: Any = None
+    if name == "iris":
+        X, label = load_iris(return_X_y=True)
+        preprocessing = Preprocessing(centre=True, scale="feature")
+    elif name == "recording":
+        X = brain.load(brain.SHARED).series
+        preprocessing = Preprocessing(centre=True, scale="global")
+    else:
+        dataset = load(name, **keywords)
+        X, preprocessing = dataset.X, suggest(dataset)
+        label = next(iter(dataset.labels.values()), None) if name != "brain" else None
     order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
-    held = len(order) // 5
-    test, train = np.sort(order[:held]), np.sort(order[held:])
-    before = how.fit(X[train])
+    held_out = len(order) // 5
+    test, train = np.sort(order[:held_out]), np.sort(order[held_out:])
+    fitted = preprocessing.fit(X[train])
     labels = ([], []) if label is None else (np.asarray(label)[train], np.asarray(label)[test])
-    return before.transform(X[train]), before.transform(X[test]), *labels
+    return fitted.transform(X[train]), fitted.transform(X[test]), *map(np.asarray, labels)
 
 
-def lines_of(name: str, only: str) -> Iterator[Line]:
-    """Yield what is measured on a data set, of methods whose name begins with `only`."""
+def rows_measured(name: str, prefix: str) -> Iterator[results.Row]:
+    """Measure the methods on a data set whose names begin with a prefix.
+
+    Without a prefix, the last is the smallest mixture of PPCA, of up to 3 K pieces, whose error is
+    no larger than that of adaptive PPCA.
+    """
     keywords, K, L = SETS[name]
     rows = rows_of(name, keywords)
-    ours: Line | None = None
-    for method in (*methods(K, L), *special(rows[0], K)):
-        if not method.name.startswith(only):
-            continue
-        line = measured(name, method, rows)
-        ours = ours or line
-        yield line
-    other = as_exact(K, L, ours.error or 0.0, rows) if ours and not only else None
-    if other is not None:
-        yield measured(name, other, rows)
-
-
-def merged(
-    before: list[results.Row], found: list[results.Row], *, whole: bool
-) -> list[results.Row]:
-    """Put what was found in place of what was measured before of the same data and methods."""
-    data, new = found[0]["data"], {row["method"] for row in found}
-    kept = [row for row in before if row["data"] != data or not (whole or row["method"] in new)]
-    return sorted(kept + found, key=lambda row: list(SETS).index(row["data"]))
+    found = []
+    for method in methods(K, L, rows[0]):
+        if method.name.startswith(prefix):
+            found.append(measured(name, method, rows))
+            yield found[-1]
+    for pieces in sorted({max(2, round(share * K)) for share in PIECES}) if not prefix else ():
+        model = MixtureOfFactorAnalysers(pieces, L, n_init=1, random_state=0).fit(rows[0])
+        if relative_error(*rows[:2], model.reconstruct(rows[1])) <= found[0]["error"]:
+            yield measured(name, mixture_of_ppca(pieces, L, ", as exact"), rows)
+            return
 
 
 def main() -> None:
-    """Measure, print as it goes, and write the rows after every data set."""
+    """Measure, print and write the rows after every data set."""
     parser = results.arguments(__doc__)
     parser.add_argument("--data", default=",".join(SETS), help="names of data sets")
-    parser.add_argument("--only", default="", help="methods whose name begins so; others stay")
+    parser.add_argument("--only", default="", help="prefix of methods; others keep their rows")
     options = parser.parse_args()
-    names = options.data.split(",")
-    before = results.read(options.out, "rivals")
-    lines = before.rows if before else []
-    for name in names:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found = [line._asdict() for line in lines_of(name, options.only)]
-            except (OSError, ValueError) as error:
-                print(f"{name} is left out: {error}")
-                continue
-        print(*found, sep="\n", flush=True)
-        lines = merged(lines, found, whole=not options.only)
-        results.write(options.out, "rivals", lines)
+    path = options.out / "rivals.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    warnings.simplefilter("ignore")
+    threadpool_limits(1)
+    for name in options.data.split(","):
+        new = list(rows_measured(name, options.only))
+        print(*new, sep="\n", flush=True)
+        again = {row["method"] for row in new}
+        rows = [
+            row
+            for row in rows
+            if row["data"] != name or (options.only and row["method"] not in again)
+        ]
+        rows = sorted(rows + new, key=lambda row: list(SETS).index(row["data"]))
+        results.write(options.out, "rivals", rows)
 
 
 if __name__ == "__main__":

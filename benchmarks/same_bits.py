@@ -21,27 +21,20 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 QUERIES: dict[str, Callable[[Any, np.ndarray], Any]] = {
-    "transform": lambda model, x: model.transform(x),
     "transform, all": lambda model, x: model.transform(x, "all"),
     "transform, map": lambda model, x: model.transform(x, "map"),
-    "score_samples": lambda model, x: model.score_samples(x),
-    "inclusion_probabilities": lambda model, x: model.inclusion_probabilities(x),
-    "allocate": lambda model, x: model.allocate(x),
     "allocate, all": lambda model, x: model.allocate(x, "all"),
-    "allocation_probability": lambda model, x: model.allocation_probability(x),
     "inverse_transform": lambda model, x: model.inverse_transform(model.transform(x)),
     "sample": lambda model, _x: model.sample(20, 0),
     "score_bands": lambda model, x: model.score_bands(x[:10]),
     "component_bands": lambda model, _x: model.component_bands(),
-    "predict": lambda model, x: model.predict(x),
-    "size_probabilities": lambda model, x: model.size_probabilities(x),
-    "row_scales": lambda model, x: model.row_scales(x),
-    "describe": lambda model, x: model.describe(x),
-    "impute": lambda model, x: model.impute(x),
-    "estimate_score_samples": lambda model, x: model.estimate_score_samples(x),
     "get_covariance": lambda model, _x: model.get_covariance(),
-    "bic": lambda model, x: model.bic(x),
 }
+OF_ROWS = ("transform", "score_samples", "inclusion_probabilities", "allocate", "predict", "impute")
+OF_ROWS += ("allocation_probability", "size_probabilities", "row_scales", "describe", "bic")
+OF_ROWS += ("estimate_score_samples",)
+for query in OF_ROWS:
+    QUERIES[query] = lambda model, x, query=query: getattr(model, query)(x)
 SHORT = {"burn_in": 20, "n_draws": 20, "n_chains": 2}
 
 
@@ -51,22 +44,10 @@ def _digits(rows: int = 600) -> np.ndarray:
     return np.asarray(load_digits().data[:rows])
 
 
-def _float32() -> np.ndarray:
-    return _digits().astype(np.float32)
-
-
 def _with_gaps() -> np.ndarray:
     x = _digits(300).copy()
     x[np.random.default_rng(0).random(x.shape) < 0.1] = np.nan
     return x
-
-
-def _gaps_float32() -> np.ndarray:
-    return _with_gaps().astype(np.float32)
-
-
-def _few() -> np.ndarray:
-    return _digits(300)
 
 
 def _planted() -> np.ndarray:
@@ -91,54 +72,35 @@ def _dask() -> Any:
     return da.from_array(_digits(), chunks=(150, 64))
 
 
-def _updated(model: str, *sizes: Any, **settings: Any) -> Callable[[], Any]:
-    def fit() -> Any:
-        import appca
-
-        fitted = getattr(appca, model)(*sizes, random_state=0, **settings).fit(_few())
-        for start in (300, 400, 500):
-            fitted.partial_fit(_digits()[start : start + 100])
-        return fitted
-
-    return fit
-
-
-def _blocks() -> Any:
-    import appca
-
-    blocks = [_digits()[start : start + 100] for start in range(0, 600, 100)]
-    return appca.AdaptivePPCA(5, 2, random_state=0).fit_blocks(lambda: iter(blocks))
-
-
-def _again() -> Any:
-    import appca
-
-    model = appca.AdaptivePPCA(5, 2, random_state=0, max_iter=5, warm_start=True).fit(_few())
-    return model.set_params(max_iter=50).fit(_few())
-
-
-def _weighted(model: str, *sizes: Any, **settings: Any) -> Callable[[], Any]:
-    def fit() -> Any:
-        import appca
-
-        weights = np.random.default_rng(0).integers(1, 4, 600).astype(float)
-        estimator = getattr(appca, model)(*sizes, random_state=0, **settings)
-        return estimator.fit(_digits(), sample_weight=weights)
-
-    return fit
-
-
 def _plain(
-    model: str, *sizes: Any, x: Callable[[], Any] = _digits, **settings: Any
+    model: str,
+    *sizes: Any,
+    x: Callable[[], Any] = _digits,
+    after: Callable[[Any, Any], Any] = lambda estimator, x: estimator.fit(x),
+    **settings: Any,
 ) -> Callable[[], Any]:
     def fit() -> Any:
         import appca
 
-        return getattr(appca, model)(*sizes, random_state=0, **settings).fit(x())
+        return after(getattr(appca, model)(*sizes, random_state=0, **settings), x())
 
     return fit
 
 
+def _updated(model: Any, x: np.ndarray) -> Any:
+    model.fit(x[:300])
+    for start in (300, 400, 500):
+        model.partial_fit(x[start : start + 100])
+    return model
+
+
+def _weighted(model: Any, x: np.ndarray) -> Any:
+    return model.fit(x, sample_weight=np.random.default_rng(0).integers(1, 4, 600).astype(float))
+
+
+_few = partial(_digits, 300)
+_float32 = lambda: _digits().astype(np.float32)  # noqa: E731
+_gaps_float32 = lambda: _with_gaps().astype(np.float32)  # noqa: E731
 _aPPCA, _aFA = partial(_plain, "AdaptivePPCA"), partial(_plain, "AdaptiveFactorAnalysis")
 _GIBBS = {"inference": "gibbs", **SHORT}
 _ALL_VARIANTS = {"noise": "feature", "row_scale": "learned", "max_iter": 30}
@@ -153,17 +115,26 @@ FITS: dict[str, Callable[[], Any]] = {
     "aPPCA, random start": _aPPCA(5, 2, init="random", n_init=2),
     "aPPCA, polar steps": _aPPCA(5, 2, w_update="polar", accelerate=False),
     "aPPCA, Pymanopt": _aPPCA(4, 2, w_update="pymanopt", max_iter=5),
-    "aPPCA, warm start": _again,
+    "aPPCA, warm start": _aPPCA(
+        5,
+        2,
+        x=_few,
+        max_iter=5,
+        warm_start=True,
+        after=lambda model, x: model.fit(x).set_params(max_iter=50).fit(x),
+    ),
     "aPPCA, whitened": _aPPCA(5, 2, whiten=True),
-    "aPPCA, weights": _weighted("AdaptivePPCA", 5, 2),
+    "aPPCA, weights": _aPPCA(5, 2, after=_weighted),
     "aPPCA, many components": _aPPCA(40, 3, max_iter=30),
     "aPPCA, L = K": _aPPCA(5, 5),
     "aPPCA, many rows": _aPPCA(6, 2, x=_planted),
     "aPPCA, fewer rows than features": _aPPCA(4, 2, x=lambda: _digits(40)),
     "aPPCA, sparse": _aPPCA(5, 2, x=_sparse),
     "aPPCA, Dask": _aPPCA(5, 2, x=_dask),
-    "aPPCA, blocks": _blocks,
-    "aPPCA, batches": _updated("AdaptivePPCA", 5, 2),
+    "aPPCA, blocks": _aPPCA(
+        5, 2, after=lambda model, x: model.fit_blocks(lambda: iter(np.split(x, 6)))
+    ),
+    "aPPCA, batches": _aPPCA(5, 2, after=_updated),
     "aPPCA, hard": _aPPCA(5, 2, inference="hard"),
     "aPPCA, hard, float32": _aPPCA(5, 2, inference="hard", x=_float32),
     "aPPCA, gaps": _aPPCA(4, 2, x=_with_gaps),
@@ -183,7 +154,7 @@ FITS: dict[str, Callable[[], Any]] = {
     "aPPCA, learned sizes, row scales": _aPPCA(5, "learned", row_scale="learned", max_iter=50),
     "aPPCA, all variants": _aPPCA(6, "learned", x=_planted, **_ALL_VARIANTS),
     "aPPCA, all variants, float32": _aPPCA(5, "learned", x=_float32, **_ALL_VARIANTS),
-    "aPPCA, all variants, weights": _weighted("AdaptivePPCA", 5, "learned", **_ALL_VARIANTS),
+    "aPPCA, all variants, weights": _aPPCA(5, "learned", **_ALL_VARIANTS, after=_weighted),
     "aPPCA, Gibbs": _aPPCA(4, 2, **_GIBBS),
     "aPPCA, Gibbs, float32": _aPPCA(4, 2, x=_float32, **_GIBBS),
     "aPPCA, Gibbs as in the paper": _aPPCA(4, 2, w_update="polar", z_update="swap", **_GIBBS),
@@ -196,7 +167,7 @@ FITS: dict[str, Callable[[], Any]] = {
     "PPCA, gaps": _plain("PPCA", 4, x=_with_gaps),
     "PPCA, gaps, float32": _plain("PPCA", 4, x=_gaps_float32),
     "PPCA, sparse": _plain("PPCA", 5, x=_sparse),
-    "PPCA, weights": _weighted("PPCA", 5),
+    "PPCA, weights": _plain("PPCA", 5, after=_weighted),
     "aFA": _aFA(5, 2, max_iter=50),
     "aFA, float32": _aFA(5, 2, max_iter=50, x=_float32),
     "aFA, more components than features": _aFA(24, 2, x=lambda: _planted()[:300], max_iter=5),
@@ -204,8 +175,8 @@ FITS: dict[str, Callable[[], Any]] = {
     "aFA, several starts": _aFA(5, 2, n_init=2, mean="zero", max_iter=20),
     "aFA, best supports": _aFA(8, 3, allocation="best", max_iter=20),
     "aFA, estimated supports": _aFA(20, 6, max_iter=5, x=_few),
-    "aFA, weights": _weighted("AdaptiveFactorAnalysis", 5, 2, max_iter=20),
-    "aFA, batches": _updated("AdaptiveFactorAnalysis", 5, 2, max_iter=20),
+    "aFA, weights": _aFA(5, 2, max_iter=20, after=_weighted),
+    "aFA, batches": _aFA(5, 2, max_iter=20, after=_updated),
     "aFA, Gibbs": _aFA(4, 2, **_GIBBS),
     "aFA, Gibbs, float32": _aFA(4, 2, x=_float32, **_GIBBS),
     "FSFA": _plain("FiniteSparseFA", 5, **SHORT),

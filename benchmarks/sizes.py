@@ -1,8 +1,7 @@
 """Print the size of the project beside its bounds: ``python -m benchmarks.sizes``.
 
 Lines are counted in formatted files that git tracks. A module with content has more than a
-docstring.
-``--strict`` exits with 1 if a bound is exceeded.
+docstring. ``--strict`` exits with 1 if a bound is exceeded.
 """
 
 import argparse
@@ -10,93 +9,68 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = {  # name -> (paths below appca, bound in lines)
-    "analysis": (("analysis/",), 5_000),
-    "runs": (("runs/",), 2_200),
-    "studies": (("studies/",), 3_100),
-    "plots": (("plots/",), 1_700),
-    "rivals": (("rivals/", "rivals.py"), 350),
-    "canvas": (("canvas/",), 2_500),
-    "data without readers": (("data/",), 2_500),
-    "readers": (("data/readers/",), 3_600),
-    "commands with cli": (("commands/", "cli.py", "__main__.py"), 2_100),
-    "models": (("models/",), None),
-    "ui": (("ui/",), None),
-    "jobs, storage, words": (("jobs/", "processes/", "storage/", "words"), None),
-}
+Counter = Callable[[list[str]], int]  # of the texts of files
 
 
-def tracked() -> list[Path]:
-    """Paths of all files that git tracks, below the root."""
-    names = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    return [Path(name) for name in names if (ROOT / name).is_file()]
+def lines(texts: list[str]) -> int:
+    """Count lines."""
+    return sum(text.count("\n") for text in texts)
 
 
-def lines(paths: Iterable[Path]) -> int:
-    """Count the lines of text files."""
-    return sum((ROOT / path).read_text("utf-8").count("\n") for path in paths)
+def modules(texts: list[str]) -> int:
+    """Count modules with content."""
+    return sum(len(ast.parse(text).body) > 1 for text in texts)
 
 
-def has_content(path: Path) -> bool:
-    """Whether a module holds more than a docstring."""
-    return len(ast.parse((ROOT / path).read_text("utf-8")).body) > 1
+def words(texts: list[str]) -> int:
+    """Count words."""
+    return sum(len(re.findall(r"\w\S*", text)) for text in texts)
 
 
-def words(paths: Iterable[Path]) -> int:
-    """Count the words of documents."""
-    return sum(len(re.findall(r"\w\S*", (ROOT / path).read_text("utf-8"))) for path in paths)
-
-
-def rows(paths: list[Path]) -> list[tuple[str, int, int | None]]:
-    """Return (what, count, bound or None) in the order in which they are printed."""
-    code = [p for p in paths if p.suffix == ".py" and p.parts[0] in ("app.py", "pages", "appca")]
-    scripts = [p for p in paths if p.suffix in (".js", ".ts") and p.parts[0] == "appca"]
-    tests = [p for p in paths if p.parts[0] == "tests" and p.suffix in (".py", ".js")]
-    benchmarks = [p for p in paths if p.parts[0] == "benchmarks" and p.suffix in (".py", ".js")]
-    styles = [p for p in paths if p.parts[0] == "appca" and p.suffix == ".css"]
-    documents = [p for p in paths if p.suffix == ".md"]
-    table: list[tuple[str, int, int | None]] = [
-        ("Python, lines", lines(code), 54_000),
-        ("Python, modules with content", sum(map(has_content, code)), 260),
-        ("JavaScript, lines", lines(scripts), 8_700),
-        ("JavaScript, files", len(scripts), 45),
-        ("CSS, lines", lines(styles), 2_400),
-        ("tests, lines", lines(tests), 48_000),
-        ("tests, files", len(tests), None),
-        ("benchmarks, lines", lines(benchmarks), None),
-        ("documents, words", words(documents), None),
-    ]
-    readers = PARTS["readers"][0]
-    for name, (places, bound) in PARTS.items():
-        inside: Callable[[Path], bool] = _below(places)
-        within = [p for p in code if inside(p)]
-        if name.startswith("data"):
-            within = [p for p in within if not _below(readers)(p)]
-        table.append((f"appca: {name}", lines(within), bound))
-    return table
-
-
-def _below(places: tuple[str, ...]) -> Callable[[Path], bool]:
-    starts = tuple(f"appca/{place}" for place in places)
-    return lambda path: path.as_posix().startswith(starts)
+CODE, SCRIPTS, TESTS = r"(app|(pages|appca)/.*)\.py", r"appca/.*\.[jt]s", r"tests/.*\.(py|js)"
+COUNTS: list[tuple[str, str, Counter, int | None]] = [  # name, paths, what is counted, bound
+    ("Python, lines", CODE, lines, 54_000),
+    ("Python, modules with content", CODE, modules, 260),
+    ("JavaScript, lines", SCRIPTS, lines, 8_700),
+    ("JavaScript, files", SCRIPTS, len, 45),
+    ("CSS, lines", r"appca/.*\.css", lines, 2_400),
+    ("tests, lines", TESTS, lines, 48_000),
+    ("tests, files", TESTS, len, None),
+    ("benchmarks, lines", r"benchmarks/.*\.(py|js)", lines, 2_500),
+    ("documents, words", r".*\.md", words, None),
+    ("appca: analysis", r"appca/analysis/.*\.py", lines, 5_000),
+    ("appca: runs", r"appca/runs/.*\.py", lines, 2_200),
+    ("appca: studies", r"appca/studies/.*\.py", lines, 3_100),
+    ("appca: plots", r"appca/plots/.*\.py", lines, 1_700),
+    ("appca: rivals", r"appca/rivals(/.*)?\.py", lines, 350),
+    ("appca: canvas", r"appca/canvas/.*\.py", lines, 2_500),
+    ("appca: data without readers", r"appca/data/(?!readers/).*\.py", lines, 2_500),
+    ("appca: readers", r"appca/data/readers/.*\.py", lines, 3_600),
+    ("appca: commands with cli", r"appca/(commands/.*|cli|__main__)\.py", lines, 2_100),
+    ("appca: models", r"appca/models/.*\.py", lines, None),
+    ("appca: ui", r"appca/ui/.*\.py", lines, None),
+    ("appca: jobs, storage, words", r"appca/(jobs/|processes/|storage/|words).*\.py", lines, None),
+]
 
 
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--strict", action="store_true", help="exit with 1 above a bound")
-    strict = parser.parse_args().strict
-    table = rows(tracked())
-    for name, count, bound in table:
-        limit = "" if bound is None else f" of {bound:,}" + ("  exceeded" if count > bound else "")
+    strict, exceeded = parser.parse_args().strict, False
+    listed = subprocess.check_output(["git", "-C", str(ROOT), "ls-files"], text=True).splitlines()
+    for name, paths, counted, bound in COUNTS:
+        files = [ROOT / file for file in listed if re.fullmatch(paths, file)]
+        count = counted([file.read_text("utf-8") for file in files if file.is_file()])
+        above = bound is not None and count > bound
+        limit = "" if bound is None else f" of {bound:,}" + "  exceeded" * above
         print(f"{name:32} {count:8,}{limit}")
-    return int(strict and any(bound is not None and count > bound for _, count, bound in table))
+        exceeded |= above
+    return int(strict and exceeded)
 
 
 if __name__ == "__main__":

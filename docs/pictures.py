@@ -7,7 +7,6 @@ gallery from the built site. Needs the extra ``test`` and a Chromium.
 """
 
 import io
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,15 +14,13 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
-from playwright.sync_api import sync_playwright
 
-from benchmarks.browser import FLAGS, served
+from benchmarks.browser import chromium, served
 
 DOCS = Path(__file__).resolve().parent
 WIDTH, HEIGHT, TALL = 1440, 900, 1240
 COLOURS = 256  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CANVAS = ".appca-explorer"
 THUMBNAIL = (480, 300)
 README = {"width": 960, "height": 720}
@@ -33,11 +30,9 @@ def main(names: list[str]) -> None:
     """Write all pictures of the documentation, or those that are named."""
     with (
         tempfile.TemporaryDirectory() as home,
-        served(home, APPCA_DATA=home) as (address, _),
-        sync_playwright() as play,
+        served(home, APPCA_DATA=home) as address,
+        chromium() as browser,
     ):
-        path = next(filter(None, map(shutil.which, BROWSERS)))
-        browser = play.chromium.launch(executable_path=path, args=FLAGS)
         for name in PICTURES:
             if names and name not in names:
                 continue
@@ -46,7 +41,6 @@ def main(names: list[str]) -> None:
             readme(browser, address)
         if "gallery" in names:
             gallery(browser)
-        browser.close()
 
 
 def taken(browser: Any, address: str, name: str) -> None:

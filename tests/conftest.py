@@ -66,7 +66,6 @@ LONG = (  # with few tests for their time
     "tests/ui/test_check.py",
     "tests/analysis/test_as_python.py",
     "tests/ui/test_rows.py",
-    "tests/jobs/test_campaigns.py",
 )
 
 

@@ -133,6 +133,15 @@ QUESTIONS = (
 )
 IN_BLOCKS = ("score_blocks", "transform_blocks")
 FITS = ("fit", "partial_fit", "fit_blocks")
+# All calls take their rows through one conversion, as the last test holds. What it makes a dense
+# array of double precision is therefore given to three models alone: one that takes gaps, one that
+# refuses them, and one that samples.
+CASES = [
+    (name, kind)
+    for name in MODELS
+    for kind in KINDS
+    if name in ("aPPCA", "aFA", "fsFA") or re.match("float32|csr|coo|sparse|Dask", kind)
+]
 # Where what a dense array gets is refused, and nowhere else.
 ONE_SENTENCE = r"[^\n]{20,300}\."
 REFUSED = {
@@ -260,8 +269,7 @@ def dense() -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_rows_of_every_kind_get_the_answer_of_a_dense_array_or_one_sentence(dense, name, kind):
     known, expected = dense[name]
     parts = not re.search("list|coo|Dask frame", kind)

@@ -31,7 +31,7 @@ def test_version_and_repository_are_the_same_everywhere():
     assert stated == ([address] if address else [])
 
 
-def test_the_oldest_and_the_newest_python_are_the_same_everywhere():
+def test_the_oldest_and_the_newest_python_and_the_files_of_the_wheel_are_the_same_everywhere():
     named = [
         re.findall(r"^Programming Language :: Python :: (3\.\d+)$", one)
         for one in PROJECT["project"]["classifiers"]
@@ -46,6 +46,12 @@ def test_the_oldest_and_the_newest_python_are_the_same_everywhere():
         r"^FROM python:(\S+)-slim", (ROOT / "deploy/container/Containerfile").read_text(), re.M
     )
     assert set(images) == {newest}
+    inside = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert set(inside) == {"app.py", "pages", "sample_data", ".streamlit/config.toml"}
+    for name, place in inside.items():
+        assert (ROOT / name).exists()
+        assert place == f"appca/_app/{name}"
+    assert project_folder() == ROOT
 
 
 def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
@@ -59,18 +65,6 @@ def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
     named = {called.get(package, package): extra for package, extra in EXTRAS.items()}
     assert set(named) == set().union(*brought.values())
     assert all(name in brought[extra] for name, extra in named.items())
-
-
-def test_the_wheel_holds_the_files_of_the_app_under_its_own_name():
-    inside = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert set(inside) == {"app.py", "pages", "sample_data", ".streamlit/config.toml"}
-    for name, place in inside.items():
-        assert (ROOT / name).exists()
-        assert place == f"appca/_app/{name}"
-    assert project_folder() == ROOT
-
-
-def test_an_absent_package_is_said_with_the_extra_that_brings_it():
     with pytest.raises(MissingExtraError, match=r"package arviz.*'appca\[mcmc\]'"), naming_extra():
         raise ModuleNotFoundError(name="arviz.data")
     with pytest.raises(ModuleNotFoundError), naming_extra():
@@ -124,6 +118,7 @@ def test_estimators_need_none_of_the_extras_and_the_rest_says_which_it_needs(tmp
     (tmp_path / "nothing.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
     done = run([sys.executable, "-c", ABSENT.format(names=sorted(EXTRAS))], tmp_path)
     assert "Traceback" not in done.stderr, done.stderr
+    assert {*appca.__all__, "__version__"} <= set(dir(appca))
     assert "pip install 'appca[notebook]'" in done.stdout
     assert "pip install 'appca[tables]'" in done.stderr
 
@@ -171,8 +166,3 @@ def test_a_type_checker_knows_the_public_names(tmp_path, checker):
     assert checker(tmp_path) == []
     (tmp_path / "use.py").write_text(SOUND + "\n".join(WRONG))
     assert len(checker(tmp_path)) == len(WRONG)
-
-
-def test_completion_lists_the_public_names():
-    assert set(appca.__all__) <= set(dir(appca))
-    assert "__version__" in dir(appca)

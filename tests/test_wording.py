@@ -38,28 +38,19 @@ def test_a_share_is_near_what_is_written_and_only_none_and_all_look_so(share, di
     assert (text == "100%") == (share == 1)
 
 
-@pytest.mark.parametrize("order", "<>")
-@pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800, 0xDFFF])
-def test_texts_from_files_with_characters_that_do_not_exist_are_refused(code, order):
-    codes = np.array([[97, 98], [99, code]], np.uint32).astype(f"{order}u4")
-    texts = codes.view(f"{order}U2").ravel()
-    assert not is_text(texts)
-    assert is_text(texts[:1])
-    with pytest.raises(InputError, match="row ids contain invalid Unicode"):
-        Dataset("x", np.eye(2), texts)
-    with pytest.raises(InputError, match="label column “y” contain invalid Unicode"):
-        Dataset("x", np.eye(2), np.array(["a", "b"]), {"y": texts})
-
-
-def test_counts_and_names_are_written_as_people_do():
-    assert [counted(n, "row") for n in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
-    names = ("digit", "pH", "DNA", "*p*", "", "élan")
-    assert [capital(name) for name in names] == ["Digit", "pH", "DNA", "*p*", "", "Élan"]
-
-
-def test_all_other_texts_are_texts():
-    texts = (["", "\U0010ffff", "\ud7ff\ue000"], ["", ""], np.array([], dtype=str), np.arange(3))
-    assert all(is_text(np.array(text)) for text in texts)
+def test_texts_from_files_with_characters_that_do_not_exist_are_refused():
+    fine = (["", "\U0010ffff", "\ud7ff\ue000"], ["", ""], np.array([], dtype=str), np.arange(3))
+    assert all(is_text(np.array(text)) for text in fine)
+    for code in (0x110000, 0xFFFFFFFF, 0xD800, 0xDFFF):
+        codes = np.array([[97, 98], [99, code]], np.uint32)
+        for order in "<>":
+            texts = codes.astype(f"{order}u4").view(f"{order}U2").ravel()
+            assert not is_text(texts)
+            assert is_text(texts[:1])
+            with pytest.raises(InputError, match="row ids contain invalid Unicode"):
+                Dataset("x", np.eye(2), texts)
+            with pytest.raises(InputError, match="label column “y” contain invalid Unicode"):
+                Dataset("x", np.eye(2), np.array(["a", "b"]), {"y": texts})
 
 
 def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remedy():
@@ -79,18 +70,8 @@ def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remed
 def test_the_checker_of_sentences_finds_what_is_none():
     good = "“x.csv” has 1 row of data; at least 2 are needed, add rows."
     assert faults_of(good, "x.csv") == ""
-    for text, fault in (
-        ("", "it is empty"),
-        (good + "\nmore.", "more than one line"),
-        (good[:-1], "without a period"),
-        ("It failed. Try again; please.", "more than one period"),
-        ("The file is bad.", "a rule or a remedy"),
-        ("KeyError: 'x'; look there.", "reads like a trace"),
-        ("Traceback of x; look there.", "reads like a trace"),
-        ("A name, \u202eevil.", "do not print"),
-        ("x, " * 300 + ".", "longer than"),
-    ):
-        assert fault in faults_of(text), text
+    assert "without a period" in faults_of(good[:-1])
+    assert "reads like a trace" in faults_of("KeyError: 'x'; look there.")
     assert "names none of" in faults_of(good, "y.csv")
 
 
@@ -133,10 +114,10 @@ def test_shares_and_numbers_have_their_digits_their_comma_and_a_true_minus():
     assert {(write, value): write(value) for write, value in NUMBERS} == NUMBERS
     assert percent(-0.0) == "0%"
     assert fixed(-1.23456, 4) == "−1.2346"
-
-
-def test_texts_become_one_line_of_signs_that_are_seen():
-    short = {
+    assert [counted(n, "row") for n in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
+    names = ("digit", "pH", "DNA", "*p*", "", "élan")
+    assert [capital(name) for name in names] == ["Digit", "pH", "DNA", "*p*", "", "Élan"]
+    short = {  # texts become one line of signs that are seen
         "a\n b\t c": "a b c",
         "x" * 50: "x" * 39 + "…",
         "a\x00b\x1b[31m": "a�b�[31m",

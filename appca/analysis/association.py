@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,7 +197,7 @@ def _tested(
     n, M, C = len(targets), targets.shape[1], len(columns)
 
     def scaled(x: np.ndarray) -> np.ndarray:
-        return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=0), ROUNDING)))
+        return np.asarray(x / np.sqrt(np.maximum((x**2).sum(axis=1, keepdims=True), ROUNDING)))
 
     def ranked(x: np.ndarray) -> np.ndarray:
         ranks = rankdata(x)
@@ -210,39 +209,43 @@ def _tested(
 
     inside = [column.values[rows][order] for column in columns]
     parts = [
-        x[:, None] == np.unique(x) if column.kind == "class" else ranked(x)[:, None]
+        np.unique(x)[:, None] == x if column.kind == "class" else ranked(x)[None]
         for column, x in zip(columns, inside, strict=True)
     ]
-    of = np.repeat(np.arange(C), [part.shape[1] for part in parts])  # column of each part
-    T = scaled(np.stack([ranked(target) for target in targets.T], axis=1))
-    Q = scaled(np.hstack(parts).astype(float))
+    of = np.repeat(np.arange(C), [len(part) for part in parts])  # column of each part
+    T = scaled(np.stack([ranked(target) for target in targets.T]))
+    Q = scaled(np.vstack(parts).astype(float))
 
-    def shares(T: np.ndarray, kept: Any) -> np.ndarray:  # shares (..., C) of T (..., n)
-        starts = np.unique(of[kept], return_index=True)[1]
-        return np.add.reduceat((T @ Q[:, kept]) ** 2, starts, axis=-1)
+    def shares(T: np.ndarray, Q: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """Return shares (M, a, C, b) of targets (M, a, n) that parts (P, b, n) explain."""
+        products = (T.reshape(-1, n) @ Q.reshape(-1, n).T).reshape(*T.shape[:2], *Q.shape[:2])
+        starts = np.flatnonzero(np.diff(of, prepend=-1))
+        return np.asarray(np.add.reduceat(np.square(products, out=products), starts, axis=2))
 
     ends = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
+    b = int(np.clip(_DRAWN // Q.size, 1, 32))
+    a = int(np.clip(_DRAWN // T.size, 1, 1024 // b))
 
     def draw(m: int, tests: np.ndarray) -> np.ndarray:
-        places = np.divmod(tests, C)
-        (some, k), (few, c) = (np.unique(place, return_inverse=True) for place in places)
-        orders = np.tile(np.arange(n), (m, 1))
-        for start, end in pairwise(ends):
-            orders[:, start:end] = rng.permuted(orders[:, start:end], axis=1)
-        kept = slice(None) if len(few) == C else np.isin(of, few)
-        return np.asarray(shares(T.T[some][:, orders], kept)[k, :, c].T)
+        # each order of targets with each order of parts: uniform, independent in pairs
+        (some, k), (few, c) = (np.unique(x, return_inverse=True) for x in np.divmod(tests, C))
+        kept = np.isin(of, few)
+        orders = np.tile(np.arange(n), (b - (-m // b), 1))
+        for block in map(slice, ends[:-1], ends[1:]):
+            rng.permuted(orders[:, block], axis=1, out=orders[:, block])
+        drawn = T[some][:, orders[b:]], Q[kept][:, orders[:b]]
+        return shares(*drawn, of[kept])[k, :, c].reshape(len(tests), -1)[:, :m]
 
     ties = [[log_ties(x) for x in values] for values in (targets.T, inside)]
     least = np.exp(np.maximum.outer(*map(np.array, ties)) - log_ties(np.zeros(n)))
-    step = max(1, min(500, _DRAWN // (n * M)))
-    observed = shares(T.T, slice(None))
-    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    observed = shares(T[:, None], Q[:, None], of)[:, 0, :, 0]
+    tests = permuted(observed.ravel(), draw, n_permutations, least.ravel(), a * b)
     p, chance = (values.reshape(M, C) for values in tests)
-    ordered, products = np.sort(T, axis=0), T.T @ Q
+    ordered, products = np.sort(T, axis=1), T @ Q.T
     for m, c in np.ndindex(M, C):
-        column, X, z = columns[c], Q[:, of == c], products[m, of == c]
+        column, X, z = columns[c], Q[of == c], products[m, of == c]
         names = [column.names[int(code)] for code in np.unique(inside[c])] if column.names else []
-        most, high, low = _ends(ordered[:, m], X, z, names)
+        most, high, low = _ends(ordered[m], X, z, names)
         share = (observed[m, c] - chance[m, c]) / max(most - chance[m, c], ROUNDING)
         effect = float(np.sqrt(np.clip(share, 0.0, 1.0)))
         words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
@@ -253,16 +256,16 @@ def _tested(
 def _ends(
     ordered: np.ndarray, X: np.ndarray, products: np.ndarray, names: Sequence[str]
 ) -> tuple[float, tuple[str, ...], tuple[str, ...]]:
-    """Return the share that ranks or classes X (n, P) can explain, and classes at both ends."""
+    """Return the share that ranks or classes X (P, n) can explain, and classes at both ends."""
     if not names:
-        return float((ordered @ np.sort(X[:, 0])) ** 2), (), ()
-    counts = (X > 0).sum(axis=0)
+        return float((ordered @ np.sort(X[0])) ** 2), (), ()
+    counts = (X > 0).sum(axis=1)
     order = np.lexsort((counts, (products / np.sqrt(counts)).round(9)))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])[np.cumsum(counts[order])]
     most = float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
-    z = products * np.sqrt(len(X) - 1)  # standard errors from the mean
+    z = products * np.sqrt(X.shape[1] - 1)  # standard errors from the mean
     far = max(np.abs(z).max() / 2, ROUNDING)
-    order = np.lexsort((X.argmax(axis=0), -z.round(9)))  # ties by the first row of a class
+    order = np.lexsort((X.argmax(axis=1), -z.round(9)))  # ties by the first row of a class
     high = tuple(names[c] for c in order[:NAMED] if z[c] >= far)
     return most, high, tuple(names[c] for c in order[::-1][:NAMED] if z[c] <= -far)
 

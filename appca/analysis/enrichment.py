@@ -96,7 +96,7 @@ def enrichment(
         sums = z @ in_sets / np.maximum(spread, _LEAST_SPREAD)
         null.append((sums**2).mean(axis=0))
         sign, s, _ = np.unravel_index(tests, signed.shape)
-        return np.asarray(sums[:, s] * np.where(sign, -1.0, 1.0))
+        return np.asarray(sums.T[s] * np.where(sign, -1.0, 1.0)[:, None])
 
     p, _ = permuted(signed.ravel(), draw, n_rotations)
     spread = np.maximum(np.sqrt(np.mean(null, axis=0)), _LEAST_SPREAD)

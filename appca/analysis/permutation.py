@@ -26,23 +26,23 @@ def permuted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return p, at least `least`, and the mean by chance of statistics that are large, all (T,).
 
-    ``draw(m, tests)`` returns statistics (m, t) of m permutations for tests (t,), `step` at a time.
+    ``draw(m, tests)`` returns statistics (t, m) of tests (t,) for m permutations, `step` at a time.
     """
     n_tests = len(observed)
     counts, total = np.zeros(n_tests), np.zeros(n_tests)
-    top = np.full((TAIL + 1, n_tests), -np.inf)
+    top = np.full((n_tests, TAIL + 1), -np.inf)  # of tests that no permutation has reached
     p, done, tests = np.ones(n_tests), 0, np.arange(n_tests)
     for n in range(n_permutations, MORE * (n_permutations + 1), n_permutations + 1):
         for start in range(done, n, step):
             null = draw(min(step, n - start), tests)
-            counts[tests] += (null >= observed[tests] - ROUNDING).sum(axis=0)
-            total[tests] += null.sum(axis=0) if not done else 0.0
-            both = np.vstack([top[:, tests], null])
-            top[:, tests] = -np.partition(-both, TAIL, axis=0)[: TAIL + 1]
-        done = n
+            counts[tests] += (null >= observed[tests, None] - ROUNDING).sum(axis=1)
+            total[tests] += null.sum(axis=1) if not done else 0.0
+            none = counts[tests] == 0
+            both = np.hstack([top[tests[none]], null[none]])
+            top[tests[none]] = np.partition(both, -TAIL - 1)[:, -TAIL - 1 :]
+        done, none = n, tests[counts[tests] == 0]
         p[tests] = (1 + counts[tests]) / (1 + n)
-        none = tests[counts[tests] == 0]
-        p[none] = np.minimum(p[none], _tail(observed[none], top[:, none], n))
+        p[none] = np.minimum(p[none], _tail(observed[none], top[none], n))
         tests = tests[(counts[tests] < ENOUGH) & (p[tests] > CLEAR)]
         if not len(tests):
             break
@@ -50,7 +50,7 @@ def permuted(
 
 
 def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
-    """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (.., t) of n permutations.
+    """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (t, ..) of n permutations.
 
     Above its M-th largest value u it follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi and s by
     probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
@@ -59,11 +59,11 @@ def _tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
     m = min(TAIL, n // 4)
     if m < LEAST_TAIL or not len(observed):
         return np.ones(len(observed))
-    ordered = -np.sort(-top, axis=0)
-    start = (ordered[m - 1] + ordered[m]) / 2
-    above = ordered[:m] - start
-    place = (np.arange(m, 0, -1)[:, None] - 0.35) / m
-    mean, weighted = above.mean(axis=0), (above * (1 - place)).mean(axis=0)
+    ordered = np.sort(top)
+    start = (ordered[:, -m] + ordered[:, -m - 1]) / 2
+    above = ordered[:, -m:] - start[:, None]
+    place = (np.arange(1, m + 1) - 0.35) / m
+    mean, weighted = above.mean(axis=1), (above * (1 - place)).mean(axis=1)
     with np.errstate(all="ignore"):
         xi = 2 - mean / (mean - 2 * weighted)
         s = np.where(xi > 0, 2 * mean * weighted / (mean - 2 * weighted), mean)

@@ -6,37 +6,16 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from appca.models import factor_gibbs
+from appca.models import data_checks, factor_em, factor_gibbs
 from appca.models.chains import Schedule, generators, initial_states, sample
 from appca.models.climb import EMControl
 from appca.models.conditionals import InverseGamma
-from appca.models.data_checks import (
-    counted_rows,
-    given_directions,
-    refuse_constant,
-    refuse_starts,
-    refuse_weights,
-    warn_of_end,
-)
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
-from appca.models.factor_em import (
-    FactorFit,
-    FactorSettings,
-    FactorState,
-    FactorStatistics,
-    InitialLoadings,
-    expect_all,
-    expect_sets,
-    fit,
-    given_start,
-    maximise,
-    named_start,
-    sample_size,
-)
-from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look, members_of
-from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
+from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look
+from appca.models.factor_posterior import FactorPosterior, publish_factors
 from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
@@ -46,8 +25,7 @@ from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS, OVERDISPERSED
 from appca.models.threads import single_threaded_blas
 
-# Rows times supports times L^2, of all random starts together: about a second.
-SCREENING_COST, RANDOM_STARTS = 10_000_000, 24
+SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows times supports times L^2: about a second
 
 
 @dataclass(eq=False, repr=False)
@@ -55,9 +33,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
-    and z_n uniform over the supports of exactly L of the K factors. x is integrated out.
-    If there are few supports, EM sums over them; otherwise it searches for the best support of
-    each row, by the density with x integrated out.
+    and z_n uniform over the supports of exactly L of the K factors. x is integrated out. EM sums
+    over few supports, and otherwise searches for the best support of each row.
 
     Parameters
     ----------
@@ -68,67 +45,59 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     inference : {"em", "gibbs"}
         "gibbs" samples the posterior, starting from EM.
     init : {"auto", "ica", "pca", "dictionary", "random"} or array (K, D)
-        Start of W: independent components (from them EM finds the factors that PCA, the paper's
-        start, does not), principal components, rows of the data, random, or an array. If K
-        exceeds min(N - 1, D), "ica" is replaced by "dictionary". "auto" is "ica"; where sums over
-        all supports are cheap it screens "ica", "pca" and up to 24 random starts (rotations of the
-        principal components and random loadings) on at most 2,500 rows, or 400 per factor.
+        Start of W: independent components (from PCA, the paper's start, EM does not find the
+        factors), principal components, rows of the data, random, or an array. If K exceeds
+        min(N - 1, D), "ica" is replaced by "dictionary". "auto" is "ica"; with few supports it
+        screens "ica", "pca" and up to 24 random starts on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
-        What the E step does about supports. "exact" sums over all of them and EM maximises the
-        likelihood; "best" gives each row to its best one (classification EM) and maximises
-        log p(Y, Z) (the paper). "auto" is exact up to 256 supports.
+        "exact": the E step sums over all supports, and EM maximises the likelihood. "best": each
+        row has its best one (classification EM), for log p(Y, Z) (the paper). "auto" is exact up
+        to 256 supports.
     loading_variance : float or None
         Prior variance sigma2_W of the entries of W. None: no prior in EM; learned by "gibbs".
     n_init : int
         Number of starts; the fit of highest likelihood is kept. Not with an array.
     mean : {"learned", "sample", "zero"}
-        The mean as a parameter, fixed at the sample mean (the paper), or at zero. The sample mean
-        differs from the mean by the average of the scores, which few factors a row cannot
-        compensate.
+        The mean as a parameter, fixed at the sample mean (the paper), or at zero.
     annealing : int
         Iterations with randomly drawn supports, before those with the best supports; at least 30
         from "dictionary".
     max_iter : int
-        Most EM iterations after those; where "exact" has many rows, also on each sample that comes
-        first.
+        Most EM iterations after those, and on each sample of many rows.
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
     least_change : float
         EM with best supports also stops, after ten iterations, when an iteration changes less
-        than this share of the N L members of supports. Later iterations only exchange ever fewer
-        of them, between nearly equal supports.
+        than this fraction of the N L members of supports.
     n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
-        more than 12,870 supports; the error falls with the root of `n_paths`.
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than
+        12,870 supports; the error falls with the root of `n_paths`.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps per draw.
     chain_starts : {"overdispersed", "init"}
-        Where the chains of "gibbs" start: the first from a fit by EM and each other one from its
-        own random rotation of the principal components, so that chains that agree have found the
-        same posterior from different places; or each from its own fit by EM from `init`.
+        Chains of "gibbs" after the first, which starts from EM, start from their own random
+        rotations of the principal components; or each from its own fit by EM from `init`.
     warm_start : bool
-        Start EM from the fit before instead of from `init`, as `AdaptivePPCA` does.
+        Start EM from the previous fit instead of from `init`, as `AdaptivePPCA` does.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
     loading_shape, loading_scale : float
         The same for sigma2_W, where it is not fixed by `loading_variance`.
     random_state : int, Generator, RandomState or None
-        For starts, draws, and `sample`. Queries about rows do not use it: the random numbers of a
-        row depend on that row only.
+        For starts, draws, and `sample`; random numbers of queries depend on the row alone.
     verbose : bool or int
         Print a line an iteration.
     callback : callable or None
-        Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
-        what it has; any other exception propagates and leaves the estimator unfitted.
+        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
+        any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.
 
     Attributes
     ----------
-    components_ : (K, D) columns of W, by explained variance, largest entry positive; they have
-        lengths, and angles between them. After `partial_fit` or a warm start in the order and with
-        the signs they had.
+    components_ : (K, D) columns of W, of any lengths and angles, by explained variance, largest
+        entry positive; after `partial_fit` or a warm start in their previous order and signs.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) ones: W carries the scale.
@@ -157,7 +126,6 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
     _model: ClassVar[str] = "aFA"
 
-    _publish_state = publish_state
     _pairs: ClassVar[bool] = True
     _estimates: ClassVar[bool] = True
 
@@ -184,13 +152,13 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         `sample_weight` (N,) says how often each row counts, for "em".
         """
         del y
-        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
+        X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
         self._refuse_conflicts(X)
         rows, sampled = self._rows(X, weights), self.inference == "gibbs"
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         if sampled:
-            refuse_weights(sample_weight, "inference='gibbs'")
-        elif len(X) <= sample_size(self.n_components):
+            data_checks.refuse_weights(sample_weight, "inference='gibbs'")
+        elif len(X) <= factor_em.sample_size(self.n_components):
             rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
         with single_threaded_blas():
@@ -198,12 +166,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             self._forget_fit()
             if sampled:
                 return self._fit_gibbs(rng, rows, begins, control)
-            return self._fit_em(fit(rng, rows, begins, control), rows)
+            return self._fit_em(factor_em.fit(rng, rows, begins, control), rows)
 
     def _rows(self, X: Array, weights: Array | None) -> Rows:
         return about(X, None if self.mean == "zero" else centre_of(X, weights), weights)
 
-    def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
+    def _fit_em(self, done: factor_em.FactorFit, rows: Rows) -> Self:
         second = np.diagonal(done.sums.second)
         order = publish_factors(
             self, rows, done.state, second, done.members, same_order=done.same_order
@@ -213,39 +181,30 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         if self.loading_variance is not None:
             H = H + done.state.noise / self.loading_variance * np.eye(len(H))
         self._keep_sums(rows, done.state, done.sums._replace(B=H), order)
-        warn_of_end(done.stop_reason, self.max_iter)
+        data_checks.warn_of_end(done.stop_reason, self.max_iter)
         return self._ended(done.log_likelihoods, done.stop_reason)
 
-    def _fit_gibbs(
-        self,
-        rng: np.random.Generator,
-        rows: Rows,
-        begins: list[tuple[str, InitialLoadings]],
-        control: EMControl,
-    ) -> Self:
-        """Sample; the estimator is then the kept draw of largest posterior density."""
+    def _fit_gibbs(self, rng: Generator, rows: Rows, begins: Any, control: EMControl) -> Self:
         data, variance = data_of(rows), self.loading_variance
         unit = control.settings.floor / NOISE_FLOOR  # mean feature variance
-        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(unit)
-        prior = FactorPrior(
-            noise=InverseGamma(self.noise_shape, self.noise_scale).in_units_of(unit),
-            loading=loading if variance is None else None,
-            mean_variance=math.inf if self.mean == "learned" else 0.0,
-        )
+        loading: Any = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(unit)
+        noise = InverseGamma(self.noise_shape, self.noise_scale).in_units_of(unit)
+        free = math.inf if self.mean == "learned" else 0.0
+        prior = FactorPrior(noise, loading if variance is None else None, free)
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
-        def start(
-            rng: np.random.Generator, heard: Callback | None
-        ) -> tuple[CachedFactorState, str]:
-            climbed = fit(rng, rows, begins, control._replace(callback=heard))
+        def start(rng: Generator, heard: Callback | None) -> tuple[CachedFactorState, str]:
+            climbed = factor_em.fit(rng, rows, begins, control._replace(callback=heard))
             state = factor_gibbs.first_state(rng, rows, climbed, variance)
             return look(data, state), climbed.stop_reason
 
-        def afar(rng: np.random.Generator) -> CachedFactorState:
-            begin = partial(named_start, "random rotation", self.n_components, self.n_active)
+        def afar(rng: Generator) -> CachedFactorState:
+            begin = partial(
+                factor_em.named_start, "random rotation", self.n_components, self.n_active
+            )
             short = control._replace(callback=None, annealing=0, max_iter=1)
-            climbed = fit(rng, rows, [("random rotation", begin)], short)
+            climbed = factor_em.fit(rng, rows, [("random rotation", begin)], short)
             return look(data, factor_gibbs.first_state(rng, rows, climbed, variance))
 
         others = afar if self.chain_starts == OVERDISPERSED else None
@@ -253,48 +212,34 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
         sampler = factor_gibbs.sampler(data, prior, factor_gibbs.FIXED)
         chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
-        W, X, Z, mean, noise, *_ = chains.best.state
-        second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
-        publish_factors(self, rows._replace(origin=origin + mean), state, second, members_of(Z))
+        W, X, _, mean, sigma2, *_ = chains.best.state
+        second, state = (
+            np.square(X).sum(axis=0),
+            factor_em.FactorState(W, np.zeros(W.shape[1]), sigma2),
+        )
+        publish_factors(self, rows._replace(origin=origin + mean), state, second)
         return self._keep_draws(chains)
 
     def _posterior(self) -> FactorPosterior:
-        return FactorPosterior(
-            components=self.components_,
-            mean=self.mean_,
-            noise=self.noise_variance_,
-            latent=self.latent_variance_,
-            n_paths=self.n_paths,
-            stream=0,
-            n_active=self.n_active_,
-        )
+        fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
+        return FactorPosterior(*fitted, self.n_paths, 0, self.n_active_)
 
     def _control(self, rows: Rows) -> EMControl:
         few = math.comb(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
-        variance = self.loading_variance
-        settings = FactorSettings(
-            n_active=self.n_active,
-            loading_variance=math.inf if variance is None else float(variance),
-            learn_mean=self.mean == "learned",
-            floor=floor_of(rows),
+        automatic = isinstance(self.init, str) and self.init == "auto"
+        screened, variance = (
+            factor_em.sample_size(self.n_components) * automatic,
+            self.loading_variance,
         )
-        return EMControl(
-            settings=settings,
-            callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=True,
-            mass=rows.mass,
-            exact=exact,
-            annealing=self.annealing,
-            least_change=self.least_change,
-            screened_rows=sample_size(self.n_components)
-            * (isinstance(self.init, str) and self.init == "auto"),
-        )
+        variance = math.inf if variance is None else float(variance)
+        learn = self.mean == "learned"
+        settings = factor_em.FactorSettings(self.n_active, variance, learn, floor_of(rows))
+        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
+        how = self.max_iter, self.tol, True, rows.mass, exact, self.annealing, self.least_change
+        return EMControl(settings, callback, *how, screened)
 
-    def _begins(self, rng: np.random.Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
-        """Name the starts."""
+    def _begins(self, rng: Generator, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
         continued = self._continued(rng, rows)
         if continued is not None:
             (W, more), shift = continued, None
@@ -303,57 +248,54 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
                 W = np.hstack([W, more.V * size])
             elif W.shape[1] == len(self.components_):
                 shift = self._state_about(rows.origin).shift * (self.mean == "learned")
-            return [("warm", partial(given_start, W, self.noise_variance_, rows, shift=shift))]
+            return [
+                ("warm", partial(factor_em.given_start, W, self.noise_variance_, rows, shift=shift))
+            ]
         if isinstance(self.init, str):
             name = "ica" if self.init == "auto" else self.init
-            start = partial(named_start, name, self.n_components, self.n_active)
+            start = partial(factor_em.named_start, name, self.n_components, self.n_active)
             others = self._random_starts(rows) if self.init == "auto" else []
             return [(name, start)] * self.n_init + others
-        directions = given_directions(self.init, self.n_components, rows.d)
-        return [("given", partial(given_start, directions, None, rows))]
+        directions = data_checks.given_directions(self.init, self.n_components, rows.d)
+        return [("given", partial(factor_em.given_start, directions, None, rows))]
 
-    def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
+    def _random_starts(self, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
         """Name starts beside independent components, as many as cost little."""
         K, L = self.n_components, self.n_active
-        cost = min(rows.n, sample_size(K)) * math.comb(K, L) * L * L
+        cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L
         most = min(RANDOM_STARTS, SCREENING_COST // cost)
         if not most or not self._control(rows).exact or K == L:
             return []
         names = ("pca", "random rotation", "random")
-        pca, turned, random = ((name, partial(named_start, name, K, L)) for name in names)
+        pca, turned, random = ((name, partial(factor_em.named_start, name, K, L)) for name in names)
         return [pca, *([turned, random] * RANDOM_STARTS)[:most]]
 
-    def _state(self) -> FactorState:
+    def _state(self) -> factor_em.FactorState:
         W = self.components_.T.astype(np.float64)
-        return FactorState(W, np.zeros(W.shape[1]), self.noise_variance_)
+        return factor_em.FactorState(W, np.zeros(W.shape[1]), self.noise_variance_)
 
     def _steps(self, rows: Rows) -> EMSteps:
         control, rng = self._control(rows), generator(self.random_state)
         settings = control.settings
 
-        def expected(rows: Rows, state: FactorState) -> FactorStatistics:
+        def expected(rows: Rows, state: factor_em.FactorState) -> factor_em.FactorStatistics:
             if control.exact:
-                return expect_all(state, rows, settings)
+                return factor_em.expect_all(state, rows, settings)
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
-            return expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
+            return factor_em.expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
 
-        return EMSteps(FactorStatistics, expected, partial(maximise, settings=settings))
+        return EMSteps(
+            factor_em.FactorStatistics, expected, partial(factor_em.maximise, settings=settings)
+        )
 
     def _refuse_conflicts(self, X: Array) -> None:
-        """Raise ValueError for parameters that exclude one another or do not suit the data."""
         if self.n_components > len(X) - 1:
             msg = (
                 f"n_components must be at most {len(X) - 1}, one less than the rows of X, which "
                 f"has {X.shape[1]} feature(s); got {self.n_components}: ask for fewer components."
             )
             raise ValueError(msg)
-        if self.n_active > self.n_components:
-            msg = (
-                f"n_active must be at most n_components={self.n_components}; got {self.n_active}: "
-                "lower n_active or raise n_components."
-            )
-            raise ValueError(msg)
-        refuse_starts(self.init, self.n_init)
+        data_checks.refuse_settings(self, self.n_active)
         count = math.comb(self.n_components, self.n_active)
         if self.allocation == "exact" and count > MOST_SETS:
             msg = (

@@ -7,9 +7,10 @@ from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models import starts, stiefel
+from appca.models import data_checks, starts, stiefel
 from appca.models.blocks import (
     Blocks,
     Mapped,
@@ -22,17 +23,6 @@ from appca.models.blocks import (
     stream,
 )
 from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
-from appca.models.data_checks import (
-    counted_rows,
-    given_directions,
-    refuse_constant,
-    refuse_few_features,
-    refuse_sizes,
-    refuse_starts,
-    refuse_weights,
-    warn_of_constant,
-    warn_of_end,
-)
 from appca.models.draws import AveragedPosterior
 from appca.models.em import (
     PAPER,
@@ -59,43 +49,36 @@ from appca.models.subspace_posterior import (
     LEARNED_ARRAYS,
     SubspacePosterior,
     posterior_of,
-    publish,
     publish_subspace,
     state_of,
 )
 from appca.models.threads import single_threaded_blas
 
-MOST_WITH_SIZES = 500  # components: a table of all sizes has K^2 numbers a row, up to C(K, K/2)
+MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row
 
 
 def variant_of(model: Any) -> Variant:
-    """Return what the parameters of an estimator ask for."""
+    """Return the variant of the model by the parameters of an estimator."""
     return Variant(model.noise == "feature", model.row_scale == LEARNED, model.n_active == LEARNED)
 
 
 def first_size(model: Any) -> int:
-    """Return L, or where it is learned the L of the fit that gives a start."""
+    """Return L, or if it is learned the L of the fit that gives a start."""
     learned = model.n_active == LEARNED
     return (model.n_components + 1) // 2 if learned else int(model.n_active)
 
 
 def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
     """Raise ValueError for parameters that exclude one another or do not suit the data."""
-    refuse_sizes(model.n_components, *shape)
+    data_checks.refuse_sizes(model.n_components, *shape)
     refuse_variant(model)
-    if first_size(model) > model.n_components:
-        msg = (
-            f"n_active must be at most n_components={model.n_components}; got {model.n_active}: "
-            "lower n_active or raise n_components."
-        )
-        raise ValueError(msg)
+    data_checks.refuse_settings(model, first_size(model))
     if model.w_update == "sample" and model.inference != "gibbs":
         msg = (
             f"w_update must not be 'sample' with inference={model.inference!r}, which maximises"
             ": leave w_update at 'auto', or set inference='gibbs'."
         )
         raise ValueError(msg)
-    refuse_starts(model.init, model.n_init)
 
 
 def refuse_variant(model: Any) -> None:
@@ -136,25 +119,15 @@ def refuse_variant(model: Any) -> None:
 
 def refuse_gaps(model: Any) -> None:
     """Raise ValueError for parameters that take no missing entries."""
-    if model.inference != "em":
+    by_em, wrong = model.inference == "em", [*variant_of(model)]
+    if not by_em or any(wrong):
+        needs = "noise='shared', row_scale='none' and a number as n_active"
+        needs = needs if by_em else f"inference='em'; got {model.inference!r}"
         msg = (
-            f"X has missing entries (NaN), which need inference='em'; got {model.inference!r}: "
-            "change that, or fill in or leave out those cells."
+            f"X has missing entries (NaN), which need {needs}: change that, or fill in or leave "
+            "out those cells."
         )
         raise ValueError(msg)
-    if variant_of(model) != PAPER:
-        msg = (
-            "X has missing entries (NaN), which need noise='shared', row_scale='none' and a "
-            "number as n_active: set these, or fill in or leave out those cells."
-        )
-        raise ValueError(msg)
-
-
-# argmax of tr(W'A) over the orthonormal W, given (A, previous W)
-W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
-    "polar": stiefel.polar,
-    "pymanopt": stiefel.maximise,
-}
 
 
 @dataclass(eq=False, repr=False)
@@ -172,7 +145,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         Number K of components available, at most min(N - 1, D).
     n_active : int or "learned"
         Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
-        the probability of each learned; supports of one size are equally probable.
+        learned probabilities; supports of one size are equally probable.
     noise : {"shared", "feature"}
         One noise variance for all features (the paper), or one for each, psi_d, as in factor
         analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
@@ -180,32 +153,28 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
         ten values from 0.1 to 10 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
-        "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM;
-        not with noise="feature".
-        "hard" assigns each row to its best support only (classification EM; with vanishing noise
-        this is top-L assignment and Procrustes).
+        "em" maximises the likelihood. "gibbs" samples the posterior, starting from EM; not with
+        noise="feature". "hard" assigns each row to its best support (classification EM; without
+        noise this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
-        Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
-        independent components ("ica"), or at random. "auto" screens quartimax and PCA, each plain
-        and annealed, and five random rotations, on a sample of rows; with few rows, 25 more
-        rotations. Above K = 100 it screens independent components and PCA, plain and annealed. An
-        array is taken as directions and made orthonormal. At L = K no start is needed.
+        Principal directions as they are ("pca"), rotated by quartimax, annealed, to independent
+        components ("ica") or at random, or given directions, made orthonormal. "auto" screens
+        quartimax and PCA, plain and annealed, and five rotations on a sample of rows, 30 with few
+        rows; above K = 100 independent components and PCA, plain and annealed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).
     w_update : {"auto", "polar", "pymanopt", "sample"}
-        How W is updated: the closed-form polar factor, or conjugate gradients on the Stiefel
-        manifold from the previous W (the paper's appendix C). Both maximise the same objective;
-        Pymanopt is 16 to 300 times slower and may stop at a saddle. "sample", for "gibbs" only,
-        draws W from its matrix von Mises-Fisher conditional; the others make "gibbs" the paper's
-        MAP-within-Gibbs, which does not sample the posterior. "auto" is "sample" with "gibbs",
-        else "polar".
+        The closed-form polar factor, or conjugate gradients on the Stiefel manifold from the
+        previous W (the paper's appendix C), 16 to 300 times slower for the same maximum. "sample",
+        for "gibbs" only, draws W from its matrix von Mises-Fisher conditional; the others make
+        "gibbs" the paper's MAP-within-Gibbs, which does not sample the posterior. "auto" is
+        "sample" with "gibbs", else "polar".
     z_update : {"block", "swap"}
         How "gibbs" draws the support of a row: as a whole, or one member after the other (the
         paper, in a random order; not with row scales or learned sizes).
     n_init : int
-        Number of starts: the first from `init`, the others random rotations of the principal
-        directions. Not with an array.
+        Number of starts: the first from `init`, the others random rotations. Not with an array.
     mean : {"learned", "sample", "zero"}
         The mean as a parameter, fixed at the sample mean (the paper), or at zero.
     max_iter : int
@@ -213,18 +182,17 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
     warm_start : bool
-        Start from the previous fit instead of from `init`. With the same K, the likelihood on the
-        same rows does not fall, and components keep their order and signs. With a smaller K, keep
-        the strongest components; with a larger K, add the directions that they explain least.
+        Start from the previous fit. With the same K, the likelihood on the same rows does not fall,
+        and components keep their order and signs. A smaller K keeps the strongest components; a
+        larger K adds the directions that they explain least.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
     chain_starts : {"overdispersed", "init"}
-        Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
-        own random rotation of the principal directions, so that agreement means that they reached
-        the same posterior from different places; or all from one fit by EM (with init="random"
-        each from its own), which only shows that they mix well around it.
+        Chains after the first start from their own random rotations of the principal directions,
+        so that agreement shows that they found one posterior; or all from one fit by EM (with
+        init="random" each from its own), which only shows that they mix well around it.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
@@ -235,41 +203,37 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
-        Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
-        what it has; any other exception propagates and leaves the estimator as it was.
+        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
+        any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.
 
     Attributes
     ----------
     components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
-        `partial_fit` or a warm start in the order and with the signs they had. With
-        noise="feature" they are W' in the unit of the data, with W' Psi^-1 W = I; order and signs
-        are then by the mean of E[(x z)^2] and the entries of Psi^(-1/2) W, free of units.
+        `partial_fit` or a warm start in their previous order and signs. With noise="feature" rows
+        of W' in the unit of the data, W' Psi^-1 W = I, by the mean of E[(x z)^2].
     mean_ : (D,).
-    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that is
-        constant or varies in hardly more than one row, which the likelihood leaves out.
+    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that hardly
+        varies in more than one row, which the likelihood leaves out.
     latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
     explained_variance_ : (K,) mean over rows of E[(x z)^2], times the squared length of the
         component.
     scale_ : (K,) root mean square of the training scores when active.
     n_active_ : int, L; K where sizes are learned.
     size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
-    row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned". With "gibbs"
-        these and the sizes are those of the published draw; `posterior_` has those of all draws.
+    row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
-        inference="hard" that of the rows and their best supports together.
+        inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
     n_iter_ : int, EM iterations over all rows after the screening of starts.
     stop_reason_ : str.
-    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only, as are to_arviz and the
-        mean over chains in log_likelihoods_; components in the dtype of the data. The other
-        attributes are those of the draw of largest posterior density.
+    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; components in the dtype of
+        the data. The other attributes are those of the draw of largest posterior density.
 
     References
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
-    section 4. Its likelihood and EM with z integrated out are in
-    `appca.models.polynomials` and `appca.models.em`.
+    section 4.
 
     Examples
     --------
@@ -300,20 +264,17 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
 
-        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse; it is
-        not taken with inference="gibbs", nor with NaN.
+        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse, without
+        NaN and "gibbs". `sample_weight` (N,) says how often each row counts, without NaN and
+        "gibbs".
 
-        `sample_weight` (N,) says how often each row counts, for "em" and "hard" and rows without
-        missing entries.
-
-        A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
-        or by the workers of the present Client. An iterator of blocks of rows is kept in a
-        temporary file while it is needed; TMPDIR says where. A large `numpy.memmap` is read again
-        in each pass. In these three no entry may be missing.
+        Larger than memory and without NaN: the chunks of a Dask array are fitted by threads or the
+        workers of the present Client, an iterator of blocks of rows is kept in a temporary file
+        (TMPDIR), a large `numpy.memmap` is read in each pass.
         """
         del y
         if is_dask(X) or isinstance(X, Iterator):
-            refuse_weights(sample_weight, "rows that come in blocks")
+            data_checks.refuse_weights(sample_weight, "rows that come in blocks")
         if is_dask(X):
             return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
         if isinstance(X, Iterator):
@@ -323,12 +284,12 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
                 return self._fit_parts(lambda **how: stream(kept(), **how), lambda: named.names)
         if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
-        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
+        X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
         refuse_conflicts(self, X.shape)
         with single_threaded_blas():
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
-                refuse_weights(sample_weight, "inference='gibbs' or missing entries")
+                data_checks.refuse_weights(sample_weight, "inference='gibbs' or missing entries")
             if incomplete:
                 return self._fit_incomplete(X)
             origin = None if self.mean == "zero" else centre_of(X, weights)
@@ -337,23 +298,22 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_gaps()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         start, mean = self._warm(rng, rows, control.settings), getattr(self, "mean_", None)
         fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
         publish_incomplete(self, X, rows.origin, fitted, first_size(self))
         self._sums = self._predicted_sums(len(X))
-        warn_of_end(fitted.stop_reason, self.max_iter)
+        data_checks.warn_of_end(fitted.stop_reason, self.max_iter)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:
-        """Fit to data that are larger than memory: rows that come in blocks.
+        """Fit to rows in blocks, larger than memory; equal to `fit` up to rounding.
 
-        The result equals that of `fit` on all rows up to rounding. `blocks` is an iterable of
-        arrays or sparse matrices (n_i, D), or a function that returns a new iterator of them. It is
-        read once for each iteration, some dozen times, best in blocks of some thousand rows. The
-        first block decides between float32 and float64.
+        `blocks` is an iterable of arrays or sparse matrices (n_i, D), or a function that returns a
+        new iterator, read once for each iteration, best in blocks of some thousand rows. The first
+        block decides between float32 and float64.
         """
         named = NamedBlocks(blocks)
         return self._fit_parts(partial(stream, named), lambda: named.names)
@@ -376,11 +336,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             return self._fit_rows(rows)
 
     def _fit_rows(self, rows: Observations) -> Self:
-        refuse_constant(rows)
+        data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         settings, L = settings_on(rows, control.settings), first_size(self)
         control, most = control._replace(settings=settings), np.broadcast_to(settings.most, rows.d)
-        refuse_few_features(self.n_components, most)
+        data_checks.refuse_few_features(self.n_components, most)
         begin = partial(self._begin, rows=rows, start=self._warm(rng, rows, settings))
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
@@ -392,8 +352,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
-        warn_of_constant(most)
-        warn_of_end(fit.stop_reason, self.max_iter)
+        data_checks.warn_of_constant(most)
+        data_checks.warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
     def size_probabilities(self, X: Any) -> Array:
@@ -421,13 +381,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             return ask(posterior, X)
         return AveragedPosterior(posterior, self.query_draws_).mean_of(lambda p: ask(p, X))
 
-    def _publish_state(
-        self, rows: Observations, state: SubspaceState, second: Array, *, same_order: bool = False
-    ) -> Array:
-        return publish(self, rows, state, second, state.latent, same_order=same_order)
-
     def _begin(
-        self, rng: np.random.Generator, control: EMControl, rows: Observations, start: Any
+        self, rng: Generator, control: EMControl, rows: Observations, start: Any
     ) -> SubspaceFit:
         if self._variant != PAPER:
             return fit_variant(rng, rows, start, control)
@@ -436,14 +391,14 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         return fit_by_em(rng, rows, start, control)
 
     def _warm(
-        self, rng: np.random.Generator, rows: Observations, settings: EMSettings
+        self, rng: Generator, rows: Observations, settings: EMSettings
     ) -> Array | SubspaceState | list[starts.Candidate]:
-        """Return where EM starts: directions, candidates, or all of a fit of the same kind."""
+        """Return the start of EM: directions, candidates, or a state of the same kind."""
         continued = self._continued(rng, rows)
         if continued is None:
             if isinstance(self.init, str):
                 return starts.candidates(self.init, self.n_init, self.n_components)
-            return given_directions(self.init, self.n_components, rows.d)
+            return data_checks.given_directions(self.init, self.n_components, rows.d)
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])
@@ -483,7 +438,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             latent=latent if isinstance(latent, str) else float(latent),
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
-            update=W_UPDATES.get(self.w_update, stiefel.polar),
+            update=stiefel.maximise if self.w_update == "pymanopt" else stiefel.polar,
             floor=floor_of(rows),
             compiled=not weighted and worth_compiling(rows.n, self.n_components, first_size(self)),
             variant=self._variant,

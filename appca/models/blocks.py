@@ -1,19 +1,8 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
-EM needs sums over rows and a sample of them, so nothing here grows with the number of rows.
-
-The chunks of a Dask array, of NumPy or sparse matrices of SciPy, stay in files or with the workers
-of a cluster. What goes out is the work, with its d x K numbers, once a worker; what comes back are
-its sums, added up in a tree whose shape depends on the chunks alone: the bits are the same on any
-number of workers, and if one dies and others do its part again.
-
-Chunks are computed again in every iteration, which for an array on disk is reading it; who has the
-memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
-two, and so is gone before the next one is made. Besides sums, samples of the rows travel: 10,000 at
-most, four times as many where those are at most 256 MB, above 100 components K^2 rows, some
-thousand at a time; and of data with few rows their leading coordinates (at most 128 MB).
-
-Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
+EM needs sums over rows and a sample of them. Chunks of a Dask array stay with the workers, which
+get d x K numbers once and return sums; these are added in a tree that depends on the chunks alone,
+so that bits do not depend on workers. Dask is optional, and nothing here imports it before.
 """
 
 import uuid
@@ -30,13 +19,7 @@ from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
 from appca.models.posterior import Description
 from appca.models.rows import Block, Parts, added
-from appca.models.sparse_rows import (
-    ShiftedSparse,
-    dense,
-    is_sparse,
-    sparse_rows,
-    stacked,
-)
+from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, sparse_rows, stacked
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
 
@@ -45,7 +28,7 @@ Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
 LARGE_MAP_BYTES = 2**26
-MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
+MAPPED_BYTES = 2**25  # of a mapped file that are read before its pages are given back
 
 
 @dataclass(frozen=True)
@@ -84,8 +67,6 @@ class Mapped:
         self.X = X
 
     def __iter__(self) -> Iterator[Array]:
-        """Yield views of some rows at a time."""
-        # As many as fit once they are float32 or float64, however they lie in the file.
         itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
         size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
         for start in range(0, len(self.X), size):
@@ -95,16 +76,12 @@ class Mapped:
 
 
 def is_large_map(X: Any) -> bool:
-    """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
+    """Whether X is a memory-mapped matrix of more than 64 MB."""
     return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
 
 
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
-    """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
-
-    Blocks must be readable again, unless `once`. Raises ValueError for an iterator that is not;
-    while reading, for blocks that are no matrices of numbers or of unlike widths.
-    """
+    """Make a reader of blocks that refuses what is no matrix of numbers, or read only `once`."""
     if not once and not callable(blocks) and iter(blocks) is blocks:
         msg = (
             "blocks must be readable again for every pass; got an iterator that is spent after "
@@ -139,10 +116,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
 
 
 def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
-    """Write the rows of an iterator to an empty file, from which they can be read again.
-
-    Raises ValueError for blocks that are refused, see `checked`, or not finite.
-    """
+    """Write the finite rows of an iterator to an empty file, from which they can be read again."""
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(checked(blocks, once=True)()):
         _finite(_sums(block), f"block {i}")
@@ -153,10 +127,7 @@ def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
 
 
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
-    """Take a look at all blocks, twice: for the mean, and for squared distances from it.
-
-    Raises ValueError for blocks that are refused, see `checked`, and without a single row.
-    """
+    """Read all blocks twice: for the mean, and for squared distances from it."""
     read = checked(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
     for i, block in enumerate(read()):
@@ -170,7 +141,6 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
 
 
 def _sums(block: Any) -> Array:
-    """Return the sums (d,) of the columns of a block."""
     with np.errstate(over="ignore", invalid="ignore"):
         sparse = isinstance(block, ShiftedSparse)
         sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
@@ -188,12 +158,12 @@ def _finite(sums: Array, part: str) -> Array:
     return sums
 
 
-FAN_IN = 8  # sums that are added up in one place
-CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summed
+FAN_IN = 8  # sums that are added up in one task
+CHUNKS_AT_ONCE = 64  # whose answers are held at a time
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X belongs to Dask, told without importing it."""
+    """Whether X belongs to Dask, without importing it."""
     return type(X).__module__.split(".")[0] == "dask"
 
 
@@ -249,7 +219,6 @@ class DaskRows(Parts):
 
     @property
     def _firsts(self) -> NDArray[np.intp]:
-        """Number of the first row of each chunk."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
     def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
@@ -266,11 +235,7 @@ class DaskRows(Parts):
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
-    """Take a look at all chunks of a Dask array, twice: for the mean, and distances from it.
-
-    Chunks of columns are joined; those of rows may be of any, unlike, unknown sizes. Raises
-    ValueError for what is no matrix of numbers, without rows, or with NaN or infinities.
-    """
+    """Compute all chunks of a Dask array twice: for the mean, and for distances from it."""
     X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     seen = computed(by_chunks(_size_and_sum, X))
@@ -286,7 +251,7 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
 
 
 def matrix(X: Any) -> Any:
-    """Return a Dask array (N, D) of numbers whose chunks hold whole rows, or say what it lacks."""
+    """Return a Dask array (N, D) of numbers in chunks of whole rows, or raise ValueError."""
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
     if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
@@ -310,7 +275,7 @@ def computed(parts: list[Any]) -> list[Any]:
 
 
 def sent_once(what: Any) -> Any:
-    """Return a task of its own that gives a worker what all its chunks need to know."""
+    """Return a task that sends shared arguments to a worker once."""
     from dask.delayed import delayed
 
     return delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
@@ -331,7 +296,7 @@ def _over(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> list[Any]:
 
 
 def _summed(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Any:
-    return reduce(added, _over(chunk, shared=shared, block_id=block_id))
+    return _added_up(_over(chunk, shared=shared, block_id=block_id))
 
 
 def _added_up(parts: list[Any]) -> Any:
@@ -339,10 +304,7 @@ def _added_up(parts: list[Any]) -> Any:
 
 
 def plain(chunk: Any) -> Any:
-    """Rows at an address that suits their type, or sparse ones.
-
-    What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
-    """
+    """Return a chunk as aligned rows: of others NumPy's products have other bits."""
     chunk = numbers_of_rows(chunk)
     if is_sparse(chunk):
         floating = chunk.dtype in (np.float32, np.float64)
@@ -397,7 +359,6 @@ def each_described(model: Any, X: Any) -> Iterator[Description]:
 
 
 def _suited(model: Any, X: Any) -> Any:
-    """Return X in chunks of whole rows, if it has the features of the fit."""
     check_is_fitted(model)
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
     X = matrix(X)
@@ -412,7 +373,6 @@ def _suited(model: Any, X: Any) -> Any:
 
 
 def _shared(model: Any) -> Any:
-    """One task that gives the workers the model."""
     bound = ("callback", "random_state", "init")  # to this process, or large
     parameters = model.get_params(deep=False).items()
     kept = {name: value for name, value in parameters if name not in bound}

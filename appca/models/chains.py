@@ -1,10 +1,7 @@
 """The sampling loop of all Gibbs samplers, and label-free summaries of Z.
 
-All chains advance together, one sweep at a time, so that a run stopped early has draws from every
-chain and nothing but shorter traces.
-
-Components swap names and signs between draws and chains, so an average over a column's entries
-means nothing before the draws are aligned; numbers about Z that do not depend on names need none.
+Chains advance together, so that a stopped run has draws of every chain. Components swap names and
+signs between draws, which must be aligned before entries are averaged.
 """
 
 import math
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -36,7 +34,7 @@ RUNNING = ("Z_mean", "X_mean")
 
 
 class Schedule(NamedTuple):
-    """How many sweeps are made, and which are kept."""
+    """Numbers of sweeps and of draws."""
 
     n_chains: int
     burn_in: int  # sweeps discarded
@@ -55,22 +53,20 @@ class Schedule(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What is looked at after every sweep."""
+    """Measures of a state after every sweep."""
 
-    log_likelihood: float  # nats, everything integrated out that can be
+    log_likelihood: float  # nats, as much as possible integrated out
     log_posterior: float  # nats, the same with the priors
-    # Of components, where that decides how many parameters there are: densities of draws that
-    # differ in it are not compared, see `DrawStore.best`.
-    number: int = 0
+    number: int = 0  # of components, if it decides about the number of parameters
 
 
 LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
 BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
-LEAST_DRAWS = 4  # of a chain, to say how far off its mean is
+LEAST_DRAWS = 4  # of a chain, to know the error of its mean
 
 
 class ChainLevels(NamedTuple):
-    """Which chains averages count, by their mean log-posteriors, and why."""
+    """The chains that averages count, by their mean log-posteriors."""
 
     mean: NDArray[np.float64]  # (chain,) nats
     allowed: NDArray[np.float64]  # (chain,) nats below the highest chain that it may be
@@ -99,10 +95,8 @@ class ChainLevels(NamedTuple):
 def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
     """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
 
-    A chain that stays on a lower peak counts for nothing in averages: its mean log-posterior is
-    further below that of the highest chain than the errors of both means explain, by Student's t
-    over batches of about the root of the number of draws, and more than 3 nats. Of fewer than 4
-    draws the error is not known, and 3 nats decide.
+    A chain is on a lower peak if its mean is further below the highest one than the errors of both
+    explain, by Student's t over batches, and more than 3 nats.
     """
     n_chains, n = log_posterior.shape
     mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
@@ -117,16 +111,16 @@ def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
 
 
 class Sampler(NamedTuple, Generic[S]):
-    """A model as the loop sees it."""
+    """A model, for the loop."""
 
-    sweep: Callable[[np.random.Generator, S], S]
+    sweep: Callable[[Generator, S], S]
     measure: Callable[[S], Measures]
-    record: Callable[[S], Draws]  # what a kept draw keeps
-    average: Callable[[S], Draws]  # what is only kept as a running mean
+    record: Callable[[S], Draws]  # of a kept draw
+    average: Callable[[S], Draws]  # of running means
 
 
 class Chains(NamedTuple, Generic[S]):
-    """What the chains have seen."""
+    """Draws and traces of all chains."""
 
     posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
     best: S  # see `DrawStore.best`
@@ -135,7 +129,7 @@ class Chains(NamedTuple, Generic[S]):
 
 
 class DrawStore(Generic[S]):
-    """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
+    """Collects the kept draws of all chains in their final arrays."""
 
     def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
         self.sampler = sampler
@@ -162,11 +156,7 @@ class DrawStore(Generic[S]):
 
     @property
     def best(self) -> S:
-        """The draw of largest posterior density among those of the most frequent number.
-
-        Densities in different dimensions depend on the unit of the data. Of two numbers as frequent
-        the smaller one counts. Chains on a lower peak have no say.
-        """
+        """The densest draw of the most frequent number; others' densities differ in unit."""
         good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():
@@ -179,36 +169,33 @@ class DrawStore(Generic[S]):
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
-        """Array for all there will be of a name; memory that nobody writes to is never taken."""
         if name not in where:
             where[name] = np.zeros((*shape, *value.shape), value.dtype)
         return where[name]
 
     def posterior(self) -> Draws:
-        """Return the draws, and the means of what is only kept as one."""
+        """Return the draws and the running means."""
         means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
         return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
 
 
-def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
-    """Make one generator a chain from any generator, also from one that cannot spawn."""
+def generators(rng: Generator, n: int) -> list[Generator]:
+    """Make one generator a chain from any generator."""
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
 
 
 def initial_states(
-    rngs: Sequence[np.random.Generator],
-    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    rngs: Sequence[Generator],
+    begin: Callable[[Generator, Callback | None], tuple[S, str]],
     callback: Callback | None,
-    others: Callable[[np.random.Generator], S] | None = None,
+    others: Callable[[Generator], S] | None = None,
     *,
     apart: bool = True,
 ) -> tuple[list[S], bool]:
     """Make the states that chains start from; and whether the callback has stopped that.
 
-    `begin` gives a state, and why the fit that led to it ended; `others` where each chain but the
-    first starts instead, if anywhere. With `apart` every chain begins on its own, and the callback
-    hears of stages such as "chain 2 of 4: fit". After a stop nothing more is made; chains without a
-    start of their own share those there are.
+    `begin` gives a state and why its fit ended, `others` the states of chains after the first.
+    With `apart` every chain has its own fit; otherwise chains share those there are.
     """
     starts: list[S] = []
     n, stopped = len(rngs) if apart and others is None else 1, False
@@ -229,20 +216,19 @@ def initial_states(
 
 
 def sample(
-    rngs: Sequence[np.random.Generator],
+    rngs: Sequence[Generator],
     starts: Sequence[S],
     sampler: Sampler[S],
     schedule: Schedule,
     callback: Callback | None = None,
     *,
-    origin: NDArray[Any] | None = None,
+    origin: Any = None,
     stopped: bool = False,
 ) -> Chains[S]:
-    """Run the chains to the end of the schedule or until the callback raises StopIteration.
+    """Run the chains to the end of the schedule, or until the callback raises StopIteration.
 
-    The callback sees the mean log-likelihood of the chains once a sweep. A run stopped during
-    burn-in keeps the last state of each chain as its only draw; one that was `stopped` before has
-    chains of a single sweep. Drawn means are about `origin` (D,), where there is one.
+    A run stopped in burn-in keeps the last state of each chain, one `stopped` before a single
+    sweep. Drawn means are about `origin` (D,).
     """
     if stopped:
         schedule, callback = schedule.shortest, None
@@ -297,10 +283,7 @@ def to_arviz(posterior: Draws) -> "InferenceData":
 
 
 def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write draws (chain, draw, ...) as NetCDF.
-
-    Components that are thinned more than the rest have an axis ``thinned_draw``, among constants.
-    """
+    """Write draws as NetCDF; components that are thinned more have an axis ``thinned_draw``."""
     draws, name = dict(posterior), "components"
     thinned = None
     if name in draws and draws[name].shape[1] != np.shape(draws["log_posterior"])[1]:
@@ -315,7 +298,7 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 N_PAIRS = 20
-IN_USE = 0.05  # share of the rows that use a component which is more than a whim of a few
+IN_USE = 0.05  # share of the rows from which a component counts as used
 
 
 def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:

@@ -1,26 +1,23 @@
-"""Full conditionals of the Gibbs samplers, log priors of Z, and what a new row may expect.
+"""Full conditionals of the Gibbs samplers, log priors of Z, and weights of new rows.
 
-Every conditional is a function that returns the *parameters* of a distribution, so that a test
-can hold its density against the joint density without drawing anything (Grosse and Duvenaud
-2014). Equations: the paper's appendix B with the corrections of its errata.
-
-The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
-columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an
-unordered set, so that there is no factor for positions.
+A conditional is a function that returns the *parameters* of a distribution, so that tests compare
+densities without drawing (Grosse and Duvenaud 2014). Equations: the paper's appendix B, corrected.
+The buffet is the Indian buffet process conditioned on at most K used columns, whose positions are
+labelled for orthonormal columns; free pairs (z_k, w_k) form an unordered set.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import gammaln, pdtr
 
 Array = NDArray[np.float64]
 Indicators = NDArray[np.bool_]
 
-LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
-# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
-SCALE_TAIL = 5.0
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, in a draw without any other
+SCALE_TAIL = 5.0  # degrees of freedom of the scale proposal, whose tails must be heavier
 
 
 class Gamma(NamedTuple):
@@ -89,19 +86,13 @@ def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
-    """Give p(mu | rest) from the sum (D,) of the N rows of Y - (X*Z) W'.
-
-    A row of scale u counts 1 / u times in both; an infinite prior variance is flat.
-    """
+    """Give p(mu | rest) from the sum (D,) of Y - (X*Z) W' over rows, each counted 1 / u times."""
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
 
 
 def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> RowNormal:
-    """Give p(W | rest) of independent rows from S = X*Z: cross = (Y - mu)'S, second = S'S.
-
-    W may be of any shape; its entries are N(0, sigma2_W).
-    """
+    """Give p(W | rest) of independent rows, S = X*Z: cross = (Y - mu)'S, second = S'S."""
     precision = second / sigma2 + np.eye(len(second)) / sigma2_W
     return RowNormal(np.asarray(np.linalg.solve(precision, cross.T / sigma2).T), precision)
 
@@ -109,8 +100,7 @@ def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> Row
 def scales(W: Array, X: Array, Z: Indicators, sigma2_W: float, tau2: float) -> LogScale:
     """Give the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
 
-    p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2; the
-    likelihood is the same all along.
+    p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2.
     """
     p = (len(W) - Z.sum(axis=0)) / 2
     a, b = np.square(W).sum(axis=0) / sigma2_W, np.square(X).sum(axis=0) / tau2
@@ -139,10 +129,7 @@ def alpha_infinite(prior: Gamma, n_used: int, n_rows: int) -> Gamma:
 
 
 def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -> float:
-    """Give the ratio Q(old) / Q(new) by which a draw from `alpha_infinite` is accepted.
-
-    The bound on columns divides the density of Z by Q(alpha) = P(Poisson(alpha H_N) <= K_max).
-    """
+    """Give Q(old) / Q(new), with Q(alpha) = P(Poisson(alpha H_N) <= K_max) from the bound."""
     H = harmonic(n_rows)
     return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
 
@@ -165,47 +152,41 @@ def harmonic(n: int) -> float:
     return float((1 / np.arange(1, n + 1)).sum())
 
 
-def draw_gamma(rng: np.random.Generator, law: Gamma) -> float:
+def draw_gamma(rng: Generator, law: Gamma) -> float:
     """Draw from a gamma distribution with a rate."""
     return float(rng.gamma(law.shape) / law.rate)
 
 
-def draw_inverse_gamma(rng: np.random.Generator, law: InverseGamma) -> Array:
+def draw_inverse_gamma(rng: Generator, law: InverseGamma) -> Array:
     """Draw from (an array of) inverse gamma distributions."""
     return np.asarray(law.rate / rng.gamma(law.shape))
 
 
-def draw_normal(rng: np.random.Generator, law: Normal) -> Array:
+def draw_normal(rng: Generator, law: Normal) -> Array:
     """Draw independent normal entries."""
     return np.asarray(law.mean + np.sqrt(law.variance) * rng.standard_normal(law.mean.shape))
 
 
-def draw_rows(rng: np.random.Generator, law: RowNormal) -> Array:
+def draw_rows(rng: Generator, law: RowNormal) -> Array:
     """Draw independent rows e inv(L) with precision L L', e standard normal."""
     L = np.linalg.cholesky(law.precision)
     return np.asarray(law.mean + np.linalg.solve(L.T, rng.standard_normal(law.mean.shape).T).T)
 
 
-def draw_log_beta(rng: np.random.Generator, law: LogBeta) -> Array:
-    """Draw the logarithms of beta variables.
-
-    A gamma variable of a tiny shape a underflows; ``log G(a) = log G(a + 1) + log(U) / a`` not.
-    """
+def draw_log_beta(rng: Generator, law: LogBeta) -> Array:
+    """Draw log beta variables; log G(a) = log G(a + 1) + log(U) / a does not underflow."""
     log_first = np.log(rng.gamma(law.a + 1)) + np.log1p(-rng.random(law.a.shape)) / law.a
     return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(law.b))))
 
 
-def draw_categories(rng: np.random.Generator, p: Array) -> NDArray[np.intp]:
+def draw_categories(rng: Generator, p: Array) -> NDArray[np.intp]:
     """Draw a column (N,) of each row of probabilities (N, J)."""
     reached = np.cumsum(p, axis=1) > rng.random((len(p), 1)) * p.sum(axis=1, keepdims=True)
     return np.asarray(reached.argmax(axis=1))
 
 
-def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
-    """Move u from 0 by one independent Metropolis-Hastings step.
-
-    The proposal is a Student distribution at the mode, as wide as the curvature there says.
-    """
+def draw_log_scales(rng: Generator, law: LogScale) -> Array:
+    """Move u from 0 by one Metropolis-Hastings step from a Student proposal at the mode."""
     p, a, b = law
     root = np.sqrt(p * p + a * b)
     mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
@@ -214,7 +195,7 @@ def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
 
     def log_ratio(u: Array) -> Array:
         offered = -(SCALE_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / SCALE_TAIL)
-        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
+        with np.errstate(over="ignore"):
             return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - offered)
 
     log_accept = log_ratio(new) - log_ratio(np.zeros_like(new))
@@ -222,9 +203,7 @@ def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
     return np.asarray(np.where(accepted, new, 0.0))
 
 
-def draw_alpha_truncated(
-    rng: np.random.Generator, prior: Gamma, alpha: float, Z: Indicators
-) -> float:
+def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
     """Move alpha of the buffet conditioned on at most Z.shape[1] columns."""
     n_rows, max_components = Z.shape
     new = draw_gamma(rng, alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows))
@@ -232,7 +211,7 @@ def draw_alpha_truncated(
     return new if accept else alpha
 
 
-def draw_alpha_finite(rng: np.random.Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
+def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
     """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
     n_rows, n_components = Z.shape
     law = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
@@ -240,7 +219,7 @@ def draw_alpha_finite(rng: np.random.Generator, prior: Gamma, alpha: float, Z: I
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
-    """Give log P(Z | alpha) of the buffet cut at K = Z.shape[1] columns.
+    """Give log P(Z | alpha) of the buffet cut at K columns.
 
     P(Z) = alpha^K+ e^(-alpha H_N) prod (m_k - 1)! (N - m_k)! / N! / Q(alpha), times
     (K - K+)! / K! for `labelled` positions.

@@ -43,11 +43,17 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     return directions.T
 
 
-def refuse_starts(init: Any, n_init: int) -> None:
-    """Raise ValueError for several starts from one array."""
-    if not isinstance(init, str) and n_init > 1:
+def refuse_settings(model: Any, n_active: int) -> None:
+    """Raise ValueError for more active than all components, or several starts from one array."""
+    if n_active > model.n_components:
         msg = (
-            f"n_init must be 1 when init is an array; got {n_init}: "
+            f"n_active must be at most n_components={model.n_components}; got {n_active}: "
+            "lower n_active or raise n_components."
+        )
+        raise ValueError(msg)
+    if not isinstance(model.init, str) and model.n_init > 1:
+        msg = (
+            f"n_init must be 1 when init is an array; got {model.n_init}: "
             "name a start to add random ones."
         )
         raise ValueError(msg)
@@ -134,7 +140,7 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
 
 
 def numbers_of_rows(X: Any) -> Any:
-    """Return rows of any library as an array or sparse matrix, see `frames.matrix_of`."""
+    """Return rows of any library as an array or sparse matrix."""
     try:
         return matrix_of(X).values
     except InputError:
@@ -144,10 +150,7 @@ def numbers_of_rows(X: Any) -> Any:
 
 
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
-    """Return rows (N, D) as `check_array` with `how` gives them; names are those of the fit.
-
-    With `reset` the number and the names of the features become those of the model.
-    """
+    """Return rows (N, D) as `check_array` with `how` gives them, under the names of the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
     values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
@@ -158,7 +161,7 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
 
 
 def without_subnormal(X: Array) -> Array:
-    """X (N, D) with 0 for subnormal entries, which slow products down, beside far larger ones."""
+    """X (N, D) with 0 for subnormal entries, which slow products down."""
     tiny = np.finfo(X.dtype).tiny
 
     def has_some(B: Array) -> bool:
@@ -224,11 +227,7 @@ def warn_of_unused(share: Array) -> None:
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
-    """Warn where rows vary in fewer directions than they are given components.
-
-    total (K,) and second (K, K) are sums over the rows of projections on orthonormal components and
-    of their products; `eps` is of the dtype of the rows.
-    """
+    """Warn where projections, with sums total (K,) and second (K, K), vary in fewer directions."""
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
     least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections

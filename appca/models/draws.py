@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from appca.models.chains import Draws, levels
@@ -82,11 +83,7 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
 
 
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
-    """Choose evenly among the draws of the chains that count (`levels`), and align them.
-
-    They are aligned to the `published` components (K, D), and fewer than `most` where their
-    components would take more than 32 MB. `posterior` has the mean in units of the data.
-    """
+    """Choose evenly among draws of chains that count, and align them to `published` components."""
     W, K = posterior["components"], len(published)
     good = np.flatnonzero(levels(posterior["log_posterior"]).counts)
     total, each = len(good) * W.shape[1], W[0, 0].nbytes
@@ -133,19 +130,14 @@ def component_bands(draws: QueryDraws, published: Floats, level: float) -> Float
 
 
 def band(draws: Floats, level: float) -> Floats:
-    """Give the ends (2, ...) of the middle `level` of draws (S, ...), so far as S draws reach.
-
-    The k-th smallest of S draws has a share k / (S + 1) of the distribution below it on average
-    (Weibull), so that another draw lies between the ends with probability `level`.
-    """
+    """Give the ends (2, ...) of the middle `level` of draws (S, ...), by Weibull's quantiles."""
     return np.asarray(np.quantile(draws, band_ends(level), axis=0, method="weibull"))
 
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
     """Smallest and largest number of components that the middle `level` of the draws have."""
-    low, high = np.quantile(
-        np.asarray(numbers, dtype=np.float64), band_ends(level), method="nearest"
-    )
+    values = np.asarray(numbers, dtype=np.float64)
+    low, high = np.quantile(values, band_ends(level), method="nearest")
     return int(low), int(high)
 
 
@@ -160,7 +152,7 @@ def band_ends(level: float) -> list[float]:
 def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Which column of a draw comes to each place, -1 where none does, and with which sign."""
+    """Column of a draw at each place, -1 where it has none, and its sign."""
     in_use, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
     if len(in_use):
@@ -171,17 +163,13 @@ def _order(
 
 
 def _unit(W: ArrayLike) -> Floats:
-    """Rows at length one; a row of zeros stays."""
     W = np.asarray(W, dtype=np.float64)
     norms = np.linalg.norm(W, axis=1, keepdims=True)
     return np.asarray(W / np.where(norms > 0, norms, 1.0))
 
 
 class AveragedPosterior(Posterior):
-    """Averages over draws; where rows have many supports, over some of them.
-
-    Averages need memory for two arrays (N, K), whatever the number of draws.
-    """
+    """Averages over draws; where rows have many supports, over some of them."""
 
     def __init__(self, published: PosteriorOfDraw, draws: QueryDraws) -> None:
         most = int(MOST_DRAWS * CHEAP_SUPPORTS / published.n_supports)
@@ -236,17 +224,11 @@ class AveragedPosterior(Posterior):
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
-        """Averages of log-likelihood and inclusion; all else of the published draw.
-
-        A picture needs scores that are zero outside of one support.
-        """
+        """Averages of log-likelihood and inclusion; all else of the published draw."""
         summary = self.summary(X)
-        return self.published.description(X)._replace(
-            inclusion=summary.inclusion,
-            log_likelihood=summary.log_likelihood,
-            standard_error=summary.error,
-            method=summary.method,
-        )
+        value, error, inclusion, method = summary
+        rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
+        return rows._replace(log_likelihood=value, standard_error=error)
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
         """Average over draws of what `ask` says of their posteriors, which names no component."""
@@ -258,7 +240,7 @@ class AveragedPosterior(Posterior):
         components = self.draws.components[:, : self.K].mean(axis=0, dtype=np.float64)
         return components, self.draws.mean.mean(axis=0, dtype=np.float64)
 
-    def bands_of(self, rng: np.random.Generator, X: Array, level: float) -> Array:
+    def bands_of(self, rng: Generator, X: Array, level: float) -> Array:
         """Credible bands (2, N, K) of x * z: quantiles over draws of all draws."""
         bands = np.zeros((2, len(X), self.K))
         draws = list(self._each())

@@ -2,18 +2,12 @@
 
     y_n = Psi^1/2 W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi)
 
-In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, every row has scale u = 1,
-and z_n is uniform over the supports of L of 1..K. Given up are the first with a noise psi_d of each
-feature, the second with scales from a grid, and the third with learned probabilities of all sizes
-(`Variant`); all sums stay exact.
+In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, u = 1, and z_n is uniform
+over the supports of L of 1..K. A `Variant` gives up the first for a noise psi_d of each feature,
+the second for scales from a grid, the third for learned probabilities of sizes; sums stay exact.
 
-Psi^-1/2 = diag(s) / sigma. The mean is carried as mu = origin + offset - diag(1/s) W shift: the
-learned mean has that form after every step, and the fixed ones are zeros. Where no row has a scale
-of its own, the offset is zero.
-
-The E step of a block of rows is NumPy, or compiled where that pays: lanes of rows side by side for
-rows of one scale, a kernel that goes row by row for scales. A few rows at a time go through the
-first product, the posterior and the second product, so that they are still in cache.
+Psi^-1/2 = diag(s) / sigma. The mean is mu = origin + offset - diag(1/s) W shift, with offset zero
+where rows have no scales. A few rows at a time go through both products, while they are in cache.
 """
 
 import math
@@ -21,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -34,23 +28,18 @@ from appca.models.stiefel import polar
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
-# Rows times K times swaps from which a fit uses the compiled E step: below, whole fits take half a
-# second without. The app's first picture, of 1,797 digits at K = 4, L = 2, is below, so that on a
-# fresh machine it need not wait for the compiler.
+# Rows times K times swaps from which the E step is compiled; the app's first fit need not wait.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-# Swaps from which a Fourier transform costs less than a table of counts, see `polynomials`.
-MANY_SWAPS = 50
-MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs
-# Scales of rows. From 0.3 to 3.5 in six steps, COIL-20 lost 31 held-out nats a row and MNIST 7.
-GRID = np.geomspace(0.1, 10.0, 10)
+MANY_SWAPS = 50  # from which a Fourier transform costs less than a table, see `polynomials`
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # of a variance
+GRID = np.geomspace(0.1, 10.0, 10)  # scales of rows; from 0.3 to 3.5, COIL-20 lost 31 nats a row
 LEAST_PROBABILITY = 1e-10  # of a scale or a size
 PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
-# Times (kurtosis - 3) / N is the floor where few rows make up the variance.
-FLOOR_ROWS = 4.0
-LEAST_ROWS = 2.0  # that a variance rests on; below, nothing is known of what a new row brings
-ROUNDING = 1e-6  # of that number: three rows have exactly two
-CONSTANT = 8.0  # a deviation of so many roundings of the mean is none
-W_STEPS = 3  # of W and s in turns within an M step, on the same sums
+FLOOR_ROWS = 4.0  # times (kurtosis - 3) / N is the floor where few rows make up the variance
+LEAST_ROWS = 2.0  # that a variance rests on; three rows have exactly two, up to `ROUNDING`
+ROUNDING = 1e-6
+CONSTANT = 8.0  # roundings of the mean
+W_STEPS = 3  # alternations of W and s within an M step, on the same sums
 
 
 class Variant(NamedTuple):
@@ -76,20 +65,19 @@ class EMSettings(NamedTuple):
     floor: float  # least variance
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
     variant: Variant = PAPER
-    # With a noise of each feature: (d,) sums over rows of (y - origin)_d^2; s at which a start is
-    # looked for, where all variance is noise; largest s. 0 of a constant feature.
-    power: Any = None
-    unit: Array = np.ones(())
-    most: Array = np.ones(())
+    # With a noise of each feature, (d,); s is 0 for a constant feature.
+    power: Any = None  # sums over rows of (y - origin)_d^2
+    unit: Array = np.ones(())  # s where all variance is noise, at which starts are searched
+    most: Array = np.ones(())  # largest s
 
     @property
     def grid(self) -> Array:
-        """Scales (J,) that a row may have."""
+        """Scales (J,) of rows."""
         return GRID if self.variant.row_scales else np.ones(1)
 
     @property
     def least_variance(self) -> float:
-        """Least variance, of x relative to the noise where each feature has its own."""
+        """Least variance; relative to the noise where each feature has its own."""
         return NOISE_FLOOR if self.variant.by_feature else self.floor
 
 
@@ -121,7 +109,7 @@ class SubspaceState(NamedTuple):
         return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
 
     def row_model(self, n_active: int, n_features: int) -> RowModel:
-        """Return what decides about a row of so many features under this state."""
+        """Return the model of a row of so many features under this state."""
         log_scale = 0.0
         if self.scale.ndim:
             counted = self.scale > 0.0
@@ -130,18 +118,6 @@ class SubspaceState(NamedTuple):
         grid = GRID if len(self.weights) > 1 else np.ones(1)
         model = self.noise, self.latent, n_features, log_scale, sizes
         return RowModel(*model, grid, self.weights)
-
-
-class Size(Protocol):
-    """What an M step needs to know of the rows that sums are over."""
-
-    @property
-    def mass(self) -> float:
-        """Sum of the weights of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features."""
 
 
 class SubspaceStatistics(NamedTuple):
@@ -160,22 +136,21 @@ class SubspaceStatistics(NamedTuple):
 
 
 def floor_of(rows: Observations) -> float:
-    """Least variance allowed: a fixed share of the mean feature variance about the origin."""
+    """Least variance: a fixed share of the mean feature variance about the origin."""
     return NOISE_FLOOR * rows.total / (rows.mass * rows.n_features)
 
 
 def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     """Return the settings with floors, powers and bounds of these rows.
 
-    N over the kurtosis of a feature is the number of rows that make up its variance: m if m of very
-    many rows deviate, all by as much. Features that are constant, or vary in fewer rows than
-    `LEAST_ROWS`, are left out. A common factor of the weights of rows changes nothing.
+    N over the kurtosis of a feature counts the rows that make up its variance. Features that are
+    constant, or vary in fewer rows than `LEAST_ROWS`, are left out.
     """
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
         return settings
     of_one, mean_square = 1.0, rows.total / (rows.mass * rows.n_features)
-    if isinstance(rows, Rows) and rows.weights is not None:  # the least, if all are multiples of it
+    if isinstance(rows, Rows) and rows.weights is not None:
         multiples = rows.weights / rows.weights.min()
         repeated = np.allclose(multiples, np.round(multiples), rtol=1e-9, atol=0.0)
         of_one = float(rows.weights.min() if repeated else rows.weights.mean())
@@ -205,13 +180,13 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
 
 
 def floor_shares(varying: Array, n: float) -> Array:
-    """Least noise variance (d,) over the variance of a feature that so many of n rows make up."""
+    """Least noise variance (d,) over the variance of features that `varying` of n rows make up."""
     shares = FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n)
     return np.asarray(np.maximum(shares, PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
-    """Whether to run the compiled E step; by size alone, so that no machine decides about bits."""
+    """Whether to compile the E step; by size alone, so that machines do not differ in bits."""
     return sums_a_pass(n_rows, n_components, n_active) >= LEAST_COMPILED
 
 
@@ -232,14 +207,12 @@ def expect(
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
-    With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the logits (annealing); the log-likelihood then means nothing. The paper's model alone
-    has both.
+    With hard assignment it is log p(Y, Z) at the best Z; `beta` below 1 tempers the logits.
     """
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
     compiled = settings.compiled and soft and fixed and not many_swaps(settings)
-    work: Callable[[Block], SubspaceStatistics]
+    work: Any
     if variant.by_feature or variant.row_scales:
         model = state.row_model(settings.n_active, rows.n_features)
         rule = ByKernel if compiled else ByNumpy
@@ -248,8 +221,8 @@ def expect(
         work = partial(expect_compiled, state=state, n_active=settings.n_active, beta=beta)
     else:
         work = partial(expect_block, state=state, settings=settings, beta=beta)
-    none = np.zeros(K)
-    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none))
+    k = np.zeros(K)
+    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), k, k, k))
     if variant.row_scales:
         return sums
     # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
@@ -268,10 +241,7 @@ def expect(
 def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
-    """Add up one block; its log-likelihood lacks what all rows have in common.
-
-    With hard assignment by the best support alone, but where iterations are tempered.
-    """
+    """Sum over one block; its log-likelihood lacks the terms that all rows share."""
     shrink, v = numerics.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
     a = numerics.logits(P, state.noise, state.latent)
@@ -292,29 +262,22 @@ def expect_block(
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
-    value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
-    return SubspaceStatistics(
-        value, A, S.sum(axis=0), second, used, sizes=block.weighted(sizes).sum(axis=0)
-    )
+    value, sizes = float(block.weighted(log_e).sum()), block.weighted(sizes).sum(axis=0)
+    moments = block.transposed_times(S), S.sum(axis=0), second, used
+    return SubspaceStatistics(value, *moments, sizes=sizes)
 
 
 def _moved(state: SubspaceState) -> Array:
-    """Return what takes projections (N, K) of rows about their origin to those about the mean."""
+    """Difference (K,) between projections about the mean and those about the origin."""
     return state.shift - state.offset @ state.W if state.offset.ndim else state.shift
 
 
 def _expect_tiles(
-    block: Block,
-    state: SubspaceState,
-    model: RowModel,
-    rule: "type[ByNumpy | ByKernel]",
-    settings: EMSettings,
+    block: Block, state: SubspaceState, model: RowModel, rule: Any, settings: EMSettings
 ) -> SubspaceStatistics:
-    """Add up one block, a few rows about the mean at a time; squares count where rows have scales.
-
-    Each feature counts by its own scale, so that rows are centred before products.
-    """
-    X, (d, K), work, directions = block.X, state.W.shape, rule(model), state.directions
+    """Sum over one block of a variant, a few centred rows at a time."""
+    work: ByNumpy | ByKernel = rule(model)
+    X, (d, K), directions = block.X, state.W.shape, state.directions
     mean = state.displacement + (0.0 if block.origin is None else block.origin)
     centre = mean.astype(X.dtype)
     scaled, by_feature = settings.variant.row_scales, settings.variant.by_feature
@@ -340,16 +303,14 @@ def _expect_tiles(
 
 
 def maximise(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
 ) -> SubspaceState:
     """M step: joint closed-form update of W, mean, tau2 and sigma2 given the sums.
 
     W = argmax tr(W' sum E[(y - ybar)(s - sbar)' / u]),  mu = ybar - W sbar,
     sigma2 = (sum E[|y - mu|^2 / u] - 2 tr(W' sum E[(y - mu) s' / u]) + sum E[(x z)^2 / u]) / (N D)
 
-    Averages ybar and sbar are weighted by E[1 / u]; where no row has a scale, the origin is ybar.
-    With a noise of each feature W and s are improved in turns, each given the other; all else is
-    joint (docs/mathematics.md 1.12).
+    Averages are weighted by E[1 / u]. With a noise of each feature W and s alternate (1.12).
     """
     n, weight, variant = rows.mass, sums.inverse, settings.variant
     A, offset = sums.A, np.zeros(())
@@ -370,16 +331,10 @@ def maximise(
         away = float(shift @ shift) + (float(offset @ offset) if offset.ndim else 0.0)
         residual = sums.power - 2.0 * np.sum(W * A) - weight * away
         noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), settings.floor)
-    return SubspaceState(
-        W,
-        shift,
-        _latent(sums, state, settings),
-        noise,
-        offset,
-        scale,
-        probabilities(sums.scales) if variant.row_scales else state.weights,
-        probabilities(sums.sizes) if variant.learn_sizes else state.sizes,
-    )
+    weights = probabilities(sums.scales) if variant.row_scales else state.weights
+    sizes = probabilities(sums.sizes) if variant.learn_sizes else state.sizes
+    latent = _latent(sums, state, settings)
+    return SubspaceState(W, shift, latent, noise, offset, scale, weights, sizes)
 
 
 def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings) -> Array:
@@ -395,7 +350,7 @@ def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings
 
 
 def probabilities(counts: Array) -> Array:
-    """Normalise what scales or sizes were counted; none has probability 0."""
+    """Normalise counts of scales or sizes; none has probability 0."""
     p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
     return np.asarray(p / p.sum())
 
@@ -403,11 +358,7 @@ def probabilities(counts: Array) -> Array:
 def extend(
     before: SubspaceState, now: SubspaceState, beta: float, settings: EMSettings
 ) -> SubspaceState:
-    """Take a momentum step: now + beta (now - before), in logs where numbers are positive.
-
-    W is brought back to orthonormal columns by its polar factor (a retraction onto the Stiefel
-    manifold); variances stay above their floors, and fixed ones as they are.
-    """
+    """Return now + beta (now - before), in logs of positive numbers, with the polar factor of W."""
     most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
 
     def ahead(first: Array, last: Array) -> Array:
@@ -422,24 +373,19 @@ def extend(
     noise = max(float(in_logs(before.noise, now.noise)), settings.least_variance)
     W, shift = polar(ahead(before.W, now.W), now.W), ahead(before.shift, now.shift)
     offset = ahead(before.offset, now.offset) if now.offset.ndim else now.offset
+    state = SubspaceState(W, shift, latent, noise, offset)
     if settings.variant == PAPER:
-        return SubspaceState(W, shift, latent, noise, offset)
+        return state
     counted, scale = now.scale > 0.0, np.zeros_like(now.scale)
     scale[counted] = in_logs(before.scale[counted], now.scale[counted])
-    return SubspaceState(
-        W,
-        shift,
-        latent,
-        noise,
-        offset,
-        np.minimum(scale, settings.most) if scale.ndim else scale,
-        probabilities(in_logs(before.weights, now.weights)),
-        None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes)),
-    )
+    scale = np.minimum(scale, settings.most) if scale.ndim else scale
+    weights = probabilities(in_logs(before.weights, now.weights))
+    sizes = None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes))
+    return state._replace(scale=scale, weights=weights, sizes=sizes)
 
 
 def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:
-    """Return the state of a fit as these settings have it, to go on with."""
+    """Adapt a fitted state to these settings for a warm start."""
     shift, latent = state.shift * settings.learn_mean, state.latent
     if settings.latent != "component":
         common = latent.mean() if isinstance(settings.latent, str) else settings.latent
@@ -455,7 +401,7 @@ def evenly(state: SubspaceState, settings: EMSettings) -> SubspaceState:
 
 
 class EMMap:
-    """EM steps over the same rows that remember their last sums: no pass is made twice."""
+    """EM steps over the same rows that cache the last three E steps."""
 
     def __init__(self, rows: Observations, settings: EMSettings) -> None:
         self.rows = rows
@@ -463,7 +409,7 @@ class EMMap:
         self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
     def sums(self, state: SubspaceState) -> SubspaceStatistics:
-        """E step under `state`, or what it gave when last asked for this very state."""
+        """E step under `state`, cached."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
@@ -477,7 +423,7 @@ class EMMap:
         return sums._replace(A=state.W.T @ sums.A)
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
-        """Log-likelihood of `state` and the state one EM iteration later, as `step`."""
+        """As `step`."""
         return moved_on(self.sums(state), state, self.rows, self.settings)
 
 
@@ -489,18 +435,17 @@ def step(
 
 
 def moved_on(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
 ) -> tuple[float, SubspaceState]:
-    """Return what `step` does, given the sums under `state`."""
+    """As `step`, given the sums under `state`."""
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)
 
 
 def compile_ahead() -> None:
-    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
+    """Compile the E steps, of few coordinates, wide rows and many swaps, for both precisions."""
     many = MANY_SWAPS
-    # In few coordinates, over wide rows, and with many swaps.
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
             rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
@@ -510,14 +455,14 @@ def compile_ahead() -> None:
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
-# Rows between the two products of a BLAS. It takes half the time for K sums over 1,024 rows in 64
-# coordinates as for those over 2,048, and calls cost nothing beside so many.
-TILE_ROWS = 1024
-MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, with six times it
+TILE_ROWS = (
+    1024  # between the two products of a BLAS, which takes more than twice as long for 2,048
+)
+MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
 
 
 def constants(block: Block, state: Any, beta: float) -> Array:
-    """Return the numbers (5, K) of `em_kernels.weigh_components`."""
+    """Return q (5, K) of `em_kernels.weigh_components`."""
     q = np.empty((5, len(state.latent)))
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
     q[3], q[4] = numerics.posterior(state.noise, state.latent)
@@ -527,12 +472,7 @@ def constants(block: Block, state: Any, beta: float) -> Array:
 
 
 class Lanes:
-    """Rows side by side, a few lanes of 64 at a time, and what they add up to.
-
-    `n_lines` is K, or more for products that take several directions together; rows go through
-    `n_tiles` times, so many lanes at a time. P (n_lines, n_lanes * LANES) has the projections of
-    the rows that go through, then posterior means.
-    """
+    """Rows side by side, a few lanes of 64 at a time; P (n_lines, n_lanes * LANES) projections."""
 
     def __init__(
         self, n_lines: int, n_components: int, n_active: int, n_tiles: int, n_lanes: int
@@ -555,7 +495,7 @@ class Lanes:
         self._lanes = self.P.reshape(n_lines, *lanes)
 
     def begin(self, q: Array, n: int, least: float) -> None:
-        """Forget the rows before n others, of constants q; means below `least` become 0."""
+        """Begin with n other rows, of constants q; means below `least` become 0."""
         self._q, self._n = q, n
         self._how = *self._how[:2], least
         self._sums[:] = 0.0
@@ -581,10 +521,7 @@ _kept = threading.local()
 
 
 def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
-    """Lanes for n rows, `most` at a time: those of this thread's last E step, if they suit.
-
-    Fresh ones took a tenth of an E step of 4,000 rows.
-    """
+    """Lanes for n rows, those of this thread's last E step if they suit: fresh ones take time."""
     from appca.models.numeric_kernels import LANES
 
     most = min(most, -(-n // LANES))
@@ -609,7 +546,7 @@ def expect_compiled(
     tiled = suits(X.dtype, d, K) and not sparse
     if not sparse:
         X = (np.ascontiguousarray(X) if tiled else X).view()
-        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+        X.flags.writeable = False  # so that one kernel serves writeable and other rows
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     directions = np.ascontiguousarray(numerics.narrowed(state.W.T, X.dtype))
     if tiled:
@@ -621,8 +558,7 @@ def expect_compiled(
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros((len(directions), d))
     lanes.begin(constants(block, state, beta), n, least)
     P = lanes.P
-    # where what kernels read comes out of the product as it is
-    by_columns = not sparse and X.flags.f_contiguous
+    by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         if tiled:
@@ -644,10 +580,7 @@ def expect_compiled(
 
 
 class ThinProducts:
-    """Products of a few rows of X with a few directions (d, K), compiled where that is faster.
-
-    Squares are weighted by those of `scale` (d,), where it is given.
-    """
+    """Products of a few rows of X with a few directions (d, K), compiled where that is faster."""
 
     def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
         from appca.models import product_kernels as kernels
@@ -670,7 +603,7 @@ class ThinProducts:
         place, squares = numerics.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
         for start in range(0, len(X), size):
             rows = np.ascontiguousarray(dense(X[start : start + size])).view()
-            rows.flags.writeable = False  # whether the data are or not: one kernel serves both
+            rows.flags.writeable = False  # one kernel serves both
             self._kernels.centre(rows, centre, self._squared, place, squares)
             yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
 
@@ -712,7 +645,7 @@ class ThinProducts:
 
 
 class ByNumpy:
-    """Weighs the scales and supports of rows, some at a time, and adds up what they say."""
+    """Weighs the scales and supports of rows, some at a time, and adds up their moments."""
 
     def __init__(self, model: RowModel) -> None:
         none = np.zeros(len(model.latent))
@@ -721,10 +654,7 @@ class ByNumpy:
         self._shrink, self._v = numerics.posterior(model.noise, model.latent)
 
     def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
-        """Return E[1 / u] (n,) times the weights (n,) of rows, from their squared distances (n,).
-
-        Projections P (K, n) are overwritten by E[x z / u] times the weight.
-        """
+        """Return E[1 / u] (n,) times weights; P (K, n) becomes E[x z / u] times weights."""
         row, m = weigh(P.T, squares, self._model), self._shrink[:, None] * P
         P[:] = row.by_scale.T * m * weights
         used, scales = weights @ row.inclusion, weights @ row.scales

@@ -1,10 +1,8 @@
 """The E step of adaptive PPCA and of its variants, compiled: inclusion and posterior means.
 
-Tables are those of `polynomials`, of J = L logits, or of J = K - L of their negatives where these
-are fewer. Rows go through in lanes of 64, so that all inner loops run over neighbours in memory and
-become vector instructions, in float64. Each kernel is one function: two that Python calls one after
-the other compile in a third of the time of one that calls parts of its own, because numba optimises
-a part once by itself and again in each function that calls it.
+Tables are those of `polynomials`, of J = L logits or of J = K - L negatives. Rows go through in
+lanes of 64, which become vector instructions. Each kernel is one function: numba compiles parts
+that it calls once by themselves and again in each caller, which takes three times as long.
 """
 
 import math
@@ -22,17 +20,10 @@ TINY = 1e-100  # products below it count as 0: denormal numbers are a hundred ti
 def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: Any) -> None:
     """Weigh the components of all rows, both in and out.
 
-    Parameters
-    ----------
-    P : (K or more, lanes, LANES) projections. The first line of q is added, so that they are about
-        the mean.
-    q : (5, K) what is to be added to projections; root p and offset of the logits, a =
-        (root p)^2 - offset; shrinkage and variance of x given the row.
-    how : J; the sign with which logits are taken, -1 if components are left out; and the size
-        below which a mean counts as 0.
-    weights : (2, K, lanes, LANES) what a component counts if in, and if not; written.
-    level : (lanes, LANES) log of what all that is relative to; written.
-    room : (J, LANES) for the largest; (LANES,) x and power, and the bits of the latter.
+    P (K or more, lanes, LANES) projections. q (5, K): shift of these; root p and offset of logits
+    a = (root p)^2 - offset; shrinkage and variance of x. `how`: J, sign of logits (-1: left out),
+    least mean that counts. weights (2, K, lanes, LANES), in and out, and level (lanes,
+    LANES), the log of their unit, are written. room: (J, LANES), (LANES,).
     """
     (_, K), (J, sign, _) = q.shape, how
     top, x = room
@@ -80,13 +71,9 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
 def share(P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any) -> None:
     """Turn projections into posterior means of x * z, zero from row n on, and add up moments.
 
-    Parameters
-    ----------
-    P, q, how, weights : as `weigh` has left them.
-    out : (lanes, LANES) the last entries of the tables, written; (3, K, LANES) to which the sums of
-        E[x z], E[(x z)^2] and inclusion are added.
-    table : ((K + 2) (J + 2) + 1, LANES) room for lines of J + 2 entries, the first of which are 0.
-        The first line holds a 1 behind that, else 0.
+    The first arguments are those of `weigh_components`. out: (lanes, LANES) last entries of tables;
+    (3, K, LANES) sums of E[x z], E[(x z)^2] and inclusion. table: ((K + 2) (J + 2) + 1, LANES), its
+    first line 0 and then 1.
     """
     total, sums = out
     (_, K), (J, sign, least), x = q.shape, how, table[len(table) - 1]
@@ -127,27 +114,17 @@ def share(P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any) 
 
 
 @bare_kernel
-def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - in one piece, as in `expectation_kernels`
+def weigh_mixtures(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - one piece compiles faster
     P: Any, squares: Any, weights: Any, q: Any, scales: Any, how: Any, out: Any, room: Any
 ) -> float:
-    """Weigh scales and supports of rows, add up what they say, and return their log-likelihood.
+    """Weigh scales and supports of rows, add up moments, and return their log-likelihood.
 
-    Of a scale, log e_L(exp a) is taken as in `expectation_kernels`: relative to the J-th largest
-    logit, of the components that are in, or of those left out where these are fewer.
-
-    Parameters
-    ----------
-    P : (K or more, n or more) projections. Overwritten by E[x z / u] of a row, times its weight.
-    squares, weights : (n,) squared distance from the mean, and how often a row counts.
-    q : (4, K) slope and offset of the logits, a = slope p^2 / u - offset; shrinkage and variance of
-        x given the row, at u = 1.
-    scales : (3, scales) u; what is added to log e_L - squares / (2 u noise); that factor.
-    how : sign, -1 if tables are of components left out; least sum of L offsets; nats below the
-        largest term of the likeliest scale from which a scale is left out.
-    out : (3, K) to which sums of E[(x z)^2 / u], inclusion and E[x z / u] are added; (scales,) to
-        which the probabilities of scales are; (n or more,) written: E[1 / u] times the weight.
-    room : (K + 1, J + 2) table, its first line 0, 1, 0, ..., its first column 0; (scales, K) and
-        (2, scales) room; (5, K + 1) room.
+    P (K or more, n or more) becomes E[x z / u] times the weight; squares, weights (n,). q (4, K):
+    slope and offset of logits a = slope p^2 / u - offset, shrinkage, variance. scales (3, J'): u,
+    what is added to log e_L - squares / (2 u noise), that factor. `how`: sign, least sum of L
+    offsets, nats from which a scale is left out. out: (3, K) sums of E[(x z)^2 / u], inclusion and
+    E[x z / u]; (J',) of scales; (n or more,) E[1 / u] times the weight. room: (K + 1, J + 2), its
+    first line 0, 1, 0, ..., its first column 0; (J', K); (2, J'); (5, K + 1).
     """
     moments, by_scale, inverse = out
     table, inclusion, joint, line = room

@@ -1,9 +1,7 @@
 """The base of all estimators: checks of X, queries, criteria, order of components, files.
 
-No name that scikit-learn keeps private is used. Who answers a query is decided here: a Dask array
-is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries are answered by
-`gaps`, after sampling an average over draws answers (`draws`), else the posterior given the
-fitted parameters, which each model makes of them.
+Who answers a query is decided here: `blocks` for Dask arrays, `gaps` for missing entries, `draws`
+after sampling, else the posterior given the fitted parameters.
 """
 
 import copy
@@ -16,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, check_random_state
 
+from appca.models import data_checks
 from appca.models.blocks import (
     NO_ROWS,
     Blocks,
@@ -32,20 +32,7 @@ from appca.models.blocks import (
     refuse_other_names,
 )
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
-from appca.models.data_checks import (
-    checked_rows,
-    refuse_not_finite,
-    refuse_weights,
-    row_weights,
-    without_subnormal,
-)
-from appca.models.draws import (
-    MOST_DRAWS,
-    AveragedPosterior,
-    QueryDraws,
-    choose,
-    component_bands,
-)
+from appca.models.draws import MOST_DRAWS, AveragedPosterior, QueryDraws, choose, component_bands
 from appca.models.gaps import PosteriorWithGaps
 from appca.models.numerics import Array
 from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support
@@ -111,13 +98,11 @@ class Criteria:
         return C * self._mean_scale()
 
     def _share(self) -> float:
-        """Return the expected share of the components that a row uses."""
         K = len(self.components_)
         sizes = getattr(self, "size_probabilities_", None)
         return float((self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K)
 
     def _mean_scale(self) -> float:
-        """Return the expected scale of a row."""
         p = getattr(self, "row_scale_probabilities_", None)
         return 1.0 if p is None else float(p @ self.row_scale_values_)  # type: ignore[attr-defined]
 
@@ -139,7 +124,7 @@ class Criteria:
         return D * K - K * (K + 1) // 2
 
     def _n_variances(self) -> int:
-        """Count the variances that are estimated, and the shares of scales and sizes."""
+        """Count estimated variances, and probabilities of scales and sizes."""
         learned = {"shared": 1, "component": len(self.components_)}
         latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
         noise = self._n_varying() if np.ndim(self.noise_variance_) else 1
@@ -147,7 +132,6 @@ class Criteria:
         return latent + noise + scales + len(getattr(self, "size_probabilities_", [1])) - 1
 
     def _n_varying(self) -> int:
-        """Count the features that the likelihood counts."""
         psi = np.broadcast_to(self.noise_variance_, self.components_.shape[1])
         return int((psi > 0.0).sum())
 
@@ -169,30 +153,19 @@ class Criteria:
         return float(2 * self.n_parameters_ - 2.0 * total.sum())
 
 
-POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of draws: all, and those for queries
+POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of those for queries
 _OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
 _DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
 # The axis of the components.
-_AXES = (
-    dict.fromkeys(_OF_MODEL, 0)
-    | dict.fromkeys(("scores", "active", "inclusion"), 1)
-    | {DRAWS + name: 1 for name in _DRAWN}
-    | {POSTERIOR + name: 2 for name in _DRAWN}
-)
-_TURNED = {
-    "components",
-    "scores",
-    *(p + n for p in (DRAWS, POSTERIOR) for n in ("components", "X_mean")),
-}
+_AXES = dict.fromkeys(_OF_MODEL, 0) | dict.fromkeys(("scores", "active", "inclusion"), 1)
+_AXES |= {DRAWS + name: 1 for name in _DRAWN} | {POSTERIOR + name: 2 for name in _DRAWN}
+_TURNED = {p + n for p in ("", DRAWS, POSTERIOR) for n in ("components", "X_mean")} | {"scores"}
 
 
 def arranged(
     arrays: Mapping[str, NDArray[Any]], order: Sequence[int], signs: Sequence[int]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1.
-
-    Draws may have more components than the fit; the further ones stay in their places.
-    """
+    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1."""
     K, turned = len(order), np.flatnonzero(np.asarray(signs) == -1)
     result = dict(arrays)
     for name, values in arrays.items():
@@ -212,7 +185,7 @@ PREPROCESSING = "pre_"  # before the names of its arrays
 
 
 def write(path: Path | str, model: Any, behind: Any = None) -> None:
-    """Write a fitted estimator into a file, and the preprocessing of a `Preprocessed` it has."""
+    """Write a fitted estimator into a file, with the preprocessing of a `Preprocessed`."""
     facts = {
         "estimator": type(model).__name__,
         "parameters": {k: _plain(v) for k, v in model.get_params(deep=False).items()},
@@ -232,7 +205,7 @@ def write(path: Path | str, model: Any, behind: Any = None) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a parameter into one of JSON, or None where it is a function or a generator."""
+    """Convert a parameter to JSON; functions and generators become None."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple):
@@ -240,17 +213,14 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def generator(random_state: Any) -> np.random.Generator:
-    """One Generator from whatever scikit-learn accepts as `random_state`.
-
-    None is NumPy's global one, so that `np.random.seed` holds here as it does in scikit-learn.
-    """
+def generator(random_state: Any) -> Generator:
+    """Make one Generator from any `random_state` of scikit-learn; None is NumPy's global one."""
     chosen = check_random_state(None) if random_state is None else random_state
     return np.random.default_rng(chosen)
 
 
 def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a fit that fails or is interrupted leave its estimator as it was."""
+    """Restore the estimator if its fit fails or is interrupted."""
 
     @functools.wraps(fit)
     def fit_or_put_back(self: Any, *args: Any, **settings: Any) -> Any:
@@ -266,7 +236,7 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class NamedBlocks:
-    """Blocks of rows whose column names, where they have some, must be one and the same."""
+    """Blocks of rows whose column names must be the same."""
 
     def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
         checked(blocks, once=once)  # refuses an iterator that is spent after one pass
@@ -281,31 +251,18 @@ class NamedBlocks:
             yield block
 
 
+_VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
+
+
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator by what it was fitted to.
+    """An estimator by its fitted attributes."""
 
-    Attributes
-    ----------
-    _model : its name in `settings.table.MODELS`, which says what values the parameters may have.
-    _fitted : names of the fitted attributes that answers about rows depend on.
-    _extensions : further ones, which some fits have.
-    _takes_gaps : whether rows may have missing entries, be a Dask array, or be sparse.
-    _estimates : whether sums over supports may be estimates, by draws that a row itself decides.
-    """
-
-    _model: ClassVar[str]
-    _fitted: ClassVar[tuple[str, ...]] = (
-        "components_",
-        "mean_",
-        "noise_variance_",
-        "latent_variance_",
-        "explained_variance_",
-        "scale_",
-        "n_active_",
-    )
+    _model: ClassVar[str]  # its name in `settings.MODELS`
+    # names of the attributes that answers about rows depend on, and of those that some fits have
+    _fitted: ClassVar[tuple[str, ...]] = ("components_", "mean_", "noise_variance_", *_VARIANCES)
     _extensions: ClassVar[tuple[str, ...]] = ()
-    _takes_gaps: ClassVar[bool] = False
-    _estimates: ClassVar[bool] = False
+    _takes_gaps: ClassVar[bool] = False  # whether rows may have gaps, be a Dask array, or sparse
+    _estimates: ClassVar[bool] = False  # whether sums over supports may be estimates
 
     components_: Array
     mean_: Array
@@ -321,7 +278,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     query_draws_: QueryDraws
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Make each way to fit leave a whole fit, or the one before."""
         super().__init_subclass__(**settings)
         for name in {"fit", "fit_blocks"} & cls.__dict__.keys():
             setattr(cls, name, whole_or_not(cls.__dict__[name]))
@@ -331,45 +287,37 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Check rows; sparse ones become a `ShiftedSparse`."""
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
-        checked = checked_rows(
-            self,
-            X if shifted is None else shifted.values,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-            ensure_all_finite=False,
-            accept_sparse="csr" if self._takes_sparse else False,
-        )
+        how: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        how["accept_sparse"] = "csr" if self._takes_sparse else False
+        how["ensure_min_samples"] = 2 if reset else 1
+        values = X if shifted is None else shifted.values
+        checked = data_checks.checked_rows(self, values, reset=reset, **how)
         if is_sparse(checked):
             return shifted or sparse_rows(checked)
-        refuse_not_finite(checked, gaps=self._takes_gaps)
-        return without_subnormal(checked) if reset else checked
+        data_checks.refuse_not_finite(checked, gaps=self._takes_gaps)
+        return data_checks.without_subnormal(checked) if reset else checked
 
     def _named_features(self, n: int, names: list[str] | None) -> None:
-        """Keep the number and the names of features of rows that come in parts."""
         self.n_features_in_ = n
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _without(self, *names: str) -> Self:
-        """Return a copy that lacks some attributes."""
         alone = copy.copy(self)
         for name in names:
             alone.__dict__.pop(name, None)
         return alone
 
     def _forget_fit(self) -> None:
-        """Drop what a fit before has and this one may not."""
         for name in ("posterior_", "query_draws_", "_stepwise", "_sums", *self._extensions):
             self.__dict__.pop(name, None)
 
     def _ended(self, log_likelihoods: Any, stop_reason: str) -> Self:
-        """Record how a fit went; return the estimator."""
+        """Record the likelihoods of a fit; return the estimator."""
         self.log_likelihoods_ = np.array(log_likelihoods)
         self.n_iter_ = len(self.log_likelihoods_)
         self.stop_reason_ = stop_reason
@@ -411,8 +359,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def reorder(self, order: Sequence[int], signs: Sequence[int] | None = None) -> Self:
         """Reorder the components, flip the signs of some, and return the estimator.
 
-        Queries use the new order. The likelihood and reconstruction of a row do not change.
-
         Parameters
         ----------
         order : sequence of int, length K
@@ -431,7 +377,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             )
             raise InputError(msg)
         draws = getattr(self, "posterior_", None)
-        # `partial_fit` goes on as with a model from a file
         self.restore(arranged(self.fitted_arrays(), places, turned))
         if draws is not None:
             every = {POSTERIOR + name: values for name, values in draws.items()}
@@ -442,8 +387,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: Path | str) -> None:
         """Save the fitted estimator; `appca.load_model` restores it bit for bit.
 
-        The file is an NPZ without pickle. It does not contain a callback, a generator passed as
-        `random_state`, or `posterior_`.
+        The NPZ file, without pickle, lacks a callback, a generator as `random_state`, `posterior_`.
         """
         write(path, self)
 
@@ -453,30 +397,21 @@ _samples = available_if(lambda model: hasattr(model, "n_draws"))
 
 
 class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
-    """Queries of a fitted model y = W (x * z) + mu + e, in which z says what a row uses.
+    """Queries of a fitted model y = W (x * z) + mu + e, z the components that a row uses.
 
-    Subclasses fit, and give the posterior of rows given what they were fitted to (`_posterior`).
-    Those to be used are dataclasses, whose fields are their parameters and must include `whiten`
-    and `random_state`; equality and `repr` are scikit-learn's.
-
-    After sampling `query_draws_` holds the draws that queries average over: at most 100, evenly
-    chosen from the chains that count (`chain_levels_`), fewer where their components would take
-    more than 32 MB. Queries about rows with more than 256 supports take some of them, 8 from 3,200
-    supports on. They were brought into the order and signs of the published components.
+    After sampling `query_draws_` holds the draws that queries average over, in the order and signs
+    of the published components: at most 100 of the chains that count (`chain_levels_`), at most
+    32 MB of components. Rows with more than 256 supports take some of them, at least 8.
     """
 
     whiten: bool
     random_state: Any
-
-    def _posterior(self) -> Any:
-        """Return the posterior of rows given the fitted parameters: a `PosteriorOfDraw`."""
-        raise NotImplementedError
+    _posterior: ClassVar[Any]  # () -> the `PosteriorOfDraw` given the fitted parameters
 
     def _refuse_gaps(self) -> None:
         """Raise ValueError where this model cannot answer about missing entries."""
 
     def _asked(self, X: Any, support: str = "auto") -> tuple[Array, Posterior]:
-        """Check rows, and choose who answers about them."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         posterior: Any = self._posterior()
@@ -501,10 +436,9 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         ----------
         X : (N, D) rows; NaN where missing, a sparse matrix, or a Dask array, for aPPCA and PPCA.
         support : {"auto", "all", "map"}
-            "all": E[x * z | y], over all supports of a row and, after sampling, over draws
-            (`query_draws_`); where supports are too many to sum over, the MAP support of each draw.
-            "map": given each row's most probable support, zero elsewhere; after sampling at the
-            published draw. "auto" is "all" after sampling, else "map".
+            "all": E[x * z | y] over all supports (the MAP support if they are too many) and, after
+            sampling, over draws. "map": given each row's most probable support, zero elsewhere;
+            after sampling at the published draw. "auto" is "all" after sampling, else "map".
         """
         refuse_support(support)
         if self._is_lazy(X):
@@ -519,8 +453,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the data (N, D) for scores (N, K), dense or sparse: W scores + mean.
 
-        After sampling W and the mean are averages over draws, the counterpart of
-        `transform(X)`; with support="map" those of the published draw.
+        After sampling W and the mean are averages over draws, unless support="map".
         """
         refuse_support(support)
         check_is_fitted(self)
@@ -540,9 +473,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def allocate(self, X: Any, support: str = "auto") -> Any:
         """Return the components that each row uses, (N, K) bool.
 
-        With support="map" that is each row's most probable support. With "all", and with "auto"
-        after sampling, it is the L components of largest inclusion probability, or, if rows may
-        use any number, those whose inclusion probability exceeds one half.
+        "map": each row's most probable support. "all", and "auto" after sampling: the L components
+        of largest inclusion probability, or, if L is not fixed, those above one half.
         """
         refuse_support(support)
         if self._is_lazy(X):
@@ -550,41 +482,37 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         X, posterior = self._asked(X, support)
         return posterior.supports(X, support)
 
-    def inclusion_probabilities(self, X: Any) -> Any:
-        """Return the probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
-
-        It is conditional on the observed entries. A row sums to L if L is fixed. After sampling, a
-        draw that lacks a component counts as a draw in which no row uses it.
-        """
+    def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array]) -> Any:
+        """Answer a question about rows; for a Dask array lazily."""
         if self._is_lazy(X):
-            return lazily(self, "inclusion_probabilities", X)
+            return lazily(self, question, X)
         X, posterior = self._asked(X)
-        return posterior.inclusion(X)
+        return answer(posterior, X)
+
+    def inclusion_probabilities(self, X: Any) -> Any:
+        """Return the probability p(z_nk = 1 | observed y_n) that a row uses a component, (N, K).
+
+        A row sums to L if L is fixed. In draws that lack a component no row uses it.
+        """
+        return self._ask("inclusion_probabilities", X, lambda rows, X: rows.inclusion(X))
 
     def allocation_probability(self, X: Any) -> Any:
         """Return the posterior probability (N,) of each row's support; below 0.5 it is doubtful."""
-        if self._is_lazy(X):
-            return lazily(self, "allocation_probability", X)
-        X, posterior = self._asked(X)
-        return posterior.membership(X)
+        return self._ask("allocation_probability", X, lambda rows, X: rows.membership(X))
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
 
-        It is exact unless there are too many supports to sum over; `describe` says so. After
-        sampling it is the log of the average of p(y_n) over draws, the posterior predictive.
+        It is exact unless supports are too many, which `describe` tells. After sampling it is the
+        log of the average of p(y_n) over draws, the posterior predictive.
         """
-        if self._is_lazy(X):
-            return lazily(self, "score_samples", X)
-        X, posterior = self._asked(X)
-        return posterior.log_likelihood(X)
+        return self._ask("score_samples", X, lambda rows, X: rows.log_likelihood(X))
 
     @available_if(lambda model: model._estimates)  # type: ignore[untyped-decorator]
     def estimate_score_samples(self, X: Any) -> RowEstimate:
         """Return the log-likelihood log p(y_n) of every row with its standard error and method.
 
-        If the number of components is learned, a new row can use the existing components, each
-        with its prior probability, and no new ones.
+        A new row uses existing components only, each with its prior probability.
         """
         X, posterior = self._asked(X)
         rows = posterior.summary(X)
@@ -593,9 +521,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def describe(self, X: Any) -> Description:
         """Return the results of all queries about rows in memory at once.
 
-        After sampling, log-likelihood and inclusion are averages over draws. Scores, support,
-        membership and error are those of the published draw, as in `transform(X, "map")`.
-        Raises ValueError for a Dask array, see `describe_chunks`.
+        After sampling, log-likelihood and inclusion are averages over draws, and all else is that
+        of the published draw. Raises ValueError for a Dask array, see `describe_chunks`.
         """
         if self._is_lazy(X):
             msg = (
@@ -647,17 +574,17 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         del y
         each = self.score_samples(X)
         if self._is_lazy(X):
-            refuse_weights(sample_weight, "a Dask array")
+            data_checks.refuse_weights(sample_weight, "a Dask array")
             return float(each.mean().compute())
-        return float(np.average(each, weights=row_weights(sample_weight, len(each))))
+        return float(np.average(each, weights=data_checks.row_weights(sample_weight, len(each))))
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False
     ) -> Any:
         """Draw rows (n_samples, D) from the model, in the dtype it was fitted in.
 
-        The same seed gives the same rows. `random_state` defaults to that of the estimator. With
-        `return_supports` it also returns the components (n_samples, K) bool that each row uses.
+        The same seed, by default that of the estimator, gives the same rows. With `return_supports`
+        it also returns the components (n_samples, K) bool that each row uses.
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
@@ -671,7 +598,6 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return levels(self.posterior_["log_posterior"])
 
     def _keep_draws(self, chains: Chains[Any]) -> Self:
-        """Keep what was drawn, and the draws that queries average over; return the estimator."""
         self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=5)
@@ -694,8 +620,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def component_bands(self, level: float = 0.9) -> Array:
         """Credible bands (2, K, D) of the entries of components: lower and upper ends.
 
-        Each entry is between them with posterior probability `level`, over those of `query_draws_`
-        that have its component.
+        Each entry is between them with probability `level` in draws that have its component.
         """
         check_is_fitted(self, "query_draws_")
         return component_bands(self.query_draws_, self.components_, level)
@@ -704,8 +629,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
         """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
 
-        The ends are quantiles over supports and scores, at least 40, drawn at `query_draws_`, or at
-        some of them where a row has many supports. Zero for a component that is surely unused.
+        Quantiles over at least 40 supports and scores drawn at `query_draws_`, or some of them.
         """
         check_is_fitted(self, "query_draws_")
         X, _ = self._asked(X)

@@ -3,34 +3,23 @@
 The paper's algorithm 1, corrected:
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
-    z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
+    z_n uniform over the L-subsets of 1..K;  W is any D x K matrix,  mu = origin - W shift
 
-The factor variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
-
-With few supports the E step sums over all of them and EM maximises the likelihood itself. With
-many, every row is given to one (classification EM), which maximises log p(Y, Z), the paper's
-objective.
+With few supports EM sums over all of them and maximises the likelihood, with many it gives each row
+one (classification EM) and maximises log p(Y, Z), the paper's objective.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from appca.models import fixed_size_supports, independent_components, numerics, set_tree
-from appca.models.climb import (
-    MIN_SAMPLE_ROWS,
-    REFINEMENT_ITERATIONS,
-    SAMPLE_ROWS_PER_COMPONENT,
-    THIN_LIMIT,
-    EMControl,
-    some_rows,
-    while_promising,
-)
+from appca.models import climb, fixed_size_supports, independent_components, numerics, set_tree
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
 from appca.models.fixed_size_supports import ANNEALED, MANY
@@ -42,11 +31,9 @@ from appca.models.spectrum import Thin, lower, thin
 from appca.models.supports import CollapsedModel, Members, RowSupports
 
 PRIOR = 1.0  # 1 / tau2
-MODE = np.array([math.inf])
-DRAW = np.array([1.0])
-# Share of rows, the worst explained ones, that search anew in every pass: not with many slots and
-# factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
-# searches gained 0.1 of 1664 nats per row) and searches are dear.
+MODE, DRAW = np.array([math.inf]), np.array([1.0])
+# Fraction of worst-fitting rows searched again each iteration; not with many slots and factors,
+# where searches are expensive and gained 0.1 of 1664 nats per row (MNIST, K = 100, L = 50).
 WORST = 0.05
 
 
@@ -78,7 +65,7 @@ class FactorStatistics(NamedTuple):
 
 
 class ProjectedData(NamedTuple):
-    """The rows as W sees them."""
+    """Projections of the rows."""
 
     c: NDArray[np.float64]  # (N, K) W'(y - mu) / sigma2
     background: NDArray[np.float64]  # (N,) log density of a row that no factor explains
@@ -86,10 +73,7 @@ class ProjectedData(NamedTuple):
 
 
 def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
-    """Project the rows: all that their sets depend on.
-
-    |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2
-    """
+    """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
     toward = G @ state.shift
@@ -106,24 +90,16 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Fact
     supports = set_tree.posterior(seen.c, seen.model, settings.n_active, rows.weights)
     total = float(rows.weighted(seen.background + supports.log_sum).sum())
     used = rows.weighted(supports.inclusion).sum(axis=0)
-    return _sums(total, supports.H, supports.second, used, (state, rows, settings))
+    return _sums(total, supports.H, (supports.second, used), (state, rows, settings))
 
 
 def expect_sets(
-    rng: np.random.Generator,
-    state: FactorState,
-    rows: Rows,
-    settings: FactorSettings,
-    chosen: tuple[Members, Array | None],
-    betas: Array = MODE,
+    rng: Generator, state: FactorState, rows: Rows, settings: Any, chosen: Any, betas: Any = MODE
 ) -> tuple[FactorStatistics, Members, Array]:
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
-    `chosen` are members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass;
-    the rows where it was lowest are searched with annealing, because a support that explains its
-    row badly is often a local mode of single changes. `betas` are of the sweeps over each row, see
-    `row_blocks.search`: once to the mode; `DRAW` draws from the posterior by one Gibbs sweep.
-    Returns statistics, members, and log p(y_n | S_n).
+    `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
+    lowest rows are searched again. `betas` are those of `fixed_size_supports.search`.
     """
     seen = coefficients(state, rows)
     members, log_conditional = chosen
@@ -142,17 +118,12 @@ def expect_sets(
     counts = rows.weighted(np.ones(members.shape))
     used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))
     context, total = (state, rows, settings), float(rows.weighted(log_conditional).sum())
-    return _sums(total, moments.H, moments.second, used, context), members, log_conditional
+    sums = _sums(total, moments.H, (moments.second, used), context)
+    return sums, members, log_conditional
 
 
-def _sums(
-    total: float,
-    H: Array,
-    second: Array,
-    used: Array,
-    context: tuple[FactorState, Rows, FactorSettings],
-) -> FactorStatistics:
-    """Complete the sums: the prior of Z and of W, and what needs the rows; H (N, K) is E[x z]."""
+def _sums(total: float, H: Array, moments: Any, context: Any) -> FactorStatistics:
+    """Complete the sums by priors of Z and W and products with the rows; H (N, K) is E[x z]."""
     state, rows, settings = context
     K = state.W.shape[1]
     total -= rows.mass * numerics.log_binomial(K, settings.n_active)
@@ -161,7 +132,7 @@ def _sums(
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
-    return FactorStatistics(total, transposed_product(rows, H), H.sum(axis=0), second, used)
+    return FactorStatistics(total, transposed_product(rows, H), H.sum(axis=0), *moments)
 
 
 def maximise(
@@ -174,9 +145,7 @@ def maximise(
         W = B (M + sigma2/sigma2_W I)^-1,   mu = ybar - W sbar,
         sigma2 = (sum |y - ybar|^2 - 2 tr(W'B) + tr(W'W M)) / (N D).
 
-    Without a prior on W, it is then stretched by the root of the factor variance that would have
-    fitted best, tr sum E[(x z)(x z)'] / (N L): parameter expansion (Liu, Rubin and Wu 1998), which
-    needs fewer iterations. A factor that no row uses keeps its column.
+    Without a prior, W is stretched by the best factor deviation (Liu, Rubin and Wu 1998).
     """
     n = rows.mass
     mean = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
@@ -207,11 +176,8 @@ def extend(
     return FactorState(W, shift, max(noise, settings.floor))
 
 
-# Rows of the sample that comes before all rows, up to which nothing depends on their order, and the
-# tolerance on it in nats per row over ten iterations; then again four times as many, to a quarter
-# of it.
-SAMPLE_TOL = 1e-2
-SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
+SAMPLE_TOL = 1e-2  # nats per row over ten iterations on the first sample
+SAMPLE_GROWTH, MUCH_LESS = 4, 3  # samples grow and tolerances fall; at most a third of the rows
 
 
 class FactorFit(NamedTuple):
@@ -226,7 +192,8 @@ class FactorFit(NamedTuple):
 
 
 # (rng, rows to start on, their thin coordinates if they are some) -> first loadings
-InitialLoadings = Callable[[np.random.Generator, Rows, Thin | None], Start]
+InitialLoadings = Callable[[Generator, Rows, Thin | None], Start]
+Begins = list[tuple[str, InitialLoadings]]
 
 
 class ClassificationState(NamedTuple):
@@ -240,39 +207,25 @@ class ClassificationState(NamedTuple):
 
 
 def named_start(
-    name: str, n_components: int, n_active: int, rng: np.random.Generator, rows: Rows, *_: object
+    name: str, n_components: int, n_active: int, rng: Generator, rows: Rows, *_: object
 ) -> Start:
     """Start as `independent_components.NAMED` says."""
     return independent_components.NAMED[name](rng, rows, n_components, n_active)
 
 
 def given_start(
-    W: Array,
-    noise: float | None,
-    rows: Rows,
-    _rng: np.random.Generator,
-    work: Rows,
-    space: Thin | None,
-    shift: Array | None = None,
+    W: Array, noise: Any, rows: Rows, _rng: Any, work: Rows, space: Thin | None, shift: Any = None
 ) -> Start:
-    """Start from loadings W (D, K) in the features of `rows`, and what else is known of a fit."""
+    """Start from loadings W (D, K) in the features of `rows`, and noise and shift of a fit."""
     W = W if space is None else lower(W, space, rows)
     start = independent_components.from_loadings(work, W)
     return start if noise is None else start._replace(noise=noise, shift=shift)
 
 
-def fit(
-    rng: np.random.Generator,
-    rows: Rows,
-    begins: list[tuple[str, InitialLoadings]],
-    control: EMControl,
-) -> FactorFit:
-    """Fit from every start and keep the likeliest.
-
-    W never leaves the row space, so fewer rows than features are fitted in coordinates of theirs.
-    """
+def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) -> FactorFit:
+    """Fit from every start and keep the likeliest; fewer rows than features in their own space."""
     n, d = rows.X.shape
-    space = thin(rows) if n < d and n <= THIN_LIMIT else None
+    space = thin(rows) if n < d and n <= climb.THIN_LIMIT else None
     work = rows if space is None else space.rows
     screened = len(begins) > 1 and control.screened_rows > 0
     if screened:
@@ -286,7 +239,7 @@ def fit(
         fits.append(fit_from(rng, begin(rng, work, space), work, control, stage))
         if fits[-1].stop_reason == STOPPED:
             break
-    best = max(fits, key=lambda climb: climb.sums.log_likelihood)
+    best = max(fits, key=lambda fit: fit.sums.log_likelihood)
     if screened:
         best = best._replace(same_order=False)
     if fits[-1].stop_reason == STOPPED or (screened and stopped):
@@ -298,20 +251,17 @@ def fit(
 
 
 def _screened(
-    rng: np.random.Generator,
-    begins: list[tuple[str, InitialLoadings]],
-    rows: Rows,
-    space: Thin | None,
-    control: EMControl,
+    rng: Generator, begins: Begins, rows: Rows, space: Thin | None, control: climb.EMControl
 ) -> tuple[Start, bool]:
     """Climb from all starts, on a sample of many rows; the best end, and if it was stopped."""
     few = rows.n <= control.screened_rows
     sample, learn_mean = rows, control.settings.learn_mean
     if not few:
-        sample = some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
+        sample = climb.some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
     runs: list[EMResult[FactorState]] = []
     short = control._replace(
-        tol=max(SAMPLE_TOL, control.tol), max_iter=min(REFINEMENT_ITERATIONS, control.max_iter)
+        tol=max(SAMPLE_TOL, control.tol),
+        max_iter=min(climb.REFINEMENT_ITERATIONS, control.max_iter),
     )
     for i, (name, begin) in enumerate(begins, start=1):
         start = begin(rng, sample, space)
@@ -328,11 +278,11 @@ def _screened(
 
 def sample_size(n_components: int) -> int:
     """Rows of the first sample, where there are many more."""
-    return max(MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
+    return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
 def fit_from(
-    rng: np.random.Generator, start: Start, rows: Rows, control: EMControl, stage: str
+    rng: Generator, start: Start, rows: Rows, control: climb.EMControl, stage: str
 ) -> FactorFit:
     """Fit from one start; on samples first, where rows are many more."""
     same_order, K, stopped = start.shift is not None, start.W.shape[1], False
@@ -344,7 +294,7 @@ def fit_from(
         return _classification_em(rng, state, rows, control, stage)._replace(same_order=same_order)
     size, tol = sample_size(K), SAMPLE_TOL
     while MUCH_LESS * size <= rows.n and not same_order and not stopped:
-        sample = some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
+        sample = climb.some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
         part, words = control._replace(tol=max(tol, control.tol)), f"refinement on {size:,} rows"
         ended = _exact_ascent(state, sample, part, words)
         state, stopped = ended.state, ended.stop_reason == STOPPED
@@ -358,13 +308,8 @@ def fit_from(
 
 
 def _exact_ascent(
-    start: FactorState,
-    rows: Rows,
-    control: EMControl,
-    stage: str,
-    others: Sequence[EMResult[FactorState]] = (),
+    start: FactorState, rows: Rows, control: climb.EMControl, stage: str, others: Sequence[Any] = ()
 ) -> EMResult[FactorState]:
-    """Maximise the likelihood of the rows, while it may exceed those of others."""
     settings = control.settings
 
     def advance(state: FactorState) -> tuple[float, FactorState]:
@@ -374,20 +319,18 @@ def _exact_ascent(
         return sums.log_likelihood, maximise(sums, state, rows, settings)
 
     path = nesterov(advance, start, partial(extend, settings=settings))
-    path = while_promising(path, list(others)) if others else path
+    path = climb.while_promising(path, list(others)) if others else path
     stop = partial(at_floor, floor=settings.floor)
     return control.run(stage, path, rows, control.max_iter, control.tol, halt=stop)
 
 
 def _classification_em(
-    rng: np.random.Generator, start: FactorState, rows: Rows, control: EMControl, stage: str
+    rng: Generator, start: FactorState, rows: Rows, control: climb.EMControl, stage: str
 ) -> FactorFit:
     settings = control.settings
     seen: list[tuple[FactorStatistics, Members]] = []
 
-    def advance(
-        before: ClassificationState, betas: Array = MODE
-    ) -> tuple[float, ClassificationState]:
+    def advance(before: ClassificationState, betas: Array = MODE) -> Any:
         chosen = before.members, before.log_conditional
         expected = expect_sets(rng, before.state, rows, settings, chosen, betas)
         sums, members, log_conditional = expected

@@ -4,12 +4,8 @@ The model of the paper's sections 2 and 3 (docs/mathematics.md 3.6):
 
     y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W)
 
-The scale of a column is W's (the variance of x stays 1). Only the prior of Z tells the models from
-one another: uniform over the L-subsets of 1..K (`FIXED`, adaptive), Beta-Bernoulli (`FINITE`) or
-the Indian buffet (`INFINITE`). z_n is drawn with x_n integrated out, then x_n given z_n: one block.
-
-A sweep reads the rows twice, for (y - mu)'W and for the sum of y s', s = x * z; the residual
-follows from sums, all of them in float64 (see `products`), and no array is as large as the rows.
+The prior of Z is uniform over the L-subsets (`FIXED`), Beta-Bernoulli (`FINITE`) or the Indian
+buffet (`INFINITE`). A sweep reads the rows twice; residuals follow from sums in float64.
 """
 
 import math
@@ -17,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import (
     conditionals,
@@ -28,15 +25,6 @@ from appca.models import (
     supports,
 )
 from appca.models.chains import Draws, Measures, Sampler
-from appca.models.conditionals import (
-    Gamma,
-    Indicators,
-    InverseGamma,
-    expected_beta_bernoulli,
-    expected_buffet,
-    log_beta_bernoulli,
-    log_buffet,
-)
 from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.numerics import Array
 from appca.models.products import ChainData, products, projections
@@ -55,7 +43,7 @@ class FactorGibbsState(NamedTuple):
 
     W: Array  # (D, K)
     X: Array  # (N, K), zero where inactive
-    Z: Indicators  # (N, K)
+    Z: conditionals.Indicators  # (N, K)
     mu: Array  # (D,) about the origin of the rows
     sigma2: float
     sigma2_W: float
@@ -63,12 +51,12 @@ class FactorGibbsState(NamedTuple):
 
 
 class FactorPrior(NamedTuple):
-    """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
+    """Hyperparameters; None, or mean_variance 0, keeps a quantity fixed."""
 
-    noise: InverseGamma
-    loading: InverseGamma | None
+    noise: conditionals.InverseGamma
+    loading: conditionals.InverseGamma | None
     mean_variance: float  # infinite is flat
-    alpha: Gamma | None = None
+    alpha: conditionals.Gamma | None = None
     unit: float = 1.0  # densities are those of W / unit, lest they depend on the unit of the data
 
 
@@ -81,7 +69,7 @@ class FactorCrossProducts(NamedTuple):
 
 
 class CachedFactorState(NamedTuple):
-    """A state and what the rows are to it: the next sweep and the densities need no more."""
+    """A state and its products with the data."""
 
     state: FactorGibbsState
     P: Array  # (N, K), (y_n - mu)'W
@@ -112,16 +100,9 @@ def residual_squares(data: ChainData, cross: FactorCrossProducts, W: Array, mu: 
 
 
 def sweep(
-    rng: np.random.Generator,
-    data: ChainData,
-    seen: CachedFactorState,
-    prior: FactorPrior,
-    kind: str,
+    rng: Generator, data: ChainData, seen: CachedFactorState, prior: FactorPrior, kind: str
 ) -> CachedFactorState:
-    """Redraw (Z, X), the scales of the columns, W, mu, sigma2, sigma2_W and alpha.
-
-    X follows Z at once: nothing that depends on X may come between them.
-    """
+    """Redraw (Z, X) as one block, scales of columns, W, mu, sigma2, sigma2_W and alpha."""
     if kind == FIXED:
         state = scan_fixed(rng, seen)
     elif kind == FINITE:
@@ -138,7 +119,7 @@ def sweep(
     return seen._replace(state=state._replace(alpha=alpha))
 
 
-def scan_fixed(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibbsState:
+def scan_fixed(rng: Generator, seen: CachedFactorState) -> FactorGibbsState:
     """Redraw Z, every slot of every row once in a fresh random order, and X."""
     state, (c, model) = seen.state, projected(seen)
     seeds = fixed_size_supports.draw_seeds(rng, len(c))
@@ -148,7 +129,7 @@ def scan_fixed(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibbs
     return state._replace(X=supports.draw_scores_given(rng, c, Z, model), Z=Z)
 
 
-def scan_finite(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibbsState:
+def scan_finite(rng: Generator, seen: CachedFactorState) -> FactorGibbsState:
     """Redraw Z, with X integrated out, and X; column by column, row by row."""
     from appca.models import gibbs_kernels as kernels
 
@@ -159,9 +140,7 @@ def scan_finite(rng: np.random.Generator, seen: CachedFactorState) -> FactorGibb
     return state._replace(X=X, Z=Z)
 
 
-def scan_infinite(
-    rng: np.random.Generator, data: ChainData, seen: CachedFactorState
-) -> FactorGibbsState:
+def scan_infinite(rng: Generator, data: ChainData, seen: CachedFactorState) -> FactorGibbsState:
     """Redraw Z, with X integrated out, and X; columns come into W and leave it on the way."""
     from appca.models import gibbs_kernels as kernels
 
@@ -179,7 +158,7 @@ def scan_infinite(
     return state._replace(W=Wt.T * Z.any(axis=0), X=X, Z=Z)
 
 
-def draw_numbers(rng: np.random.Generator, Z: Indicators) -> "Numbers":
+def draw_numbers(rng: Generator, Z: conditionals.Indicators) -> "Numbers":
     """Draw the random numbers of one scan over Z."""
     from appca.models.gibbs_kernels import Numbers
 
@@ -189,11 +168,7 @@ def draw_numbers(rng: np.random.Generator, Z: Indicators) -> "Numbers":
 
 
 def draw_parameters(
-    rng: np.random.Generator,
-    data: ChainData,
-    state: FactorGibbsState,
-    prior: FactorPrior,
-    used: Indicators,
+    rng: Generator, data: ChainData, state: FactorGibbsState, prior: FactorPrior, used: Array
 ) -> CachedFactorState:
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
     W, mu, n, sigma2_W = np.zeros_like(state.W), state.mu, data.rows.n, state.sigma2_W
@@ -218,11 +193,8 @@ def draw_parameters(
     return _seen_by(data, moved, squares)
 
 
-def draw_scales(rng: np.random.Generator, state: FactorGibbsState) -> FactorGibbsState:
-    """Move every used column along w_k -> c w_k, x_k -> x_k / c, which the likelihood cannot see.
-
-    Draws of X given W and of W given X move along it in steps of the noise only.
-    """
+def draw_scales(rng: Generator, state: FactorGibbsState) -> FactorGibbsState:
+    """Move every used column along w_k -> c w_k, x_k -> x_k / c, where the likelihood is flat."""
     W, X, Z = state[:3]
     used = np.asarray(Z.any(axis=0))
     conditional = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, TAU2)
@@ -237,27 +209,19 @@ def projected(seen: CachedFactorState) -> tuple[Array, CollapsedModel]:
     return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
 
-def members_of(Z: Indicators) -> Members:
+def members_of(Z: conditionals.Indicators) -> Members:
     """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
     return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
 def sampler(data: ChainData, prior: FactorPrior, kind: str) -> Sampler[CachedFactorState]:
     """Bundle sweep, traces and records for `chains.sample`."""
-    return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, kind),
-        partial(measure, data, prior, kind),
-        partial(record, data, prior, kind),
-        gibbs.average,
-    )
+    kept = partial(measure, data, prior, kind), partial(record, data, prior, kind), gibbs.average
+    return Sampler(lambda rng, seen: sweep(rng, data, seen, prior, kind), *kept)
 
 
 def measure(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorState) -> Measures:
-    """Give log p(Y | Z), X integrated out, and with the priors of Z, W, the variances and alpha.
-
-    mu is left out, its prior is flat by default. With supports of fixed size Z is integrated out,
-    too, unless there are too many of them.
-    """
+    """Give log p(Y | Z), or log p(Y) where supports are few, X integrated out; and with priors."""
     state, K = seen.state, seen.P.shape[1]
     if kind == FIXED:
         L = int(state.Z[0].sum())
@@ -286,25 +250,19 @@ def measure(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorSt
 
 
 def log_structure(state: FactorGibbsState, kind: str, unit: float) -> float:
-    """Give log p(W / unit, Z | sigma2_W, alpha); supports of fixed size count in the likelihood.
-
-    In the infinite model the number of entries of W differs between draws, and with it the factor
-    by which another unit of the data would change the density of W.
-    """
+    """Give log p(W / unit, Z | sigma2_W, alpha); supports of fixed size count in the likelihood."""
     n_columns = int(state.Z.any(axis=0).sum()) if kind == INFINITE else state.W.shape[1]
     n_entries = n_columns * len(state.W)
-    total = _log_normal(
-        float(np.square(state.W).sum()), n_entries, state.sigma2_W
-    ) + n_entries * math.log(unit)
+    total = _log_normal(float(np.square(state.W).sum()), n_entries, state.sigma2_W)
+    total += n_entries * math.log(unit)
     if kind == FINITE:
-        total += log_beta_bernoulli(state.Z, state.alpha)
+        total += conditionals.log_beta_bernoulli(state.Z, state.alpha)
     elif kind == INFINITE:
-        total += log_buffet(state.Z, state.alpha, labelled=False)
+        total += conditionals.log_buffet(state.Z, state.alpha, labelled=False)
     return total
 
 
 def _log_normal(squares: float, n: int, variance: float) -> float:
-    """Give the log density of n normal entries with that sum of squares."""
     return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)
 
 
@@ -325,12 +283,14 @@ def record(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorSta
 
 def expected(state: FactorGibbsState, kind: str) -> Array:
     """Give the probability (K,) that a new row uses a column."""
-    rule = expected_buffet if kind == INFINITE else expected_beta_bernoulli
+    rule = (
+        conditionals.expected_buffet if kind == INFINITE else conditionals.expected_beta_bernoulli
+    )
     return rule(state.Z, state.alpha)
 
 
 def first_state(
-    rng: np.random.Generator, rows: Rows, fit: FactorFit, loading_variance: float | None
+    rng: Generator, rows: Rows, fit: FactorFit, loading_variance: float | None
 ) -> FactorGibbsState:
     """Take a fit by EM as the state of a chain: each row's best set, scores at their means."""
     W = np.asarray(fit.state.W, dtype=np.float64)
@@ -351,13 +311,9 @@ ACTIVE = 0.5
 
 
 def first_sparse_state(
-    rng: np.random.Generator, rows: Rows, kind: str, K: int, init: str
+    rng: Generator, rows: Rows, kind: str, K: int, init: str
 ) -> FactorGibbsState:
-    """Start as `init` says, at random from a rotation; the scores say which rows use which column.
-
-    Directions beyond the data's own are left unused. At little noise a chain stays for ever where
-    it started: only from independent components it ends at the true columns.
-    """
+    """Start as `init` says; large scores start as active, further directions as unused."""
     N, D = rows.X.shape
     q = min(K, N - 1, D)
     begin = independent_components.NAMED["random rotation" if init == "random" else init]

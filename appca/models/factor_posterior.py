@@ -1,49 +1,36 @@
-"""What a fit with free W says of rows: sums over the supports of a row, or estimates of them.
+"""Posterior of rows under free W: sums over the supports of a row, or estimates of them.
 
-Where the supports are few, all of them are summed over: up to 12,870 in adaptive factor analysis,
-up to 16 factors in sparse factor analysis, any number in nonparametric PPCA. Beyond, a row's
-support is the best of a few annealed searches, and sums are estimated by annealed importance
-sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little low for its log.
+Sums are exact up to 12,870 supports in adaptive factor analysis and 16 factors in sparse factor
+analysis. Beyond, supports come from annealed searches and sums from importance sampling, which is
+unbiased for p(y_n) and so a little low for its log.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
-from appca.models import fixed_size_supports, numerics, polynomials, supports
-from appca.models.factor_em import PRIOR, FactorState
+from appca.models import fixed_size_supports as fixed
+from appca.models import numerics, polynomials, posterior, supports
+from appca.models.factor_em import PRIOR
 from appca.models.free_supports import Question
 from appca.models.numerics import Array
-from appca.models.posterior import (
-    ALL,
-    Description,
-    ParameterDraw,
-    PosteriorOfDraw,
-    RowSummary,
-    sampled_rows,
-    share_of,
-)
 from appca.models.products import mean_squares, projected, times
-from appca.models.rows import Observations, Rows
+from appca.models.rows import Rows
 from appca.models.subspace_posterior import publish
-from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate, indicators
+from appca.models.supports import CollapsedModel, Members, indicators
 
 DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
-MORE_LIKELY = 0.5  # inclusion probability
 CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
-DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than those of one model
+DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
 
 
 @dataclass(frozen=True, eq=False)
-class SupportPosterior(PosteriorOfDraw):
-    """Answers from `seen`, rows as W sees them in float64, which subclasses make.
-
-    It has `background` (n,), log p(y | no z); `best` supports and log p(y, z) - log p(y | no z) up
-    to `_log_supports`, with `means` (n, K) of x * z given these; the same logs of any supports
-    (`log_support`); and `summed` and `expected` over all supports, or estimated.
-    """
+class SupportPosterior(posterior.PosteriorOfDraw):
+    """Answers from `seen`, a `FactorQuery` or `Question` about float64 projections of rows."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
@@ -52,23 +39,17 @@ class SupportPosterior(PosteriorOfDraw):
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
 
-    def seen(self, X: Array) -> Any:
-        """Project checked rows, in float64: a `FactorQuery` or `Question`."""
-        raise NotImplementedError
+    seen: ClassVar[Any]  # X -> its float64 projections
+    _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
 
     def _indicators(self, supports: Array) -> Array:
-        """Write supports as (n, K) bool."""
         return supports
 
     def _log_supports(self) -> float:
         """Log of the number of supports that a uniform prior shares out."""
         return 0.0
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
-        """Draw supports (n, K) from the prior."""
-        raise NotImplementedError
-
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(
             self,
             components=draw.components,
@@ -88,80 +69,63 @@ class SupportPosterior(PosteriorOfDraw):
         return np.asarray(self.seen(X).expected())
 
     def supports(self, X: Array, support: str) -> Array:
-        if support == ALL:
+        if support == posterior.ALL:
             return self.likely(self.inclusion(X))
         return self._indicators(self.seen(X).best()[0])
 
     def inclusion(self, X: Array) -> Array:
         return np.asarray(self.seen(X).summed().inclusion)
 
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+    def drawn_scores(self, rng: Generator, X: Array) -> Array:
         return np.asarray(self.seen(X).drawn_scores(rng))
 
     def membership(self, X: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.best()[1] - seen.summed().log_sum)
+        return posterior.share_of(seen.best()[1] - seen.summed().log_sum)
 
-    def summary(self, X: Array) -> RowSummary:
+    def summary(self, X: Array) -> posterior.RowSummary:
         seen = self.seen(X)
         sums = seen.summed()
         value = seen.background + sums.log_sum - self._log_supports()
-        return RowSummary(value, sums.error, sums.inclusion, sums.method)
+        return posterior.RowSummary(value, sums.error, sums.inclusion, sums.method)
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.log_support(Z) - seen.summed().log_sum)
+        return posterior.share_of(seen.log_support(Z) - seen.summed().log_sum)
 
-    def description(self, X: Array) -> Description:
+    def description(self, X: Array) -> posterior.Description:
         seen = self.seen(X)
         (supports, value), sums = seen.best(), seen.summed()
         H = seen.means(supports)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
-        return Description(
+        return posterior.Description(
             H.astype(X.dtype, copy=False),
             self._indicators(supports),
             sums.inclusion,
-            share_of(value - sums.log_sum),
+            posterior.share_of(value - sums.log_sum),
             mean_squares(rows, H, self.components),
             seen.background + sums.log_sum - self._log_supports(),
             sums.error,
             sums.method,
         )
 
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         Z = self._drawn_supports(rng, n)
-        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+        return posterior.sampled_rows(
+            rng, Z, self.components, self.mean, self.latent, self.noise
+        ), Z
 
 
 class FactorQuery(NamedTuple):
-    """Rows as the W of adaptive factor analysis sees them."""
+    """Questions about projections of rows in adaptive factor analysis, as `Question` has them."""
 
-    c: Array  # (N, K) W'(y - mu) / sigma2
     background: Array  # (N,) log density of a row that no factor explains
-    model: CollapsedModel
-    seeds: Seeds  # (N,) each a function of its row
-    n_active: int
-    n_paths: int
-
-    def best(self) -> tuple[Members, Array]:
-        return fixed_size_supports.best(self.c, self.model, self.n_active, self.seeds)
-
-    def summed(self) -> SupportEstimate:
-        L = self.n_active
-        return fixed_size_supports.summed(self.c, self.model, L, self.seeds, self.n_paths)
-
-    def means(self, supports: Members) -> Array:
-        return fixed_size_supports.means(self.c, supports, self.model)
-
-    def expected(self) -> Array:
-        return fixed_size_supports.expected(self.c, self.model, self.n_active, self.seeds)
-
-    def log_support(self, Z: Array) -> Array:
-        return supports.log_densities(self.c, Z, self.model)
-
-    def drawn_scores(self, rng: np.random.Generator) -> Array:
-        Z = fixed_size_supports.draw(rng, self.c, self.model, self.n_active, self.seeds)
-        return supports.draw_scores_given(rng, self.c, Z, self.model)
+    best: Any
+    summed: Any
+    expected: Any
+    means: Any
+    log_support: Any
+    drawn_scores: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +143,22 @@ class FactorPosterior(SupportPosterior):
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         background = numerics.background(rows.squares, noise, X.shape[1])
         model = CollapsedModel(times(C, C.T) / noise, PRIOR)
-        seeds = fixed_size_supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        seeds = fixed.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
         c = rows.products / noise
-        return FactorQuery(c, background, model, seeds, self.n_active, self.n_paths)
+        at = c, model, self.n_active, seeds
+
+        def drawn(rng: Generator) -> Array:
+            return supports.draw_scores_given(rng, c, fixed.draw(rng, *at), model)
+
+        return FactorQuery(
+            background,
+            partial(fixed.best, *at),
+            partial(fixed.summed, *at, self.n_paths),
+            partial(fixed.expected, *at),
+            lambda members: fixed.means(c, members, model),
+            lambda Z: supports.log_densities(c, Z, model),
+            drawn,
+        )
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -192,7 +169,7 @@ class FactorPosterior(SupportPosterior):
     def _log_supports(self) -> float:
         return numerics.log_binomial(len(self.components), self.n_active)
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+    def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
 
 
@@ -209,7 +186,7 @@ class FreePosterior(SupportPosterior):
             return 1.0
         return float(2.0 ** len(self.components) / CHEAPER)
 
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
+    def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
     def seen(self, X: Array) -> Question:
@@ -221,38 +198,20 @@ class FreePosterior(SupportPosterior):
         return Question(rows.products / noise, A, tau2, self.weights, *how, background)
 
     def likely(self, inclusion: Array) -> Array:
-        return np.asarray(inclusion > MORE_LIKELY)
+        return np.asarray(inclusion > 0.5)
 
-    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+    def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return rng.random((n, len(self.components))) < self.weights
 
 
 def publish_factors(
-    model: Any,
-    rows: Rows,
-    state: FactorState,
-    second: Array,
-    members: Members | None,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Rows, state: Any, second: Array, members: Any = None, same_order: bool = False
 ) -> Array:
-    """Set the fitted attributes of adaptive factor analysis; return the order of components.
-
-    second (K,) are sums over rows of E[(x z)^2], `members` the training rows' sets, if any.
-    """
+    """Set the fitted attributes, given sums (K,) of E[(x z)^2]; return the order of components."""
     model.n_active_ = model.n_active
-    order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)
+    order = publish(model, rows, state, second / rows.mass, same_order=same_order)
     seen = model._posterior().seen(rows.X)
     sets = seen.best()[0] if members is None else np.argsort(order)[members]
     H = seen.means(sets)
-    model.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
+    model.scale_ = fixed.root_mean_square(H, sets, rows.weights)
     return order
-
-
-def publish_state(
-    model: Any, rows: Observations, state: FactorState, second: Array, *, same_order: bool = False
-) -> Array:
-    """Set what needs no rows, given the means (K,) of E[(x z)^2]; return the order."""
-    power = second * np.square(state.W).sum(axis=0)
-    ones = np.full(len(power), 1.0 / PRIOR)
-    return publish(model, rows, state, power, ones, same_order=same_order)

@@ -1,17 +1,16 @@
 """Supports of exactly L factors for rows in adaptive factor analysis, W given.
 
-Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
-from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
-annealed importance sampling: compiled row kernels, shared out over threads in blocks of rows. What
-a row gets depends on its numbers and its seed only, not on the blocks or the threads.
+Exact up to `MOST_SETS` supports; beyond by annealed searches and annealed importance sampling. What
+a row gets depends on its numbers and its seed only, not on blocks or threads.
 """
 
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
@@ -34,22 +33,17 @@ from appca.models.threads import in_order, single_threaded_blas
 
 T = TypeVar("T")
 
-# Blocks are small enough for the threads to be busy to the end and large enough not to notice the
-# 0.1 ms that a call of a compiled kernel takes.
-LEAST_ROWS, MOST_BLOCKS = 64, 64
-SEED_BYTES = 2**19  # of the bits of rows that are looked at together
+LEAST_ROWS, MOST_BLOCKS = 64, 64  # of blocks for threads; a call of a kernel takes 0.1 ms
+SEED_BYTES = 2**19  # of the bits of rows that are processed together
 
 
-def draw_seeds(rng: np.random.Generator, n: int) -> Seeds:
+def draw_seeds(rng: Generator, n: int) -> Seeds:
     """Draw a fresh seed a row."""
     return rng.integers(0, 2**64, n, dtype=np.uint64)
 
 
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
-    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits.
-
-    Equal rows get equal seeds, whatever the other rows and the order.
-    """
+    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits."""
     factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
     form = np.empty(len(X), np.uint64)
     size = max(1, SEED_BYTES // (8 * X.shape[1]))
@@ -61,20 +55,12 @@ def row_seeds(X: NDArray[np.floating]) -> Seeds:
 
 
 def search(
-    rows: RowSupports,
-    betas: Floats,
-    model: CollapsedModel,
-    *,
-    keep: bool = False,
-    weights: Floats | None = None,
+    rows: RowSupports, betas: Floats, model: CollapsedModel, keep: bool = False, weights: Any = None
 ) -> tuple[Members, SupportMoments]:
     """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
 
-    `rows` have members to start from, which stay as they are, or -1 for a greedy start. Infinite
-    betas put the most probable factor given the others into each slot, and end early once nothing
-    changes; 1 draws from the posterior, less draws from it tempered. `keep` returns a row to its
-    first support if f(S) ends lower. `weights` (n,) are how often each row counts in the second
-    moments.
+    Members of -1 start greedily. Infinite betas take the most probable factor of each slot, 1 draws
+    from the posterior. `keep` returns a row to its first support if f(S) ends lower.
     """
     from appca.models import slot_kernels as kernels
     from appca.models.slot_kernels import row_state
@@ -100,12 +86,10 @@ def search(
 def importance(
     rows: RowSupports, r: Floats, n_paths: int, schedule: AnnealingSchedule, model: CollapsedModel
 ) -> AnnealedPaths:
-    """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
+    """Estimate sum_S exp f(S) by annealed importance sampling from q(S).
 
-    q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
-    between 0 and 1. The members of `rows` only tell L. The mean of the exponentials of the log
-    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, at
-    beta 1. Paths are resampled: only those of different families are independent.
+    q is that of independent Bernoulli(r_k), r (n, K), given that L of them are 1. Only paths of
+    different families are independent.
     """
     from appca.models import slot_kernels as kernels
     from appca.models.slot_kernels import row_state
@@ -134,7 +118,6 @@ def _take(rows: RowSupports, part: slice) -> RowSupports:
 
 
 def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
-    """Do the work on blocks of n rows in threads; give its results in order."""
     size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
     return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
 
@@ -142,11 +125,11 @@ def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
 SETS_IN_PASSING = 256  # summed in every E step or sweep
 HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
-# From nearly flat to the posterior in eight sweeps, then to the best. On rows with many modes four
-# of these miss the best set in 29% of rows, sweeps from beta = 1 on in 48%.
+# From nearly flat to the posterior in eight sweeps, then to the best: missed in 29% of rows with
+# many modes after four restarts, by sweeps from beta = 1 on in 48%.
 ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
 GIBBS_SWEEPS = 10  # from the best support to a drawn one
-MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
+MANY = 1000  # slots times factors from which a search is expensive, see `factor_em.WORST`
 CHUNK = 4096  # rows whose paths are held at a time
 
 
@@ -159,34 +142,23 @@ class Route(NamedTuple):
     defensive: float  # weight of the uniform distribution in their base
 
 
-# The base distribution of the paths is learned from a pilot run that starts from the uniform one.
-# A defensive mixture with that (Hesterberg 1995) excludes no support; with many factors more of it
-# would put a wrong one into each first support.
-LONG = Route(
-    8,
-    AnnealingSchedule((np.arange(8) / 7.0) ** 4, 4),
-    AnnealingSchedule((np.arange(8) / 7.0) ** 2, 2),
-    0.1,
-)
-# Where pilot paths disagree, the posterior has modes that no single change connects. A base learned
-# from some of them keeps all paths out of the others, and the weights do not show what is missing.
-# Such rows start near the uniform base and rise slowly (docs/measurements.md).
+# The base of the paths is learned from a pilot run, with a defensive mixture that excludes no
+# support (Hesterberg 1995); with many factors more of it would spoil each first support.
+_PILOT, _PATHS = (np.arange(8) / 7.0) ** 4, (np.arange(8) / 7.0) ** 2
+LONG = Route(8, AnnealingSchedule(_PILOT, 4), AnnealingSchedule(_PATHS, 2), 0.1)
+# Where pilot paths disagree, the posterior has modes that no single change connects, and a learned
+# base would keep all paths out of some. Such rows start near the uniform base and rise slowly.
 SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
-# With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
-# that agree tell so; rows whose pilots disagree go the long way.
-SHORT = Route(
-    2,
-    AnnealingSchedule(np.array([0.0, 1.0]), 6),
-    AnnealingSchedule(np.array([0.0, 0.5, 1.0]), 1),
-    0.01,
-)
+# With many slots and factors a sweep mostly forgets its beginning, as two agreeing pilots show.
+_PILOT, _PATHS = np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])
+SHORT = Route(2, AnnealingSchedule(_PILOT, 6), AnnealingSchedule(_PATHS, 1), 0.01)
 SAME = 0.7  # inclusion of a factor by two pilot paths that agree
 
 
 def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
     """Posterior means of x * z given one set a row, (n, K): inv(Lam_S) c_S in S, zero elsewhere."""
     H = np.zeros(c.shape)
-    with single_threaded_blas():  # whose number would decide the last bits of large sets
+    with single_threaded_blas():  # the number of threads would decide about last bits
         for normal in scores_given(c, indicators(members, c.shape[1]), model):
             np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
     return H
@@ -200,12 +172,9 @@ def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> F
 
 
 def draw(
-    rng: np.random.Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
+    rng: Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
 ) -> NDArray[np.bool_]:
-    """Draw a support of each row, (n, K) bool, from its posterior.
-
-    Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
-    """
+    """Draw a support of each row, (n, K) bool; beyond `MOST_SETS` by ten Gibbs sweeps."""
     if math.comb(c.shape[1], n_active) <= MOST_SETS:
         members = set_tree.weighed(c, model, n_active, rng.random(len(c))).drawn
     else:
@@ -261,7 +230,6 @@ def summed(
 def _sampled(
     rows: RowSupports, model: CollapsedModel, n_paths: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Log sum, its standard error and inclusion probabilities by annealed importance sampling."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
     longer = LONG._replace(pilots=max(n_paths // 2, 4))
     many = K * L > MANY
@@ -271,17 +239,15 @@ def _sampled(
     part, others = (RowSupports(*(array[some] for array in rows)) for some in (agree, ~agree))
     again = _pilot(others, other, model) if many else pilot[~agree]
     estimates = np.empty(n), np.empty(n), np.empty((n, K))
-    for some, mine, first, way in (
-        (agree, part, pilot[agree], route),
-        (~agree, others, again, other._replace(pilots=again.shape[1])),
-    ):
+    other = other._replace(pilots=again.shape[1])
+    halves = (agree, part, pilot[agree], route), (~agree, others, again, other)
+    for some, mine, first, way in halves:
         for array, new in zip(estimates, _annealed(mine, first, way, model, n_paths), strict=True):
             array[some] = new
     return estimates
 
 
 def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
-    """Inclusion (n, pilots, K) over pilot paths."""
     uniform = np.full(rows.c.shape, rows.members.shape[1] / rows.c.shape[1])
     return importance(rows, uniform, route.pilots, route.pilot, model).inclusion
 
@@ -289,7 +255,6 @@ def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
 def _annealed(
     rows: RowSupports, pilot: Floats, route: Route, model: CollapsedModel, n_paths: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Anneal paths from what pilot paths (n, pilots, K) included."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
     learned, d = pilot.mean(axis=1), route.defensive
     again = rows._replace(seeds=rows.seeds + np.uint64(1))
@@ -307,7 +272,7 @@ def _annealed(
 
 
 def _capped(p: Floats) -> Floats:
-    """Make estimates (n, K) at most 1, and give their excess to the others as these have room."""
+    """Make estimates (n, K) at most 1, and share their excess among the others."""
     below = np.minimum(p, 1.0)
     room = 1.0 - below
     excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)

@@ -1,11 +1,9 @@
-"""Which columns a row uses when any number may be: exact sums over 2^K sets, else estimates.
+"""Supports of any size of a row: exact sums over 2^K sets, else estimates.
 
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
-(`set_tree`); beyond, the best set comes from annealed searches and the sum from annealed
-importance sampling. Orthonormal columns decide for themselves, exactly, for any K: f(z) is the sum
-of z_k a_k with the logits a_k of `numerics`, so that
+Up to `MOST_COLUMNS` columns all sets are summed (`set_tree`); beyond, sums and sets are estimated.
+For orthonormal columns f(z) is the sum of z_k a_k, so that
 
     p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
@@ -13,6 +11,7 @@ of z_k a_k with the logits a_k of `numerics`, so that
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import expit, logit, logsumexp
 
 from appca.models import fixed_size_supports, set_tree, supports
@@ -39,7 +38,7 @@ class Best(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Rows as a fitted W sees them."""
+    """Projections of rows, to ask about."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     G: Floats  # (K, K) W'W / sigma2
@@ -93,10 +92,7 @@ class Question(NamedTuple):
         return Best(Z, value + self.nothing)
 
     def summed(self) -> SupportEstimate:
-        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
-
-        The errors of estimates with different streams of random numbers are independent.
-        """
+        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
         n, K = self.c.shape
         if self.orthonormal:
             log_sum = np.logaddexp(0.0, log_odds := self.log_odds).sum(axis=1) + self.nothing
@@ -131,15 +127,11 @@ class Question(NamedTuple):
         f = supports.log_densities(self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
         return np.asarray(f + Z @ self.odds + self.nothing)
 
-    def drawn_scores(self, rng: np.random.Generator) -> Floats:
-        """Draw x * z (n, K) of each row from its posterior.
-
-        Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion.
-        """
+    def drawn_scores(self, rng: Generator) -> Floats:
+        """Draw x * z (n, K) of each row; beyond `MOST_COLUMNS` columns from their inclusion."""
         if self.orthonormal:
-            drawn = self.c / self.precision + rng.standard_normal(self.c.shape) / np.sqrt(
-                self.precision
-            )
+            drawn = rng.standard_normal(self.c.shape) / np.sqrt(self.precision)
+            drawn = self.c / self.precision + drawn
             return np.where(rng.random(self.c.shape) < expit(self.log_odds), drawn, 0.0)
         if self.c.shape[1] > MOST_COLUMNS:
             Z = rng.random(self.c.shape) < self.summed().inclusion
@@ -148,12 +140,10 @@ class Question(NamedTuple):
         return supports.draw_scores_given(rng, self.c, Z, CollapsedModel(self.G, 1.0 / self.tau2))
 
     def _sampled(self) -> SupportEstimate:
-        """Sum by annealed importance sampling, the base learned from a pilot run."""
         n_paths = self.n_paths
         prior = np.broadcast_to(self.odds, self.c.shape)
-        log_weights, inclusion = self._paths(
-            prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (self.stream, 0)
-        )
+        pilots, key = max(n_paths // 2, 4), (self.stream, 0)
+        log_weights, inclusion = self._paths(prior, PILOT_SCHEDULE, pilots, key)
         averaged = fixed_size_supports.weighted_paths
         learned = 0.5 * averaged(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
         base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.weights)
@@ -162,9 +152,8 @@ class Question(NamedTuple):
         weights = np.exp(log_weights - log_sum[:, None])
         error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
         method = f"annealed importance sampling, {n_paths} paths a row"
-        return SupportEstimate(
-            log_sum + self.nothing, error, averaged(log_weights, inclusion), method
-        )
+        inclusion = averaged(log_weights, inclusion)
+        return SupportEstimate(log_sum + self.nothing, error, inclusion, method)
 
     def _paths(
         self, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
@@ -173,10 +162,8 @@ class Question(NamedTuple):
 
         n, K = self.c.shape
         log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
-        U = _uniforms((n_paths, len(betas), K), key)
-        kernels.importance(
-            self._rows(), np.ascontiguousarray(base), betas, U, log_weights, inclusion
-        )
+        U, base = _uniforms((n_paths, len(betas), K), key), np.ascontiguousarray(base)
+        kernels.importance(self._rows(), base, betas, U, log_weights, inclusion)
         return log_weights, inclusion
 
     def _rows(self) -> "FreeSupportRows":
@@ -187,5 +174,4 @@ class Question(NamedTuple):
 
 
 def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
-    """Give the same numbers to every row."""
     return np.random.default_rng(key).random(shape)

@@ -1,18 +1,16 @@
 """Missing values in aPPCA and PPCA (L = K): exact EM, supports and posteriors of incomplete rows.
 
-Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019), so
-the likelihood is that of the observed ones, O of a row, and the E step expects the others together
-with x and z. All sums are taken about the present mean; the M step is `em.maximise`.
-
-W_O are the rows of W in O. With x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2
-and c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
+Equations are in docs/mathematics.md 1.8. Entries are missing at random (Little & Rubin 2019): the
+likelihood is that of the observed ones, O of a row. Sums are about the present mean. With W_O the
+rows of W in O, x = sqrt(tau2) u, Lam = I + sqrt(tau2) W_O'W_O sqrt(tau2) / sigma2 and
+c = sqrt(tau2) W_O'(y - mu)_O / sigma2,
 
     log p(S | y_O) = const + f(S),    f(S) = -1/2 log|Lam_SS| + 1/2 c_S' inv(Lam_SS) c_S,
 
-which are summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S
-and all T that exchange one of its members: a lower bound, and whatever is built on that says so.
-The exchange of i in S for j, with P = inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj -
-Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and Q_ij = P_ii + D_ij^2 / s_j, has
+summed over all supports up to `MOST_SETS` (`set_tree`), beyond over the best support S and all T
+that exchange one of its members: a lower bound. The exchange of i in S for j, with P =
+inv(Lam_SS), v = P c_S, D_j = P Lam_Sj, s_j = Lam_jj - Lam_jS D_j, x_j = (c_j - Lam_jS v) / s_j and
+Q_ij = P_ii + D_ij^2 / s_j, has
 
     b_ij = (v_i - D_ij x_j) / Q_ij,    y_ij = x_j + D_ij b_ij / s_j,    d_j = (-D_j, 1),
     f(T) = f(S) + (s_j x_j^2 - log s_j - Q_ij b_ij^2 - log Q_ij) / 2,    q = P_i - d_j D_ij / s_j,
@@ -27,6 +25,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
@@ -50,7 +49,7 @@ from appca.models.rows import (
 from appca.models.set_tree import IncompletePosterior, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
-from appca.models.starts import Candidate, closed_form
+from appca.models.starts import closed_form
 from appca.models.stiefel import polar
 from appca.models.subspace_posterior import SubspacePosterior, posterior_of, publish_subspace
 from appca.models.threads import in_order
@@ -120,23 +119,15 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
 
 
 def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
-    """Sum over the best support and its exchanges, of rows c (n, K), pairs of Lam (n or 1, P).
-
-    The best one is searched for from `members` (n, L), and the sum is then never less than about
-    these, or from the components that explain most alone.
-    """
+    """Sum over the best support near `members` (n, L) and its exchanges, c (n, K), pairs of Lam."""
     (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
     pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
     for part in (slice(first, first + size) for first in range(0, n, size)):
-        Lam, b, start = (
-            unfolded(pairs[part], K),
-            c[part],
-            None if members is None else members[part],
-        )
-        if start is None:
-            alone = np.diagonal(Lam, axis1=1, axis2=2)
-            gain = np.square(b) / alone - np.log(alone)
-            start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        Lam, b = unfolded(pairs[part], K), c[part]
+        alone = np.diagonal(Lam, axis1=1, axis2=2)
+        gain = np.square(b) / alone - np.log(alone)
+        start = np.argsort(-gain, axis=1, kind="stable")[:, :n_active]
+        start = start if members is None else members[part]
         best = climbed(Lam, b, start)
         moved = np.flatnonzero((best != start).any(axis=1))
         if members is not None and len(moved):
@@ -175,7 +166,7 @@ def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 class IncompleteProjections(NamedTuple):
-    """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
+    """Projections of rows; pairs are the entries k <= l of a symmetric K x K matrix."""
 
     Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
     c: Floats  # (n, K), in units of the scores' standard deviation
@@ -222,14 +213,14 @@ NOT_SUMMED = (
 
 
 class IncompleteState(NamedTuple):
-    """Everything an EM step reads and writes."""
+    """State of EM."""
 
-    parameters: SubspaceState  # with mean = origin + offset: its shift is zero
+    parameters: SubspaceState  # with shift zero: mean = origin + offset
     members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
 
 
 class EStepParameters(NamedTuple):
-    """What an E step over blocks of rows needs of the state, made once."""
+    """Numbers of the state for an E step over blocks of rows."""
 
     W: Array  # (D, K) float64
     offset: Array  # (D,)
@@ -240,14 +231,14 @@ class EStepParameters(NamedTuple):
 
 
 def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
-    """Prepare an E step."""
+    """Compute them."""
     W = state.W.astype(np.float64, copy=False)
     i, j = np.triu_indices(W.shape[1])
     return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
 
 
 def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjections:
-    """Give what the posterior of some incomplete rows depends on, with W_O the rows of W in O_n.
+    """Give what the posterior of some incomplete rows depends on.
 
     W_O'W_O = I - sum_{d missing} w_d w_d'
     W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
@@ -268,18 +259,14 @@ def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjection
 
 
 def log_densities(log_sum: Array, rows: IncompleteProjections, at: EStepParameters) -> Array:
-    """Log p(y_O) of every row of a block; a lower bound where few supports are summed.
-
-    log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
-                 - log C(K, L)
-    """
+    """Log p(y_O) of every row of a block; a lower bound where few supports are summed."""
     density: Array = log_sum - rows.squares / (2.0 * at.noise)
     density -= 0.5 * rows.n_observed * np.log(2.0 * np.pi * at.noise)
     return density - numerics.log_binomial(at.W.shape[1], at.n_active)
 
 
 def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
-    """Copy of X (N, D) with E[y_d | y_O] = mu_d + w_d' E[h | y_O] in place of what is missing."""
+    """Copy of X (N, D), missing entries replaced by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
     full, mean = X.copy(), data.origin + at.offset
     for block in data.blocks:
         H = support_posterior(project(block, at), at.n_active).H * np.sqrt(at.latent)
@@ -292,7 +279,7 @@ def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
 def expect(
     state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, IncompleteState]:
-    """E step under `state`, sums about its mean; and the state with the supports found."""
+    """E step under `state`, sums about its mean; and the state with the best supports."""
     at = e_step_parameters(state.parameters, settings.n_active)
     statistics = _expect_complete(state.parameters, data, settings)
     members_before = state.members or (None,) * len(data.blocks)
@@ -308,7 +295,6 @@ def expect(
 def _expect_complete(
     state: SubspaceState, data: IncompleteData, settings: EMSettings
 ) -> SubspaceStatistics:
-    """E step of the rows without missing entries, whose sums over supports are those of `em`."""
     X, n, m = data.complete, len(data.complete), state.offset
     none = np.zeros(settings.n_components)
     if not n:
@@ -318,19 +304,14 @@ def _expect_complete(
     squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ m + n * m @ m)
     value = n * float(numerics.background(np.asarray(squares / n), state.noise, len(m)))
     value -= n * numerics.log_binomial(settings.n_components, settings.n_active)
-    return sums._replace(
-        log_likelihood=sums.log_likelihood + value,
-        A=sums.A - np.outer(m, sums.s),
-        inverse=float(n),
-        first=total - n * m,
-        power=squares,
-    )
+    value, A = sums.log_likelihood + value, sums.A - np.outer(m, sums.s)
+    sums = sums._replace(inverse=float(n), first=total - n * m, power=squares)
+    return sums._replace(log_likelihood=value, A=A)
 
 
 def _expect_block(
     work: tuple[IncompleteBlock, Array | None], at: EStepParameters
 ) -> tuple[SubspaceStatistics, Array]:
-    """E step of some incomplete rows, by the equations of the module; and their supports."""
     block, members = work
     projections = project(block, at)
     posterior = support_posterior(projections, at.n_active, members)
@@ -346,17 +327,11 @@ def _expect_block(
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
     power = projections.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
-    statistics = SubspaceStatistics(
-        log_likelihood=float(log_densities(posterior.log_sum, projections, at).sum()),
-        A=A_observed + WS_missing,
-        s=h,
-        second=S[:, i == j].sum(axis=0),
-        used=posterior.inclusion.sum(axis=0),
-        inverse=float(len(H)),
-        first=y_observed + (at.W * h_missing).sum(axis=1),
-        power=float(power),
-    )
-    return statistics, posterior.members
+    value = float(log_densities(posterior.log_sum, projections, at).sum())
+    moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), posterior.inclusion.sum(axis=0)
+    first = y_observed + (at.W * h_missing).sum(axis=1)
+    sums = SubspaceStatistics(value, *moments, float(len(H)), first, float(power))
+    return sums, posterior.members
 
 
 def step(
@@ -375,11 +350,7 @@ def step(
 def fit(
     start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
 ) -> EMResult[IncompleteState]:
-    """EM from `start`; the log-likelihood is that of all observed entries and never falls.
-
-    With too many supports to sum, it is a lower bound, of the observed entries together with the
-    supports around the best of each incomplete row, and the stop reason says so.
-    """
+    """EM from `start` on all observed entries, a lower bound where few supports are summed."""
     settings = control.settings
     advance = partial(step, data=data, settings=settings)
 
@@ -405,12 +376,7 @@ NEAR_BEST = (
 
 @dataclass(frozen=True, eq=False)
 class PosteriorWithGaps(Posterior):
-    """Answers of a model with orthonormal components about rows with NaN.
-
-    A row without any observed entry gets the prior. Sums over supports are exact up to 5,000;
-    beyond, those of incomplete rows are over the best support and its exchanges of one component:
-    their log-likelihood is then a lower bound, which the method of `description` says.
-    """
+    """Answers of a model with orthonormal components about rows with NaN."""
 
     whole: SubspacePosterior  # of rows without NaN
 
@@ -428,7 +394,7 @@ class PosteriorWithGaps(Posterior):
 
     @property
     def parameters(self) -> EStepParameters:
-        """What the E step needs to know, for rows about the mean."""
+        """Parameters of the E step, for rows about the mean."""
         W, latent = self.whole.components.T, np.asarray(self.whole.latent)
         state = SubspaceState(W, np.zeros(len(latent)), latent, self.whole.noise, np.zeros(len(W)))
         return e_step_parameters(state, self.whole.n_active)
@@ -484,13 +450,12 @@ def publish_incomplete(
     model._ended(fit.log_likelihoods, fit.stop_reason)
 
 
-# Of the fits that only lead to a start.
-FIRST_ITERATIONS = 100
+FIRST_ITERATIONS = 100  # of fits that only lead to a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
-    """Rows X (N, D) with NaN, about the means of observed entries or zero, which fill the gaps."""
+    """Rows X (N, D), gaps filled by the means of observed entries or zero, about these."""
     refuse_empty_columns(X)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
     origin = origin.astype(X.dtype)
@@ -498,19 +463,12 @@ def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
 
 
 def fit_incomplete(
-    rng: np.random.Generator,
-    X: Array,
-    rows: Rows,
-    start: Array | SubspaceState | list[Candidate],
-    control: EMControl,
-    mean: Array | None = None,
+    rng: Generator, X: Array, rows: Rows, start: Any, control: EMControl, mean: Array | None = None
 ) -> SubspaceFit:
     """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
-    PPCA with as many components is fitted to the observed entries and imputes the others; screening
-    and EM on the imputed rows lead to W, mean and variances; EM over the observed entries goes on
-    from there. At L = K, where no start is to be found, it does so from the principal directions,
-    and from a whole state `start`, to which `mean` belongs, at once.
+    PPCA imputes the missing entries; EM on these rows leads to a state, from which EM over the
+    observed entries goes on. From a state `start`, to which `mean` belongs, it does so at once.
     """
     settings, K, D, stopped = control.settings, control.settings.n_components, X.shape[1], False
     origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin

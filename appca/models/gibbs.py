@@ -2,22 +2,14 @@
 
     y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n sigma2 I)
 
-Orthonormal columns do not compete, so x integrates out component by component and z_n depends on
-the data through the logits alone. The models differ in the prior of Z (`PRIORS`); all else is here.
-Scales u_n are 1 unless they are learned, u_n ~ omega over a grid and omega uniform. Rows over
-sqrt(u_n) follow the model without scales, and have scores x_n / sqrt(u_n), so (u_n, z_n, x_n) is
-drawn as one block, each given the ones before it and with the others integrated out. Sizes that are
-learned are l ~ rho with rho uniform, and supports of l components equally probable.
+X integrates out component by component. The models differ in the prior of Z (`PRIORS`). Learned
+scales are u_n ~ omega over a grid, learned sizes l ~ rho, omega and rho uniform. Rows over
+sqrt(u_n) follow the model without scales, so (u_n, z_n, x_n) is drawn as one block.
 
-Adaptive PPCA is algorithm 3 of the paper, with its mistakes mended: the score of a component is
-divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and not by twice that, members are
-visited in a random order, and there is no alpha to draw.
-
-For an unknown number of components (the paper's section 4.1.1), the paper's algorithm 2 is not a
-valid kernel: a column that only one row uses can never be kept, the number proposed is capped, and
-r / (1 + r) is no rule of acceptance. Here Z is labelled by K_max columns, and its prior is the
-Indian buffet conditioned on at most K_max used columns, or the finite Beta-Bernoulli prior on K_max
-columns.
+Adaptive PPCA is algorithm 3 of the paper, corrected: scores are divided by 2 sigma2 (sigma2 +
+tau2), the parameter of W by sigma2, members are visited in a random order, there is no alpha. The
+paper's algorithm 2 (section 4.1.1) is not a valid kernel. Here Z has K_max columns, and its prior
+is the Indian buffet conditioned on at most K_max used ones, or the finite Beta-Bernoulli prior.
 """
 
 from collections.abc import Callable
@@ -25,6 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import conditionals, numerics, polynomials, starts, stiefel
 from appca.models.chains import (
@@ -38,19 +31,7 @@ from appca.models.chains import (
     row_pairs,
     sample,
 )
-from appca.models.climb import EMControl, SubspaceFit
-from appca.models.conditionals import (
-    Gamma,
-    Indicators,
-    InverseGamma,
-    draw_alpha_finite,
-    draw_alpha_truncated,
-    expected_beta_bernoulli,
-    expected_buffet,
-    log_beta_bernoulli,
-    log_buffet,
-    of_used,
-)
+from appca.models.climb import EMControl
 from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
 from appca.models.loop import Callback
 from appca.models.numerics import Array
@@ -62,11 +43,11 @@ from appca.models.spectrum import principal
 
 
 class SubspaceGibbsState(NamedTuple):
-    """Everything one sweep reads and writes."""
+    """State of a chain."""
 
     W: Array  # (D, K), orthonormal columns
     X: Array  # (N, K), scores over sqrt(u), zero where inactive
-    Z: Indicators  # (N, K)
+    Z: conditionals.Indicators  # (N, K)
     mu: Array  # (D,)
     sigma2: float
     tau2: Array  # (K,), all equal unless each component has its own
@@ -79,11 +60,11 @@ class SubspaceGibbsState(NamedTuple):
 class SubspacePrior(NamedTuple):
     """Hyperparameters; None keeps a quantity fixed, and so does mean_variance 0."""
 
-    noise: InverseGamma
-    latent: InverseGamma | None
+    noise: conditionals.InverseGamma
+    latent: conditionals.InverseGamma | None
     each: bool  # one tau2 for each component
     mean_variance: float  # infinite is flat
-    alpha: Gamma | None = None
+    alpha: conditionals.Gamma | None = None
 
 
 class SubspaceCrossProducts(NamedTuple):
@@ -94,7 +75,7 @@ class SubspaceCrossProducts(NamedTuple):
 
 
 class CachedSubspaceState(NamedTuple):
-    """A state and its products with the data, which the next sweep and the densities share."""
+    """A state and its products with the data."""
 
     state: SubspaceGibbsState
     P: Array  # (N, K), (y_n - mu)' W
@@ -104,32 +85,30 @@ class CachedSubspaceState(NamedTuple):
 
 
 # (rng, state, logits (N, K)) -> Z (N, K)
-DrawIndicators = Callable[[np.random.Generator, SubspaceGibbsState, Array], Indicators]
+DrawIndicators = Callable[[Generator, SubspaceGibbsState, Array], conditionals.Indicators]
 
 
 class IndicatorPrior(NamedTuple):
     """A prior of Z; without a density, all sets of a size are alike and sum up exactly."""
 
     draw: DrawIndicators
-    draw_alpha: Callable[[np.random.Generator, Gamma, float, Indicators], float] | None = None
-    expected: Callable[[Indicators, float], Array] = expected_buffet  # (Z, alpha) -> of a new row
-    log_density: Callable[[Indicators, float], float] | None = None  # (Z, alpha)
+    draw_alpha: (
+        Callable[[Generator, conditionals.Gamma, float, conditionals.Indicators], float] | None
+    ) = None
+    expected: Callable[[conditionals.Indicators, float], Array] = (
+        conditionals.expected_buffet
+    )  # (Z, alpha) -> of a new row
+    log_density: Callable[[conditionals.Indicators, float], float] | None = None  # (Z, alpha)
 
 
 # (rng, F (D, K), W (D, K)) -> W: a draw with density exp(tr(F'W)) or, for the paper's
 # MAP-within-Gibbs, its maximum
-UpdateDirections = Callable[[np.random.Generator, Array, Array], Array]
+UpdateDirections = Callable[[Generator, Array, Array], Array]
 
 
-def look(
-    data: ChainData,
-    state: SubspaceGibbsState,
-    scaled: ChainData | None = None,
-    cross: SubspaceCrossProducts | None = None,
-) -> CachedSubspaceState:
-    """Take a state's products with the data, one pass, and those of its scores unless given."""
-    if scaled is None or cross is None:
-        scaled, cross = weighted_sums(data, state.X, state.u)
+def look(data: ChainData, state: SubspaceGibbsState, sums: Any = None) -> CachedSubspaceState:
+    """Take a state's products with the data, one pass; `sums` are its `weighted_sums`."""
+    scaled, cross = weighted_sums(data, state.X, state.u) if sums is None else sums
     W, mu, row = state.W, state.mu, None
     if data.grid is None:
         P = projections(data.rows, W)
@@ -158,18 +137,14 @@ def weighted_sums(
 
 
 def sweep(
-    rng: np.random.Generator,
+    rng: Generator,
     data: ChainData,
     seen: CachedSubspaceState,
     prior: SubspacePrior,
     indicators: IndicatorPrior,
     update_directions: UpdateDirections = stiefel.draw,
 ) -> CachedSubspaceState:
-    """Redraw u, then Z with x integrated out, then X, W, mu, sigma2, tau2, alpha, omega and rho.
-
-    (u, Z, X) is one block, so X must be redrawn before anything that depends on it. Two products
-    with the data are all that a sweep costs.
-    """
+    """Redraw the block (u, Z, X), then W, mu, sigma2, tau2, alpha, omega and rho; two products."""
     state, P = seen.state, seen.P
     if seen.row is not None and data.grid is not None:
         at = conditionals.draw_categories(rng, seen.row.scales)
@@ -177,9 +152,8 @@ def sweep(
         state, P = state._replace(u=u), P / np.sqrt(u)[:, None]
     Z = indicators.draw(rng, state, numerics.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
-    scaled, cross = weighted_sums(data, X, state.u)
-    state = state._replace(X=X, Z=Z)
-    state = redraw_parameters(rng, scaled, cross, state, prior, update_directions)
+    sums = weighted_sums(data, X, state.u)
+    state = redraw_parameters(rng, *sums, state._replace(X=X, Z=Z), prior, update_directions)
     if prior.alpha is not None and indicators.draw_alpha is not None:
         state = state._replace(alpha=indicators.draw_alpha(rng, prior.alpha, state.alpha, Z))
     if len(state.weights) > 1:
@@ -188,11 +162,11 @@ def sweep(
     if not isinstance(state.sizes, int):
         counts = np.bincount(Z.sum(axis=1), minlength=len(state.sizes))
         state = state._replace(sizes=rng.dirichlet(conditionals.shares(counts)))
-    return look(data, state, scaled, cross)
+    return look(data, state, sums)
 
 
 def redraw_parameters(
-    rng: np.random.Generator,
+    rng: Generator,
     data: ChainData,
     cross: SubspaceCrossProducts,
     state: SubspaceGibbsState,
@@ -208,13 +182,16 @@ def redraw_parameters(
         mu = conditionals.draw_normal(rng, conditional)
     squares = residual_squares(data, cross, W, X, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
-    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
-    tau2 = draw_latent(rng, prior, X, Z, state.tau2)
+    sigma2, tau2 = float(conditionals.draw_inverse_gamma(rng, noise)), state.tau2
+    if prior.latent is not None:
+        latent = conditionals.latent_variance(prior.latent, X, Z, prior.each)
+        drawn = conditionals.draw_inverse_gamma(rng, latent)
+        tau2 = np.broadcast_to(drawn, tau2.shape).copy()
     return state._replace(W=W, mu=mu, sigma2=sigma2, tau2=tau2)
 
 
 def draw_scores(
-    rng: np.random.Generator, P: Array, Z: Indicators, sigma2: float, tau2: Array
+    rng: Generator, P: Array, Z: conditionals.Indicators, sigma2: float, tau2: Array
 ) -> Array:
     """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
     shrink, variance = numerics.posterior(sigma2, tau2)
@@ -226,10 +203,7 @@ def draw_scores(
 
 
 def concentration(cross: SubspaceCrossProducts, mu: Array, sigma2: float) -> Array:
-    """Give F (D, K) of the density exp(tr(F'W)) of W: F = sum_n (y_n - mu)(x_n * z_n)' / sigma2.
-
-    The paper divides by 2 sigma2: the same maximum, another distribution.
-    """
+    """Give F (D, K) of the density exp(tr(F'W)): F = sum_n (y_n - mu)(x_n * z_n)' / sigma2."""
     F = np.outer(cross.total, -mu).T  # columns next to each other, as draws of W want them
     F += cross.products
     F /= sigma2
@@ -242,16 +216,6 @@ def residual_squares(
     """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     return float(data.squares_about(mu) - 2 * fit + np.square(X).sum())
-
-
-def draw_latent(
-    rng: np.random.Generator, prior: SubspacePrior, X: Array, Z: Indicators, tau2: Array
-) -> Array:
-    """Draw tau2 (K,) from the active entries only."""
-    if prior.latent is None:
-        return tau2
-    conditional = conditionals.latent_variance(prior.latent, X, Z, prior.each)
-    return np.broadcast_to(conditionals.draw_inverse_gamma(rng, conditional), tau2.shape).copy()
 
 
 def complete_density(seen: CachedSubspaceState) -> float:
@@ -284,10 +248,7 @@ def logits_of(seen: CachedSubspaceState) -> Array:
 
 
 def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
-    """Give what a draw keeps in all models; W and mu as precise as the data.
-
-    Where the number of components is learned, new rows use them with probabilities `weights` (K,).
-    """
+    """Record a draw, W and mu as precise as the data; `weights` (K,) are those of new rows."""
     pairs = state.Z[row_pairs(len(state.Z))]  # how many columns both rows of some use
     kept: Draws = {
         "components": state.W.T.astype(rows.dtype),
@@ -299,22 +260,19 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
     if weights is not None:
         kept["alpha"] = np.asarray(state.alpha)
         kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
-        kept["weights"] = of_used(weights, state.Z)
+        kept["weights"] = conditionals.of_used(weights, state.Z)
     return kept
 
 
 def average(seen: Any) -> Draws:
-    """Give what is only kept as a running mean."""
+    """Record the arrays that are kept as running means."""
     X, u = seen.state.X, getattr(seen.state, "u", None)
     scores = X if u is None else X * np.sqrt(u)[:, None]
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": scores}
 
 
-def draw_swaps(rng: np.random.Generator, state: SubspaceGibbsState, logits: Array) -> Indicators:
-    """Visit the L members of each row in a fresh random order and redraw each: the paper's move.
-
-    The paper's order, l = 1..L of re-sorted members, does not leave the posterior alone.
-    """
+def draw_swaps(rng: Generator, state: SubspaceGibbsState, logits: Array) -> conditionals.Indicators:
+    """Redraw the L members of each row in a fresh random order: the paper's order is not valid."""
     from appca.models.gibbs_kernels import scan_swaps
 
     Z = state.Z.copy()
@@ -333,35 +291,27 @@ DIRECTIONS: dict[str, UpdateDirections] = {
 
 
 def fit_by_gibbs(
-    rng: np.random.Generator,
-    rows: Rows,
-    begin: Callable[[np.random.Generator, EMControl], SubspaceFit],
-    control: EMControl,
-    model: Any,
+    rng: Generator, rows: Rows, begin: Any, control: EMControl, model: Any
 ) -> Chains[CachedSubspaceState]:
-    """Sample the posterior of adaptive PPCA as the parameters of an estimator say.
-
-    The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
-    single sweep.
-    """
+    """Sample the posterior of adaptive PPCA, the first chain from `begin`, a fit by EM."""
     settings, data = control.settings, data_of(rows)
     if settings.variant != PAPER:
         data = data._replace(each=row_squares(rows), grid=settings.grid)
 
-    def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
+    def start(rng: Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
         fit = begin(rng, control._replace(callback=heard))
         return look(data, first_state(fit.state, data, settings)), fit.stop_reason
 
-    def afar(rng: np.random.Generator) -> CachedSubspaceState:
+    def afar(rng: Generator) -> CachedSubspaceState:
         V = principal(rng, rows, settings.n_components).V
         V = V @ starts.random_rotation(rng, V)  # as far from any mode as another
         begun = evenly(starts.first_state(rows, V, settings), settings)
         return look(data, first_state(begun, data, settings))
 
     unit = data.squares / data.size  # priors are in units of the mean feature variance
-    latent = InverseGamma(model.latent_shape, model.latent_scale).in_units_of(unit)
+    latent = conditionals.InverseGamma(model.latent_shape, model.latent_scale).in_units_of(unit)
     prior = SubspacePrior(
-        noise=InverseGamma(model.noise_shape, model.noise_scale).in_units_of(unit),
+        noise=conditionals.InverseGamma(model.noise_shape, model.noise_scale).in_units_of(unit),
         latent=latent if isinstance(settings.latent, str) else None,
         each=settings.latent == "component",
         mean_variance=np.inf if settings.learn_mean else 0.0,
@@ -402,13 +352,12 @@ def second_moments(seen: CachedSubspaceState, n_active: int) -> Array:
     return np.asarray(np.einsum("nk,nk->k", r, np.square(seen.P * shrink)) + r.sum(axis=0) * v)
 
 
-# Share of the mean feature variance: where W spans the data nothing is left to measure noise on.
-LEAST_NOISE = 0.01
+LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
 
 
 def draw_columns(
-    rng: np.random.Generator, state: SubspaceGibbsState, logits: Array, *, finite: bool
-) -> Indicators:
+    rng: Generator, state: SubspaceGibbsState, logits: Array, *, finite: bool
+) -> conditionals.Indicators:
     """Redraw Z row by row under the truncated buffet or the finite Beta-Bernoulli prior."""
     from appca.models.gibbs_kernels import scan_beta_bernoulli, scan_truncated
 
@@ -426,21 +375,21 @@ PRIORS = {
     "swap": IndicatorPrior(draw_swaps),
     "ibp": IndicatorPrior(
         partial(draw_columns, finite=False),
-        draw_alpha_truncated,
-        expected_buffet,
-        partial(log_buffet, labelled=True),
+        conditionals.draw_alpha_truncated,
+        conditionals.expected_buffet,
+        partial(conditionals.log_buffet, labelled=True),
     ),
     "beta-bernoulli": IndicatorPrior(
         partial(draw_columns, finite=True),
-        draw_alpha_finite,
-        expected_beta_bernoulli,
-        log_beta_bernoulli,
+        conditionals.draw_alpha_finite,
+        conditionals.expected_beta_bernoulli,
+        conditionals.log_beta_bernoulli,
     ),
 }
 
 
 def first_nonparametric_state(
-    rng: np.random.Generator, rows: Rows, max_components: int, tau2: float | None, *, rotated: bool
+    rng: Generator, rows: Rows, max_components: int, tau2: float | None, *, rotated: bool
 ) -> SubspaceGibbsState:
     """Start from PPCA, every column used where it pays, or from a random rotation of it."""
     lead = principal(rng, rows, max_components)
@@ -459,22 +408,16 @@ def sampler(
     update_directions: UpdateDirections = stiefel.draw,
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
+    kept = partial(measure, data, prior, indicators), partial(record, data, indicators), average
     return Sampler(
-        lambda rng, seen: sweep(rng, data, seen, prior, indicators, update_directions),
-        partial(measure, data, prior, indicators),
-        partial(record, data, indicators),
-        average,
+        lambda rng, seen: sweep(rng, data, seen, prior, indicators, update_directions), *kept
     )
 
 
 def measure(
     data: ChainData, prior: SubspacePrior, indicators: IndicatorPrior, seen: CachedSubspaceState
 ) -> Measures:
-    """Give the exact log-likelihood, X integrated out, and with the priors.
-
-    W, omega and rho are uniform and mu flat. u and Z are integrated out, too, where all sets of a
-    size are alike; else the prior of Z counts in the posterior.
-    """
+    """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
     state, of_Z = seen.state, 0.0
     if seen.row is not None:
         likelihood = float(seen.row.log_density.sum())
@@ -498,15 +441,13 @@ def measure(
 
 
 def record(data: ChainData, indicators: IndicatorPrior, seen: CachedSubspaceState) -> Draws:
-    """Keep what a draw keeps; the joint is the paper's complete-data likelihood.
-
-    Where the number of scores differs between draws, it is a density of scores in units of the root
-    mean square of the data: in the data's own unit it would depend on that unit.
-    """
+    """Record a draw, with the paper's complete-data log-likelihood."""
     state, weights = seen.state, None
     joint = complete_density(seen) + support_density(state, indicators)
-    if indicators.log_density is not None:
+    if indicators.log_density is not None or not isinstance(state.sizes, int):
+        # Draws differ in the number of scores, whose densities would depend on the unit of the data
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
+    if indicators.log_density is not None:
         weights = indicators.expected(state.Z, state.alpha)
     kept = describe(data.rows, state, weights)
     kept |= {"latent_variance": state.tau2, "log_joint": np.asarray(joint)}

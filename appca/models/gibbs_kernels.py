@@ -1,26 +1,20 @@
 """Compiled scans over the rows of Z, and searches and sampling of one row's set, W given.
 
-With orthonormal columns, x integrated out, columns do not compete for a row: given W the logit a_nk
-is all the data say about z_nk, so that a row is redrawn from its full conditional as one block. In
-sparse factor analysis each scan redraws Z row by row, given W and the variances, and then X given
-Z from the same tableau, so that (Z, X) is one block. In queries about rows a set z has log weight
-sum_k z_k o_k + f(z), with the prior log odds o_k and f(z) = log p(y | z) - log p(y | nothing); all
-rows use the same uniform numbers, so that what is said about a row does not depend on other rows.
+In sparse factor analysis each scan redraws Z row by row, and then X given Z from the same tableau:
+(Z, X) is one block. In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k
+and f(z) = log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
 
-For a row y and an support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep
-operator applied to the tableau [A | beta] on the members of S leaves
+For a row y and a support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep operator
+applied to the tableau [A | beta] on the members of S leaves
 
     in S:      -inv(A_SS) and the posterior mean q = inv(A_SS) beta_S of x_S,
-    outside:   the Schur complements s_k = A_kk - A_kS inv(A_SS) A_Sk and
-               the residual correlations r_k = beta_k - A_kS q,
+    outside:   s_k = A_kk - A_kS inv(A_SS) A_Sk and r_k = beta_k - A_kS q,
 
 so that the log-density increment of a column, all x integrated out, costs O(1):
 
     log p(y | S with k) - log p(y | S) = 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) .
 
-Taking a column in or out is one more sweep, O(K^2). The algebra is that of `slot_kernels`, whose
-cov, mean, schur and resid are -T_SS, T_S,beta, T_kk and T_k,beta here. The tableau has no more to
-keep track of, which suits supports of any size; at L of K columns a change there costs O(L K).
+Taking a column in or out is one more sweep, O(K^2), for supports of any size.
 """
 
 from math import lgamma
@@ -123,11 +117,7 @@ class FreeSupportRows(NamedTuple):
 
 @kernel
 def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float) -> float:
-    """Redraw every column at inverse temperature `beta`; gives the change of f.
-
-    The distribution is proportional to exp((1 - beta) base'z + beta (odds'z + f(z))); beyond
-    beta = 1 it is a search, with infinite beta for a local mode.
-    """
+    """Redraw every column from exp((1 - beta) base'z + beta (odds'z + f(z))); give f's change."""
     change = 0.0
     for k in range(len(z)):
         g = increment(T, k, z[k], tau2)
@@ -173,9 +163,8 @@ def importance(
 ) -> None:
     """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
 
-    betas rises from 0 to 1; U (paths, steps, K) with as many steps as betas. log_weights (n, paths)
-    average to the sum over all sets of exp(odds'z + f(z)); chances (n, paths, K) are the inclusion
-    probabilities at the ends of the paths.
+    betas rise from 0 to 1; U (paths, steps, K). log_weights (n, paths) average to the sum over sets
+    of exp(odds'z + f(z)); chances (n, paths, K) are inclusion probabilities at the ends.
     """
     n, K = s.c.shape
     T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
@@ -247,9 +236,8 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
 def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
     """Redraw Z (N, K) in place under the buffet conditioned on at most K columns.
 
-    log_rate = log(alpha / N); U uniform (N, K + 1). Columns that other rows use have prior odds
-    m / (N - m); the active ones among the rest, the row's own singletons included, are drawn
-    exactly as a set: first its size, then its members by walking the table backwards.
+    log_rate = log(alpha / N), U (N, K + 1). Columns of other rows have prior odds m / (N - m); the
+    set of the row's own ones is drawn exactly: its size, then members by walking the table back.
     """
     N, K = Z.shape
     counts = Z.sum(axis=0)
@@ -279,10 +267,7 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
 
 @kernel
 def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
-    """Redraw Z in place, one active column at a time; rows keep their number L of them.
-
-    order (N, L) says in which order the members are visited: it must not depend on the state.
-    """
+    """Redraw one active column of each row at a time, in an order (N, L) free of the state."""
     N, K = Z.shape
     L = order.shape[1]
     members, weights = np.empty(L, np.int64), np.empty(K)
@@ -364,10 +349,7 @@ def precision(G: Any, v: Variances) -> Any:
 def scan_finite(
     Z: Any, X: Any, G: Any, P: Any, v: Variances, pseudo: float, random: Numbers
 ) -> None:
-    """Redraw Z and X (N, K) in place under the finite Beta-Bernoulli prior, columns in order.
-
-    G = W'W, P = (Y - mu) W, pseudo = alpha/K.
-    """
+    """Redraw Z and X (N, K) under the finite prior; G = W'W, P = (Y - mu) W, pseudo = alpha/K."""
     N, K = Z.shape
     A, B = precision(G, v), P / v.sigma2
     counts = Z.sum(axis=0)
@@ -389,10 +371,7 @@ def scan_finite(
 def scan_existing(
     T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: float
 ) -> None:
-    """Redraw the columns of one row that other rows use too: prior log odds m / (N - m).
-
-    The singletons of the row stay in the support and are never visited.
-    """
+    """Redraw the columns of a row that other rows use: prior log odds m / (N - m)."""
     for k in order:
         m = others[k]
         if m > 0:
@@ -407,8 +386,7 @@ def scan_existing(
 def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
     """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
 
-    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S, from
-    the couplings c = V Wt' / sigma2 to the support.
+    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
     """
     kappa, K, total = len(V), len(T), 0.0
     c, s, r = np.zeros((kappa, K)), np.empty((kappa, kappa)), np.empty(kappa)
@@ -454,11 +432,7 @@ def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
 
 @kernel
 def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, Wt: Any) -> Any:
-    """Give the log acceptance ratio of the proposed singletons V, and the present ones (K,).
-
-    These leave z and the tableau, so that what comes next starts from the columns that other rows
-    use, too; a proposal for which there is no room has log ratio minus infinity.
-    """
+    """Remove the singletons of a row; give the log acceptance ratio of V, and them (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
@@ -476,8 +450,8 @@ def scan_infinite(
 ) -> int:
     """Redraw Z and X (N, K) under the buffet prior cut at K columns, and Wt (K, D).
 
-    The proposal replaces all singletons of a row; drawn from the prior, it leaves only the ratio
-    of likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
+    Proposals from the prior replace all singletons of a row: the ratio is that of likelihoods
+    (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
     """
     N, K = Z.shape
     G, P = Wt @ Wt.T, rows.P

@@ -1,9 +1,7 @@
-"""Where adaptive factor analysis starts: independent components, principal ones, rows of the data.
+"""Where adaptive factor analysis starts: independent components, principal ones, rows.
 
-The scores x * z of a row are independent up to their number and have heavy tails (Bernoulli times
-Gaussian), so independent component analysis finds W up to scale and order where principal
-components find only its span. From there EM reaches the noise floor; from PCA, the paper's start,
-it stays 8 to 60 times above it (balanced design, K = 10 and 20).
+Scores x * z are independent up to their number and have heavy tails, so that independent component
+analysis finds W up to scale and order. From PCA, the paper's start, EM ends far above the noise.
 """
 
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models import stiefel
@@ -22,10 +21,7 @@ MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding
 TOL = 1e-4  # least |cos| between successive directions, from 1
 SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT = 10_000, 100
-# Where no direction is left over to measure the noise on, EM starts from this share of the mean
-# feature variance; it finds the noise from above, where sets are told apart but gently.
-UNKNOWN_NOISE = 0.05
-
+UNKNOWN_NOISE = 0.05  # of the mean feature variance, where no direction measures the noise
 DICTIONARY_PASSES = 30
 
 
@@ -34,20 +30,19 @@ class Start(NamedTuple):
 
     W: Array  # (d, K)
     noise: float
-    annealing: int = 0  # least number of passes with drawn sets that it wants
-    shift: Array | None = None  # (K,) of the mean, where EM goes on from a fit
+    annealing: int = 0  # least number of passes with drawn sets
+    shift: Array | None = None  # (K,) of the mean of a fit
 
 
-Named = Callable[[np.random.Generator, Rows, int, int], Start]  # (rng, rows, K, L)
+Named = Callable[[Generator, Rows, int, int], Start]  # (rng, rows, K, L)
 
 
 def fast_ica(
-    rng: np.random.Generator, P: Array, most: int = MAX_PASSES, weights: Array | None = None
+    rng: Generator, P: Array, most: int = MAX_PASSES, weights: Array | None = None
 ) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
-    Symmetric FastICA (Hyvarinen 1999) with g = tanh, from a random rotation, on scores P (N, q)
-    that are made white on the way, p = C^-1/2 (row of P) with C the mean of their squares:
+    Symmetric FastICA (Hyvarinen 1999) with g = tanh on scores P (N, q), made white as p:
 
         R <- polar(E[p g(R'p)'] - R diag(E[g'(R'p)]))
     """
@@ -75,26 +70,20 @@ def fast_ica(
 
 
 def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
-    """Sum p tanh(p'r)' (q, q) and tanh(p'r)^2 (q,) over rows."""
     U = block.times(axes)
     np.tanh(U, out=U)
     V = block.weighted(U)
     return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
 
 
-def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Independent components of the K-dimensional PPCA subspace, scaled by sqrt(K/L).
-
-    At L = K scores are Gaussian and no rotation is better than another: PCA. With K beyond the
-    dimensions of the data there is no such subspace: `dictionary`.
-    """
+def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+    """Independent components of the PPCA subspace, scaled by sqrt(K/L); at L = K PCA."""
     if n_components == n_active:
         return pca(rng, rows, n_components, n_active)
     if n_components > min(len(rows.X) - 1, rows.X.shape[1]):
         return dictionary(rng, rows, n_components, n_active)
     lead = principal(rng, rows, n_components)
     start = _closed_form(rows, lead, n_components, n_active)
-    # All rows are projected, of which some are taken: a sample of them would be a copy.
     P = project(rows, lead.V).astype(np.float64, copy=False)
     some, weights = _drawn(rng, len(P), n_components), rows.weights
     if some is not None:
@@ -103,7 +92,7 @@ def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
     return Start(start.W @ fast_ica(rng, P, weights=weights), start.noise)
 
 
-def pca(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """PPCA in closed form, scaled by sqrt(K/L); directions beyond the data's own are random."""
     q = min(n_components, len(rows.X) - 1, rows.X.shape[1])
     start = _closed_form(rows, principal(rng, rows, q), n_components, n_active)
@@ -113,18 +102,14 @@ def pca(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
     return Start(np.hstack([start.W, more.W]), start.noise)
 
 
-def turned(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+def turned(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """Principal components in a random rotation."""
     start = pca(rng, rows, n_components, n_active)
     return Start(start.W @ stiefel.random(rng, n_components, n_components), start.noise)
 
 
-def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
-    """Rows of the data as loadings, for the annealed iterations to learn from.
-
-    Each row is drawn by its squared distance from the nearest line through the rows before it
-    (as k-means++ does with points).
-    """
+def dictionary(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+    """Rows as loadings, each drawn by its squared distance from lines through those before."""
     some = _sample(rng, rows, n_components)
     Y = some.X.astype(np.float64)
     if some.origin is not None:
@@ -144,7 +129,7 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
     return Start(size * chosen.T, UNKNOWN_NOISE * _variance(rows), DICTIONARY_PASSES)
 
 
-def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
+def random(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """Gaussian loadings that explain all variance, in all directions alike."""
     scale = np.sqrt(_variance(rows) / n_active)
     W = scale * rng.standard_normal((rows.X.shape[1], n_components))
@@ -152,7 +137,7 @@ def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: in
 
 
 def from_loadings(rows: Rows, W: Array) -> Start:
-    """Take loadings W (d, K) as they are; the noise is what all of them in use would leave."""
+    """Take loadings W (d, K) as they are, with the noise outside of their span."""
     Q = np.linalg.qr(W)[0]
     left = rows.total - rows.weighted(np.square(project(rows, Q), dtype=np.float64)).sum()
     spare = rows.n_features - Q.shape[1]
@@ -165,7 +150,7 @@ NAMED["random rotation"] = turned
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
-    """Give PPCA's loadings sqrt(lambda - sigma2) v, larger as they are on in L of K rows only."""
+    """Give PPCA's loadings sqrt(lambda - sigma2) v times sqrt(K/L)."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
     total = rows.total / rows.mass
     noise = (total - float(lead.values.sum())) / spare if spare else 0.0
@@ -175,13 +160,13 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
     return Start(lead.V[:, :q] * scale * np.sqrt(n_components / n_active), noise)
 
 
-def _drawn(rng: np.random.Generator, n: int, n_components: int) -> NDArray[np.intp] | None:
+def _drawn(rng: Generator, n: int, n_components: int) -> NDArray[np.intp] | None:
     """Draw the numbers of some of n rows, in order; None stands for all."""
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
     return None if n <= size else np.sort(rng.choice(n, size, replace=False))
 
 
-def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
+def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
     drawn = _drawn(rng, len(rows.X), n_components)
     if drawn is None:
         return rows
@@ -190,5 +175,4 @@ def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
 
 
 def _variance(rows: Rows) -> float:
-    """Mean feature variance about the origin."""
     return rows.total / (rows.mass * rows.n_features)

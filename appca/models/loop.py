@@ -8,9 +8,7 @@ S = TypeVar("S")
 Advance = Callable[[S], tuple[float, S]]  # state -> (its log-likelihood, the next state)
 Watch = Callable[[int, float], bool]  # (iteration, log-likelihood) -> whether to stop
 
-# Likelihoods of images show plateaus followed by rises of several nats per row:
-# one poor step is no sign of convergence, ten are.
-WINDOW = 10
+WINDOW = 10  # likelihoods of images show plateaus followed by rises of several nats per row
 MOST_MOMENTUM = 0.98
 CONVERGED = "converged"  # how that reason begins
 STOPPED = "stopped by the callback"
@@ -39,7 +37,7 @@ Callback = Callable[[Progress], object]
 
 
 class EMResult(NamedTuple, Generic[S]):
-    """Where EM ended and how it got there."""
+    """The end of EM and its path."""
 
     state: S
     log_likelihood: float  # of that state, total, nats
@@ -48,7 +46,7 @@ class EMResult(NamedTuple, Generic[S]):
 
 
 def spoken(callback: Callback | None, mass: float) -> Callback:
-    """Tell of every iteration on the standard output before the callback hears of it."""
+    """Return a callback that prints every iteration first."""
 
     def hear(progress: Progress) -> None:
         words = f"{progress.stage}, {progress.iteration} of at most {progress.max_iter}"
@@ -75,12 +73,8 @@ def nesterov(
 
     y_k = x_k + beta_k (x_k - x_{k-1}),  x_{k+1} = EM(y_k),  beta_k = (k - 1) / (k + 2)
 
-    Nesterov's sequence, restarted whenever a likelihood falls (O'Donoghue & Candes 2015); that
-    costs one iteration and goes on from x_k, where EM promises no less than at y_{k-1}, so what is
-    yielded never falls.
-
-    `extend` maps (before, now, beta) to now + beta (now - before), beta above 0 and at most 0.98;
-    k begins after `age`.
+    Nesterov's sequence, restarted from x_k where a likelihood falls (O'Donoghue & Candes 2015), so
+    that none falls. `extend` maps (before, now, beta) to y; k begins after `age`.
     """
     value, now = advance(start)
     yield value, start
@@ -106,11 +100,10 @@ def iterate(
     watch: Watch = lambda _iteration, _value: False,
     halt: Callable[[S], str | None] = lambda _state: None,
 ) -> EMResult[S]:
-    """Follow a path of (log-likelihood, state) from its start until it has converged or must end.
+    """Follow a path of (log-likelihood, state) until it has converged or must end.
 
-    `tol` is the least improvement in nats over ten iterations, of which `window` iterations must
-    bring their share. `watch` is called after every iteration; True stops. A sentence from `halt`,
-    which looks at every state, becomes the reason.
+    `tol` is the least improvement in nats over ten iterations, of which `window` must bring their
+    share. `watch` stops by True, `halt` by a sentence.
     """
     value, state = next(path)
     values, share = [value], tol * window / WINDOW
@@ -136,10 +129,7 @@ def iterate(
 
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:
-    """Turn a user's callback into the `watch` of `iterate`: StopIteration means stop and keep.
-
-    `scale` brings the log-likelihood of a sample of rows to that of all rows.
-    """
+    """Turn a callback into a `watch`; `scale` takes values of a sample to all rows."""
 
     def watch(iteration: int, value: float) -> bool:
         if callback is None:

@@ -1,13 +1,7 @@
-"""How kernels are compiled, and compiled exponentials and logarithms.
+"""The one way kernels are compiled, and compiled exponentials and logarithms.
 
-The one way kernels are compiled: serial, without the interpreter lock, cached on disk.
-
-Modules named ``*_kernels`` use it at their top and are imported inside functions, so that nobody
-pays for the compiler before a kernel is needed.
-
-Exponentials and logarithms of many numbers at once, compiled into vector instructions.
-
-A call of the mathematical library for each number would keep the loops around it scalar.
+Modules named ``*_kernels`` are imported inside functions, so that the compiler waits for need.
+Calls of the mathematical library for single numbers would keep loops scalar.
 """
 
 import math
@@ -26,11 +20,7 @@ def kernel(function: Function) -> Function:
 
 
 def bare_kernel(function: Function) -> Function:
-    """Compile loops that are to become vector instructions and make no arrays, without checks.
-
-    A division by zero gives what IEEE 754 says, and a product may be added without being rounded.
-    Nobody counts who holds which array: that took up to half of a call that is handed many.
-    """
+    """Compile loops that make no arrays, without checks or reference counts, into vectors."""
     plain = {"_nrt": False, "no_rewrites": True}  # which are rules about whole arrays
     return _compiled(function, error_model="numpy", fastmath={"contract"}, **plain)
 
@@ -78,11 +68,7 @@ C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
 
 @bare_kernel
 def exponentials(x: Any, power: Any, bits: Any) -> None:
-    """Overwrite LANES float64 numbers of at most 0 by exp of them, and those below LEAST by 0.
-
-    `power` (LANES,) is room for 2^n, `bits` the same memory as integers. The error is a rounding
-    or two. A call of the mathematical library for each number would keep the loop scalar.
-    """
+    """Overwrite LANES numbers of at most 0 by exp of them; `bits` is the memory of `power`."""
     for i in range(LANES):
         power[i] = max(x[i], LEAST) * PER_STEP + ROUND
     for i in range(LANES):
@@ -99,10 +85,9 @@ def exponentials(x: Any, power: Any, bits: Any) -> None:
 
 @bare_kernel
 def logarithms(x: Any, bits: Any, power: Any) -> None:
-    """Overwrite LANES positive float64 numbers by their logarithms.
+    """Overwrite LANES positive numbers by their logarithms; `bits` is the memory of x.
 
-    `bits` is the memory of x as integers and `power` (LANES,) scratch. With x = 2^n m, m between
-    the root of 1/2 and that of 2, and y = (m - 1) / (m + 1), log m = 2 (y + y^3/3 + y^5/5 + ...).
+    With x = 2^n m and y = (m - 1) / (m + 1), log m = 2 (y + y^3/3 + y^5/5 + ...).
     """
     for i in range(LANES):
         power[i] = (bits[i] >> 52) - 1023

@@ -1,10 +1,6 @@
-"""Gaussian formulas for orthonormal columns, and arrays aligned for vector instructions.
+"""Gaussian formulas for orthonormal columns, where solves and determinants are diagonal.
 
-With orthonormal columns every solve and determinant of the low-rank normal y = W x + mu + e is
-diagonal, so all that is left of the linear algebra are these element-wise formulas.
-
-NumPy aligns memory to 16 bytes. Vector instructions of 64 bytes then touch two cache lines each,
-which cost the E step of adaptive PPCA a fifth of its time at K = 10, L = 3.
+Arrays are aligned for vector instructions: otherwise the E step took a fifth longer.
 """
 
 import math
@@ -20,8 +16,6 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
     """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
 
     a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
-
-    p_nk = (y_n - mu)' w_k is a projection in the unit of the data; `latent` (K,) has the tau2_k.
     """
     slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
     a = np.square(P, dtype=np.float64)
@@ -31,18 +25,12 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
 
 
 def background(squares: Array, noise: float, n_features: int) -> Array:
-    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2).
-
-    `squares` (N,) are squared distances |y_n - mu|^2.
-    """
+    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
     return -0.5 * n_features * math.log(2.0 * math.pi * noise) - squares / (2.0 * noise)
 
 
 def posterior(noise: float, latent: Array) -> tuple[Array, Array]:
-    """Shrinkage and variance of x_nk given that it is active: x ~ N(shrink_k p_nk, v_k).
-
-    shrink = tau2 / (tau2 + sigma2),  v = tau2 sigma2 / (tau2 + sigma2)
-    """
+    """Shrinkage tau2 / (tau2 + sigma2) and variance of x_nk given that it is active."""
     shrink = latent / (latent + noise)
     return shrink, shrink * noise
 
@@ -56,11 +44,7 @@ NEGLIGIBLE = 1e-30  # of the largest number: adds less than rounding, and may be
 
 
 def narrowed(S: Array, dtype: Any) -> Array:
-    """S in the dtype of the rows it is multiplied with; what is negligible there becomes 0.
-
-    Posterior means of 1e-40 are subnormal in float32, and products with them take two to six times
-    as long.
-    """
+    """S in the dtype of its rows; negligible numbers become 0, as subnormal products are slow."""
     dtype = np.dtype(dtype)
     if dtype.itemsize >= S.itemsize:
         return S.astype(dtype, copy=False)

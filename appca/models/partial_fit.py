@@ -2,11 +2,9 @@
 
     T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
 
-T holds the expected sufficient statistics per row. A fit hands over its own, so that a batch counts
-for as many rows as it has. Sums that early rows gave under poor parameters are not forgotten but
-made again: a uniform sample of the rows is kept, all of them while they are few. Whenever the rows
-have grown by a tenth, EM goes on over the sample, and its sums replace T where they fit the sample
-better than chance would.
+T holds the expected sufficient statistics per row, first those of the fit. A uniform sample of the
+rows is kept; whenever rows have grown by a tenth, EM goes on over it, and its sums replace T where
+they fit the sample better than chance would.
 """
 
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.estimator import Estimator, whole_or_not
@@ -25,10 +24,10 @@ from appca.models.rows import Block, Observations, Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
 from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse
 from appca.models.spectrum import Principal, principal
+from appca.models.subspace_posterior import publish
 from appca.models.threads import single_threaded_blas
 
-WARM_ROWS = 5000  # from which the first direction of a further component is taken
-# Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.
+WARM_ROWS = 5000  # from which directions of further components are taken
 KEPT_ROWS, KEPT_ROWS_PER_COMPONENT, MOST_KEPT_BYTES = 2500, 400, 2**26
 GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # the gain in nats per row
 
@@ -55,7 +54,7 @@ class Averages(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What the M step needs to know of rows that count as one."""
+    """The numbers that the M step needs, of rows that count as one."""
 
     total: float
     n_features: int
@@ -63,11 +62,7 @@ class Whole(NamedTuple):
 
 
 class EMSteps(NamedTuple):
-    """The E and M step of a model, on whatever rows.
-
-    A state has its `shift`; the sums of `expect` are a tuple of the log-likelihood and what
-    `Averages` has from A on, perhaps more, exact whether or not the rows sum to their origin.
-    """
+    """The E and M step of a model, on whatever rows."""
 
     sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
@@ -93,7 +88,7 @@ class KeptRows(NamedTuple):
 
 
 class Stepwise(NamedTuple):
-    """Where EM on batches is."""
+    """The state of EM on batches."""
 
     origin: Array  # (D,)
     centred: bool  # whether the mean is other than zero
@@ -113,14 +108,14 @@ class Stepwise(NamedTuple):
         return (self.origin + self.averages.mean).astype(self.kept.X.dtype)
 
     def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
-        """Log-likelihood (total) of a batch before, and where learning from it leads."""
+        """Log-likelihood (total) of a batch before learning from it, and the state after."""
         value, averages = self._expected(rows, em)
         at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
         return value, at._revised(em) if at.mass >= GROWTH * at.revised else at
 
     def _revised(self, em: EMSteps) -> "Stepwise":
-        """Go on with EM over the kept rows; keep the result where it is better than by chance."""
+        """Go on with EM over the kept rows; keep the result if it is better than by chance."""
         at, values, share = self, list[float](), 1.0 - self.fitted_mass / self.mass
         for _ in range(MOST_ITERATIONS):
             rows = about(self.kept.X, at.middle, self.kept.weights)
@@ -134,7 +129,6 @@ class Stepwise(NamedTuple):
         return (at if better else self)._replace(revised=self.mass)
 
     def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
-        """Log-likelihood (total) of rows about `middle` under the state, and their averages."""
         sums = em.expect(rows, self.state)
         return sums.log_likelihood, averaged(rows, sums, self.origin)
 
@@ -169,7 +163,7 @@ def total_of(rows: Rows) -> Array:
 
 
 class _WithBatches:
-    """A method that is missing where a fit has no averages to go on from, and says so."""
+    """A method that is missing, with a reason, for models that cannot learn in batches."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = whole_or_not(method)
@@ -193,18 +187,11 @@ class _WithBatches:
 
 @dataclass(eq=False, repr=False)
 class InBatches(Estimator):
-    """A model fitted by EM that can go on from its last fit, and learn batch by batch.
-
-    Subclasses have `fit`; `_steps(rows)`, the EM steps on rows like these; `_state()`, what was
-    fitted as a state of EM with shift zero, about the mean; and `_publish_state(rows, state,
-    second, same_order)`, which sets what needs no rows but their origin, given means (K,) of
-    E[(x z)^2].
-    """
+    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
     fit: ClassVar[Any]
-    _steps: ClassVar[Any]
-    _state: ClassVar[Any]
-    _publish_state: ClassVar[Any]
+    _steps: ClassVar[Any]  # rows -> the EM steps on rows like these
+    _state: ClassVar[Any]  # () -> the fitted state about the mean, with shift zero
     _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
 
     n_components: int = 4
@@ -230,10 +217,7 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep what `partial_fit` starts from, in the published order: origin, averages and mass.
-
-        A of the sums is H (K, K) with A = W H: at a fixed point of EM, H is symmetric.
-        """
+        """Keep origin, averages, with A = H (K, K) in A = W H, and mass for `partial_fit`."""
         signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
         turn = np.eye(len(order))[:, order] * signs
         _, H, s, second, used = sums[:5]
@@ -272,7 +256,7 @@ class InBatches(Estimator):
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(
-        self, rng: np.random.Generator, rows: Observations
+        self, rng: Generator, rows: Observations
     ) -> tuple[Array, Principal | None] | None:
         """Give loadings (D, k) of the fit before, k at most K, and directions for those missing."""
         before: Array | None = getattr(self, "components_", None) if self.warm_start else None
@@ -290,12 +274,11 @@ class InBatches(Estimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the fit with one more batch of rows (N, D), by incremental EM.
 
-        The first batch is fitted as by `fit`. After `fit`, the fit counts for as many rows as it
-        had; a model from a file counts for 400 per component. Components keep their order and
-        signs. The estimator keeps a uniform sample of all rows (not in files): 2,500, or 400 per
-        component if that is more, and at most 64 MB. `log_likelihoods_` has the total of each
-        batch before the update, and `scale_` is the root of E[(x z)^2] over the rows that use a
-        component.
+        The first batch is fitted as by `fit`. A fit counts for its rows, a model from a file for
+        400 per component. Components keep their order and signs. The estimator keeps a uniform
+        sample of all rows (not in files): 2,500, or 400 per component if that is more, at most
+        64 MB. `log_likelihoods_` has the total of each batch before the update, and `scale_` is the
+        root of E[(x z)^2] over the rows that use a component.
         """
         del y
         begun = hasattr(self, "components_")
@@ -315,7 +298,7 @@ class InBatches(Estimator):
         with single_threaded_blas():
             value, at = at.next(rows, self._steps(rows), most)
         squares = at.averages.squares
-        self._publish_state(rows._replace(origin=at.middle), at.state, squares, same_order=True)
+        publish(self, rows._replace(origin=at.middle), at.state, squares, same_order=True)
         power = squares / np.maximum(at.averages.used, 1e-12)
         self.scale_ = np.where(power > 0.0, np.sqrt(power), 1.0)
         self._stepwise = at

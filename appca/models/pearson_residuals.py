@@ -24,10 +24,9 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     `scanpy.experimental.pp.normalize_pearson_residuals`, whose defaults are theta=100 and
     clip="sqrt".
 
-    Poisson residuals without clipping (the default) are a sparse matrix minus one of rank one, and
-    sparse counts stay sparse: nothing of N x D is formed. Other residuals are not zero where counts
-    are, so `transform` returns a dense matrix, with 8 N D bytes (4 in float32). `blocks` yields
-    them a block at a time for `fit_blocks`; an iteration then takes as long as for dense data.
+    Poisson residuals without clipping (the default) of sparse counts are a sparse matrix minus one
+    of rank one. Other residuals are dense, with 8 N D bytes (4 in float32); `blocks` yields them a
+    block at a time for `fit_blocks`.
 
     Parameters
     ----------
@@ -103,11 +102,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
 
     def blocks(self, X: Any) -> Callable[[], Iterator[Array]]:
-        """Return a function that yields dense residuals (n_i, D), some rows at a time.
-
-        It is what `fit_blocks`, `transform_blocks` and `score_blocks` take, so that residuals that
-        cannot stay sparse are never in memory all at once.
-        """
+        """Return a function that yields dense residuals (n_i, D), for `fit_blocks` and the like."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         size = max(1, BLOCK_NUMBERS // X.shape[1])

@@ -1,28 +1,26 @@
-"""Elementary symmetric polynomials: exact sums over subsets of K components, and draws from them.
+"""Elementary symmetric polynomials: exact sums over subsets of K components, and draws.
 
 Subsets of exactly L components under weights exp(a), or of any size l with probability rho_l:
 
     p(y) / p(y | no component) = e_L(exp a) / C(K, L)    or    sum_l rho_l e_l(exp a) / C(K, l)
 
-For few components, a small L, or any size, from a table over components that are taken one after
-the other, relative to the L-th largest logit c (0 for any size): a component above c counts 1 where
-it is in and exp(c - a) where it is not, any other exp(a - c) and 1 (docs/mathematics.md, 1.1e).
-Nothing overflows or cancels, and small probabilities keep their digits. A size of probability zero
-would let the sum underflow: callers keep probabilities above a small number.
+For few components, a small L, or any size, from a table relative to the L-th largest logit c (0 for
+any size): a component above c counts 1 if in and exp(c - a) if not, others exp(a - c) and 1
+(docs/mathematics.md, 1.1e). Callers keep probabilities of sizes above a small number.
 
-Else from a discrete Fourier transform of M points, O(K) a row whatever L is (1.1f, 1.1g): with
-B_k ~ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
+Else from a discrete Fourier transform of M points, O(K) a row (1.1f, 1.1g): with B_k ~
+Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean sum is about L,
 
     e_L(exp a) = exp(-t L) prod_k (1 + exp(a_k + t)) P(B_1 + ... + B_K = L),
     r_k = p_k / P 1/M sum_m prod_{j != k} (1 - p_j + p_j exp(i theta_m)) exp(-i (L - 1) theta_m).
 
-Errors are some roundings of 1, of r as of log e_L: a probability of 1e-20 has no right digits,
-which no sum over rows notices. A subset is drawn as B given that the sum is L, by rejection.
+Errors are some roundings of 1. A subset is drawn as B given that the sum is L, by rejection.
 """
 
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
@@ -33,14 +31,9 @@ from appca.models.settings import LARGEST_FOR_COLUMNS
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# 2 MB of tables per block of rows stay in a core's second-level cache.
-TABLE_FLOATS, LEAST_ROWS = 2**18, 64
-# Entries of a row's table up to which it costs less than points.
-MOST_ENTRIES = 256
-
-# A weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products of such
-# weights would be denormal numbers, which are right but slow.
-LEAST_WEIGHT = 1e-50
+TABLE_FLOATS, LEAST_ROWS = 2**18, 64  # of the tables of a block of rows, in the cache
+MOST_ENTRIES = 256  # of a row's table, up to which it costs less than points
+LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
 
 
 def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
@@ -63,8 +56,7 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
 def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     """Log normaliser log e_L(exp a) (N,) and inclusion probabilities (N, K) of each row's L-subset.
 
-    r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a); each row sums to L. Logits (N, K) may be
-    of any size. Raises ValueError when they are not a matrix or L is not in 0..K.
+    r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a); each row sums to L.
     """
     a = _checked(logits, n_active)
     if n_active in (0, a.shape[1]):
@@ -77,12 +69,8 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
     return log_e, r
 
 
-def draw(rng: np.random.Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
-    """Draw each row's whole subset (N, K) from ``p(S)`` proportional to ``exp(sum of a over S)``.
-
-    Of L components, or of a size with `sizes` (K + 1,) as prior probabilities. Exact: the size
-    first, then from the last member on by walking back through the table, or by rejection.
-    """
+def draw(rng: Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
+    """Draw each row's subset (N, K), of L components or of sizes with priors `sizes` (K + 1,)."""
     L = None if np.ndim(sizes) else int(np.asarray(sizes))
     a = _checked(logits, L or 0)
     n, K = a.shape
@@ -120,7 +108,6 @@ def top(logits: ArrayLike, n_active: int) -> Mask:
 
 
 def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
-    """Return the logits as a floating-point matrix, or say what is wrong with them."""
     a = np.asarray(logits)
     if a.ndim != 2:
         msg = f"logits must be a matrix, rows by components; got {a.ndim} dimension(s)."
@@ -132,7 +119,6 @@ def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
 
 
 def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
-    """Log weight of the only subset when L is 0 or K."""
     return a.sum(axis=1, dtype=np.float64) if n_active else np.zeros(len(a))
 
 
@@ -142,7 +128,6 @@ def _has_table(a: NDArray[Any], n_active: int) -> bool:
 
 
 def _parts(n: int, K: int, n_active: int) -> list[slice]:
-    """Divide n rows into blocks whose tables stay in cache."""
     step = max(LEAST_ROWS, TABLE_FLOATS // ((K + 2) * (n_active + 1)))
     return [slice(start, start + step) for start in range(0, n, step)]
 
@@ -153,11 +138,8 @@ class SubsetTable:
     def __init__(
         self, logits: NDArray[Any], n_active: int | None = None, *, kept: bool = True
     ) -> None:
-        """Fill the table (K + 1, J + 1, n) of logits (n, K): J is L about the L-th largest logit.
-
-        Without L all sizes count, about 0. Unless `kept` all of it but its last entries is lost.
-        """
-        a = np.array(logits.T, dtype=np.float64, order="C")  # rows last: operations run over them
+        """Fill the table (K + 1, J + 1, n) of logits (n, K), about the L-th largest, given L."""
+        a = np.array(logits.T, dtype=np.float64, order="C")  # operations run over rows
         (K, n), J = a.shape, len(a) if n_active is None else n_active
         self.base = np.zeros(n)
         if n_active is not None:
@@ -185,7 +167,7 @@ class SubsetTable:
         sizes = sums[K] * weights[:, None]
         total, J = sizes.sum(axis=0), len(weights) - 1
         after, r = np.repeat(weights[:, None], n, axis=1), np.empty((K, n))
-        for k in range(K - 1, -1, -1):  # after[j]: of all completions, with j among the first k + 1
+        for k in range(K - 1, -1, -1):  # after[j]: completions with j among the first k + 1
             most = min(k + 1, J)
             np.einsum("jn,jn->n", sums[k, :most], after[1 : most + 1], out=r[k])
             more = self.into[k] * after[1 : most + 1]
@@ -214,11 +196,7 @@ def log_counts(n_components: int) -> Floats:
 
 
 def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sum over the supports of each row, given logits (N, K) and `probabilities` (K + 1,) above 0.
-
-    Returns log sum_l rho_l e_l(exp a) / C(K, l) (N,), posterior inclusion probabilities (N, K), and
-    posterior probabilities of the sizes (N, K + 1).
-    """
+    """Log sum_l rho_l e_l(exp a) / C(K, l) (N,), inclusion (N, K) and sizes (N, K + 1)."""
     n, K = logits.shape
     log_sum, r, sizes = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))
     weights = np.exp(np.log(probabilities) - log_counts(K))
@@ -254,8 +232,8 @@ def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 MOST_STEPS = 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
-AT_ONCE = 512  # components whose larger probabilities, of at least a half, may be multiplied
-LANES, MOST_NUMBERS = 64, 2**15  # rows go through in lanes, as many as have so many logits
+AT_ONCE = 512  # factors of at least a half whose product does not underflow
+LANES, MOST_NUMBERS = 64, 2**15  # of rows, and of their logits
 
 
 def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
@@ -267,8 +245,7 @@ def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
     return log_e, r
 
 
-def _rejected(rng: np.random.Generator, a: Array, n_active: int) -> Mask:
-    """Draw independent members until there are L of them, which takes a few standard deviations."""
+def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
     active, room = np.empty(a.shape, dtype=bool), Room(a)
     for part in room.parts():
         p = np.ascontiguousarray(room.probabilities(a[part], n_active))
@@ -338,7 +315,6 @@ class Room:
         return centre
 
     def _tilted_to(self, n_active: int) -> tuple[Array, Array]:
-        """Solve sum p = L for the tilt, roughly; return it and sum p (1 - p), and leave p."""
         from appca.models.set_kernels import tilted
 
         np.exp(np.clip(self._away, -FARTHEST, 0.0, out=self._up), out=self._up)
@@ -372,10 +348,8 @@ class Room:
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:
     """Choose the number M of points (w,) of each row, and the angles (m, w) its product needs.
 
-    Bernstein's inequality bounds the probabilities that M points alias with that of L, and
-    exp(-V (1 - cos theta)) the product. Beyond K + 1 points there is no aliasing. M is odd, so no
-    point comes to -1, where a factor may vanish. Only positive angles, an even number of them: the
-    others are conjugate, and of rows that need fewer some are 0. Also L theta but for whole turns.
+    Bernstein's inequality bounds aliased probabilities, exp(-V (1 - cos theta)) the product. M is
+    odd, lest a factor vanish at -1; of conjugate angles only positive ones, an even number, count.
     """
     V = np.nan_to_num(variance)
     reach = ROUNDING / 3.0 + np.sqrt((ROUNDING / 3.0) ** 2 + 2.0 * ROUNDING * V)

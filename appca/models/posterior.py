@@ -1,8 +1,10 @@
 """Queries about rows, and the form of their results, for all models."""
 
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models.numerics import Array
 
@@ -53,7 +55,7 @@ class Description(NamedTuple):
 
 
 class RowSummary(NamedTuple):
-    """What averages over the supports of a row."""
+    """Averages over the supports of a row."""
 
     log_likelihood: Array  # (N,) nats
     error: Array  # (N,) its standard error, nats; 0 where exact
@@ -70,23 +72,15 @@ class RowEstimate(NamedTuple):
 
 
 class Posterior:
-    """The posterior of the supports and scores of rows X (n, D), which were checked.
+    """The posterior of the supports and scores of checked rows X (n, D), from its `description`."""
 
-    What is not defined in a subclass follows from its `description`.
-    """
-
-    def description(self, X: Array) -> Description:
-        """Say everything in one go."""
-        raise NotImplementedError
+    description: Callable[[Array], Description]
+    expected: Callable[[Array], Array]  # X -> E[x * z | y], (n, K), over all supports
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         """Posterior means (n, K) of x * z, over `scale` (K,), as `transform` gives them."""
         scores = self.description(X).scores
         return scores if scale is None else scores / scale.astype(scores.dtype)
-
-    def expected(self, X: Array) -> Array:
-        """E[x * z | y], (n, K), over all supports."""
-        raise NotImplementedError
 
     def supports(self, X: Array, support: str) -> Array:
         """Supports (n, K) bool, as `allocate` gives them."""
@@ -115,35 +109,16 @@ class PosteriorOfDraw(Posterior):
     """The posterior given one draw of the parameters, over several of which can be averaged."""
 
     components: Array  # (K, D)
-
-    @property
-    def n_supports(self) -> float:
-        """Terms of the sums over supports, which decide what a draw costs; 1 if it is no sum."""
-        return 1.0
-
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
-        """Take the parameters of a draw, and a stream of random numbers of its own."""
-        raise NotImplementedError
-
-    def probability_of(self, X: Array, Z: Array) -> Array:
-        """Probabilities (n,) of supports Z (n, K)."""
-        raise NotImplementedError
-
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        """Draw a support and scores x * z (n, K) of each row."""
-        raise NotImplementedError
-
-    def likely(self, inclusion: Array) -> Array:
-        """Components (n, K) bool of largest posterior inclusion."""
-        raise NotImplementedError
-
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-        """Draw rows (n, D) and the components (n, K) that they use."""
-        raise NotImplementedError
+    n_supports: Any = 1.0  # terms of the sums over supports, which decide about the cost of a draw
+    at: Any  # (`ParameterDraw`, stream of random numbers) -> the posterior given this draw
+    probability_of: Any  # (X, Z (n, K)) -> probabilities (n,) of these supports
+    drawn_scores: Any  # (rng, X) -> x * z (n, K) of a drawn support
+    likely: Callable[[Array], Array]  # inclusion (n, K) -> components (n, K) bool of the largest
+    sample: Any  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
 
 
 def refuse_support(support: str) -> None:
-    """Raise ValueError for what names no way to treat the supports of a row."""
+    """Raise ValueError for an unknown way to treat the supports of a row."""
     if support not in ("auto", ALL, MAP):
         msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
         raise ValueError(msg)
@@ -155,7 +130,7 @@ def share_of(log_share: Array) -> Array:
 
 
 def sampled_rows(
-    rng: np.random.Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
+    rng: Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
 ) -> Array:
     """Draw rows (N, D) that use the supports Z (N, K), in the dtype of the components."""
     n, (K, D) = len(Z), components.shape

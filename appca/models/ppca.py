@@ -28,10 +28,9 @@ MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row ove
 class PPCA(Criteria, Queries):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
-    The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The
-    noise variance is the mean of all D - q discarded eigenvalues. These include the zeros that
-    arise with fewer rows than features, so `score` is the maximum of the likelihood in that case,
-    too. scikit-learn's `PCA` averages only min(N, D) - q eigenvalues.
+    The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The noise
+    variance is the mean of all D - q discarded eigenvalues, zeros included with fewer rows than
+    features; scikit-learn's `PCA` averages only min(N, D) - q.
 
     Parameters
     ----------
@@ -42,9 +41,8 @@ class PPCA(Criteria, Queries):
     random_state : int, Generator, RandomState or None
         For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
     callback : callable or None
-        Called with a `Progress` once an iteration, if entries are missing. The closed form has
-        no iterations and never calls it. Raising StopIteration ends the fit and keeps what it
-        has; any other exception propagates and leaves the estimator as it was.
+        Called with a `Progress` once an iteration, if entries are missing. StopIteration ends the
+        fit and keeps its state; any other exception leaves the estimator as it was.
     verbose : bool or int
         Print a line for each iteration.
 

@@ -82,7 +82,6 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return checked
 
     def _transformed(self, X: Any, *how: Any) -> Any:
-        """Preprocess rows; sparse ones stay sparse, unless they are reduced."""
         fitted = self.preprocessing_
         if not is_sparse(X) or fitted.reduces:
             return fitted.transform(X, *how)

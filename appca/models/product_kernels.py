@@ -1,11 +1,8 @@
 """Compiled matrix products: of few columns, and with sums in one fixed order.
 
-A BLAS copies both factors into an order of its own before it multiplies, and rounds ten directions
-up to thirty-two. These loops read the rows where they are, so that the second product finds them
-in cache. Measured, 60,000 x 784 in float32 with ten directions: both take 45 ms, by BLAS 72.
-
-Sums may be taken in any order (`reassociated`), which is what makes them vector instructions.
-Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of a row anywhere.
+A BLAS copies both factors and rounds ten directions up to thirty-two; these loops read rows where
+they are (60,000 x 784 in float32, ten directions: 45 ms, by BLAS 72). `reassociated` sums become
+vector instructions; without leave to reorder, IEEE 754 fixes every bit of a row.
 """
 
 from typing import Any
@@ -18,11 +15,7 @@ QUAD = 4  # directions, or rows, that go through together
 
 
 def suits(dtype: Any, n_features: int, n_directions: int) -> bool:
-    """Whether these products beat a BLAS, as measured.
-
-    In float64 they would by a quarter, too, but to compile them for it took a tenth of all that a
-    server compiles, and fits of many rows make few of them.
-    """
+    """Whether these products beat a BLAS, as measured; in float64 compiling costs too much."""
     return dtype == np.float32 and n_features >= 256 and n_directions <= 12
 
 
@@ -79,10 +72,7 @@ def centre(X: Any, origin: Any, weights: Any, B: Any, squares: Any) -> None:
 
 @reassociated
 def add_squares(X: Any, weights: Any, power: Any) -> None:
-    """Add the squares of rows X (n, d) to `power` (d,), each row times its weight.
-
-    `weights` has at least n numbers rounded up to fours, zero from n on.
-    """
+    """Add the squares of rows X (n, d), times weights (padded to fours by 0), to `power` (d,)."""
     n, d = X.shape
     for i in range(0, n, QUAD):
         i1 = i + 1 if i + 1 < n else i

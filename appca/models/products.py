@@ -1,11 +1,7 @@
 """Products of rows with a few columns in float64, and sums that give each row the same bits.
 
-EM takes the products with float32 rows in float32. A chain takes its residual as a difference of
-sums, so it takes all of them in float64: tile by tile, each centred in a core's own cache.
-
-A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
-among the others. Importance sampling follows every bit, so that such a rounding moved what was said
-of a row by its whole standard error. Here the bits depend on the row alone (`product_kernels`).
+A chain takes its residual as a difference of sums, all of them in float64, tile by tile. The bits
+of a row depend on it alone (`product_kernels`), because importance sampling follows every bit.
 """
 
 from collections import deque
@@ -18,14 +14,11 @@ import numpy as np
 from appca.models.numerics import Array
 from appca.models.rows import Block, Rows, added
 
-# Measured at 10,000 x 784 and 1,296 x 16,384, ten columns: as fast as products with a copy of the
-# rows in float64, and tiles of 1 MB and more are slower by a third.
-TILE_BYTES = 2**19
-MOST_COLUMNS = 1024
+TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB and more are slower by a third
 
 
 class ChainData(NamedTuple):
-    """The rows about their origin, which are the y_n here, and their sums."""
+    """The rows y_n about their origin, and their sums."""
 
     rows: Rows
     total: Array  # (D,)
@@ -104,10 +97,7 @@ def _precise(rows: Rows) -> Rows:
 
 
 def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block.
-
-    Each tile takes the place of the one before.
-    """
+    """Yield rows, columns and centred float64 numbers of tiles, each in place of the one before."""
     n, d = block.X.shape
     width = min(d, most_columns)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)
@@ -123,12 +113,11 @@ def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[sli
             yield part, columns, B
 
 
-# What a kernel is compiled for, once: rows in one line, not read-only.
-KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")
+KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")  # kernels are compiled for such arrays
 
 
 class Projections(NamedTuple):
-    """Rows about their origin, as a model sees them; float64."""
+    """Float64 projections of rows about their origin."""
 
     products: Array  # (N, K)
     squares: Array  # (N,) |y - origin|^2

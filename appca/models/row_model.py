@@ -1,10 +1,9 @@
-"""What a row says of its scale, its number of components and its support.
+"""Posterior of a row's scale, number of components and support.
 
     p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
 
-Scales u_j are those of a grid, and p(S) is uniform over the supports of L components, or over those
-of each size. All sums are exact: one over supports for every scale (`polynomials`), of which those
-are left out that add less than rounding.
+p(S) is uniform over the supports of L components, or over those of each size. Sums are exact;
+scales that add less than rounding are left out.
 """
 
 from typing import NamedTuple
@@ -15,14 +14,11 @@ from appca.models import numerics, polynomials
 from appca.models.numerics import Array
 from appca.models.posterior import share_of
 
-NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
+NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
 
 
 class RowModel(NamedTuple):
-    """What decides about a row, given its projections and its squared distance from the mean.
-
-    Both are in noise units: rows are multiplied by `scale` (D,) of their features first.
-    """
+    """The parameters that decide about a row, given its projections and squared length."""
 
     noise: float  # sigma2; 1 where each feature has its own noise
     latent: Array  # (K,) tau2_k
@@ -77,16 +73,14 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
         chosen = support_density(P, squares, active, model)
         return row, active, share_of(chosen - row.log_density)
     a = _logits(P, model)
-    (log_sum, r, sizes), (active, value) = (
-        _over_supports(a, model.sizes),
-        polynomials.best(a, model.sizes),
-    )
+    log_sum, r, sizes = _over_supports(a, model.sizes)
+    active, value = polynomials.best(a, model.sizes)
     density = log_sum + background(squares, model)[:, 0]
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
-    """Log p(y), (N,) in nats; without inclusion where that costs as much again."""
+    """Log p(y), (N,) in nats."""
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)

@@ -1,15 +1,13 @@
 """Rows about an origin, in memory, visited in blocks; with and without missing entries.
 
-A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
-products with them run over what was observed; what missing entries take out of W'W is a product
-with their sparse mask. Complete rows stand together.
+Incomplete rows have zeros where entries are missing, so that products run over observed ones.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -21,27 +19,20 @@ from appca.models.threads import in_order
 
 R = TypeVar("R")
 
-# Blocks small enough to keep the (rows, K) temporaries of a pass small beside the data, and large
-# enough for the cost of a call not to matter. They do not depend on the number of cores, so
-# neither do the bits of a sum over them.
+# Blocks do not depend on the number of cores, so neither do the bits of a sum over them.
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
-CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
+CACHE_BYTES = 2**20  # of the rows of a tile
 SUMMED_ROWS = 32  # that are summed in their own dtype
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
 MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
-
-# Where the origin is at most this many times as long as a typical row about it, its products may
-# be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
-# the rounding of X has lost already.
+# Length of the origin, in those of a typical row about it, up to which its products are subtracted
+# instead of itself: that saves a copy and costs at most one more decimal digit.
 NEAR = 10.0
 
 
 class Rows(NamedTuple):
-    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates.
-
-    A sparse X is a `ShiftedSparse`, which takes the place of an array in all that is asked of it.
-    """
+    """N observations y_n as stored numbers about an origin; a sparse X is a `ShiftedSparse`."""
 
     X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
     origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
@@ -80,10 +71,7 @@ class Rows(NamedTuple):
         return _weighted(S, self.weights)
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield work(block) for blocks of rows, in order, computed on all cores.
-
-        Where the origin is far off, a block holds a centred copy of its rows.
-        """
+        """Yield work(block) for blocks of rows, in order, computed on all cores."""
         n, d = len(self.X), stored_width(self.X)
         count = block_count(n, d, self.X.itemsize)
         edges = [n * i // count for i in range(count + 1)]
@@ -102,7 +90,7 @@ class Rows(NamedTuple):
 
     def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
-        if self.n <= MIN_BLOCK_ROWS:  # one block; to share it out would cost more than the work
+        if self.n <= MIN_BLOCK_ROWS:
             return iter([work(Block(slice(0, self.n), self.X, self.origin))])
         return self._replace(careful=False).over(work)
 
@@ -159,11 +147,7 @@ def added(a: R, b: R) -> R:
 
 
 def centre_of(X: Array, weights: Array | None = None) -> Array:
-    """Mean row (d,) in the dtype of X, so that X minus it stays exact.
-
-    Rows are summed about the first of them, a few in the dtype of X and these sums in float64:
-    columns that are constant stay so.
-    """
+    """Mean row (d,) in the dtype of X; sums about the first row keep constant columns constant."""
     mean: Array
     if isinstance(X, ShiftedSparse):
         return (X.sums(weights) / (len(X) if weights is None else weights.sum())).astype(X.dtype)
@@ -182,10 +166,7 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
-    """Yield a few rows about an origin at a time, dense and small enough to stay in a core's cache.
-
-    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
-    """
+    """Yield a few rows about an origin at a time, each in the memory of those before."""
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
@@ -202,10 +183,7 @@ def tile_rows(X: Array) -> int:
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
-    """Rows of X (N, d) that differ, in an order of their own, and how often each counts.
-
-    So nothing depends, to the bit, on the order of rows, nor on whether a row is repeated.
-    """
+    """Rows of X (N, d) that differ, in an order of their own, and how often each counts."""
     plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
     lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
     _, first, number = np.unique(lines, return_index=True, return_inverse=True)
@@ -225,7 +203,7 @@ def block_count(n: int, d: int, itemsize: int) -> int:
 
 
 def is_far(origin: Array, mean_square: float) -> bool:
-    """Whether an origin must be subtracted before products, for the digits' sake."""
+    """Whether an origin must be subtracted before products, lest digits are lost."""
     length = float(np.sum(np.square(origin, dtype=np.float64)))
     return length > NEAR**2 * mean_square
 
@@ -239,7 +217,6 @@ def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
 
 
 def _squares(block: Block) -> Array:
-    """|y - origin|^2 (n,), float64."""
     if isinstance(block.X, ShiftedSparse):
         return np.asarray(block.centred().squares())
     out = np.empty(len(block.X))
@@ -251,11 +228,7 @@ def _squares(block: Block) -> Array:
 
 @dataclass(frozen=True)
 class Parts:
-    """N observations that are never in memory all at once; each counts once.
-
-    `blocks.Stream` reads them again in each pass, `blocks.DaskRows` leaves them with the workers of
-    a cluster; nothing but `work`, with its d x K numbers, and the sums it returns needs to travel.
-    """
+    """N observations that are never in memory all at once; each counts once."""
 
     n: int
     d: int
@@ -274,17 +247,12 @@ class Parts:
         """Number D of features: the rows are not in other coordinates."""
         return self.d
 
-    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for blocks that hold all rows once, in order."""
-        raise NotImplementedError
+    over: ClassVar[Any]  # work -> an iterator of work(block), for blocks of all rows in order
+    take: ClassVar[Any]  # numbers of rows, ascending -> these rows
 
     def summed(self, work: Callable[[Block], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
         return reduce(added, self.over(work), start)
-
-    def take(self, which: NDArray[np.intp]) -> Array:
-        """Rows (len(which), d) by their numbers, which rise."""
-        raise NotImplementedError
 
     def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
         """Cut values, the rows from number `first` on, into blocks for all cores."""
@@ -313,8 +281,7 @@ def square_sum(block: Block) -> float:
     return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 
-# What EM needs of the data: sums over blocks of rows, wherever the rows are.
-Observations = Rows | Parts
+Observations = Rows | Parts  # sums over blocks of rows, wherever these are
 
 
 def project(rows: Observations, W: Array) -> Array:
@@ -333,8 +300,8 @@ def transposed_product(rows: Observations, S: Array) -> Array:
     return A
 
 
-BLOCK_ROWS = 512  # bounds the second moments that are held at a time, and shares rows out
-SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
+BLOCK_ROWS = 512  # whose second moments are held at a time
+SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
 
 
 class IncompleteBlock(NamedTuple):
@@ -364,11 +331,6 @@ class IncompleteData(NamedTuple):
     def n_features(self) -> int:
         """Number D of features."""
         return self.shape[1]
-
-    @property
-    def n_missing(self) -> int:
-        """How many entries are missing."""
-        return sum(block.missing.nnz for block in self.blocks)
 
 
 def is_incomplete(X: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import factor_gibbs, gibbs
 from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
@@ -15,12 +16,7 @@ from appca.models.draws import number_band
 from appca.models.estimator import Queries, generator
 from appca.models.factor_gibbs import FINITE, INFINITE, CachedFactorState, FactorPrior, look
 from appca.models.factor_posterior import FreePosterior
-from appca.models.gibbs import (
-    PRIORS,
-    CachedSubspaceState,
-    SubspacePrior,
-    first_nonparametric_state,
-)
+from appca.models.gibbs import PRIORS, CachedSubspaceState, SubspacePrior, first_nonparametric_state
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.products import data_of
@@ -32,8 +28,7 @@ from appca.models.threads import single_threaded_blas
 T = TypeVar("T")
 
 
-# Paragraphs that the documentation of several models has in common, by the marks that name them.
-SHARED = {
+SHARED = {  # paragraphs in the documentation of several models, by their marks
     "sparse": """init : {"ica", "pca", "random"}
         Where chains start: independent components, principal components, or a random rotation of
         those. Only "ica" leads to the true columns when there is little noise.
@@ -41,9 +36,8 @@ SHARED = {
         Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
         factors; the error falls with its root.
     chain_starts : {"overdispersed", "init"}
-        Where chains after the first start: each from its own random rotation of the principal
-        components, so that chains that agree have found the same posterior from different places;
-        or as `init` says, like the first (each with its own run of "ica").
+        Chains after the first start from their own random rotations of the principal components,
+        so that agreement shows that they found one posterior; or like the first.
     loading_shape, loading_scale : float
         The prior of sigma2_W, as that of sigma2.""",
     "common": """mean : {"learned", "sample", "zero"}
@@ -61,8 +55,8 @@ SHARED = {
     verbose : bool or int
         Print a line an iteration.
     callback : callable or None
-        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
-        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+        Called with a `Progress` once a sweep of all chains. StopIteration ends the fit and keeps
+        its draws; any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.""",
     "attributes": """n_components_in_use_ : int, components that at least 5% of rows use, in most
@@ -91,10 +85,7 @@ def documented(model: type[T]) -> type[T]:
 
 @dataclass(eq=False, repr=False)
 class FreeModel(Queries):
-    """Sampled models whose rows use any number of components.
-
-    Subclasses say where chains start, how they move and what a draw is.
-    """
+    """Sampled models whose rows use any number of components."""
 
     max_components: int
     _: KW_ONLY
@@ -115,23 +106,15 @@ class FreeModel(Queries):
 
     _estimates: ClassVar[bool] = True
     _fitted: ClassVar[tuple[str, ...]] = (
-        *(name for name in Queries._fitted if name != "n_active_"),
+        *Queries._fitted[:-1],
         "n_components_",
         "weights_",
         "alpha_",
     )
 
     _orthonormal: ClassVar[bool] = False
-
-    def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
-    ) -> tuple[list[Any], Sampler[Any]]:
-        """First states of the chains and the sampler, for rows about their origin."""
-        raise NotImplementedError
-
-    def _expected(self, state: Any) -> Array:
-        """Return the probabilities (K,) with which a new row uses the columns of a draw."""
-        raise NotImplementedError
+    _problem: ClassVar[Any]  # (rngs, rows) -> first states of the chains, and the sampler
+    _expected: ClassVar[Any]  # state -> probabilities (K,) with which a new row uses columns
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior given X (N, D); return the estimator at the published draw."""
@@ -161,7 +144,6 @@ class FreeModel(Queries):
         return self._keep_draws(chains)
 
     def _priors(self, variance: float) -> dict[str, Any]:
-        """Priors that all models have: of sigma2, the mean (flat or fixed) and alpha."""
         return {
             "noise": InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance),
             "mean_variance": math.inf if self.mean == "learned" else 0.0,
@@ -172,7 +154,6 @@ class FreeModel(Queries):
         return 1.0 if self.alpha == "infer" else float(self.alpha)
 
     def _publish_draw(self, X: Array, draw: Any, origin: Array) -> None:
-        """Set the fitted attributes: used columns by explained variance, largest entry positive."""
         power = np.square(draw.X).sum(axis=0) * np.square(draw.W).sum(axis=0)
         used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
         order = used[np.argsort(-power[used], kind="stable")]
@@ -191,35 +172,20 @@ class FreeModel(Queries):
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
     def _posterior(self) -> FreePosterior:
-        return FreePosterior(
-            components=self.components_,
-            mean=self.mean_,
-            noise=self.noise_variance_,
-            latent=self.latent_variance_,
-            n_paths=getattr(self, "n_paths", 0),
-            stream=0,
-            weights=self.weights_,
-            orthonormal=self._orthonormal,
-        )
+        fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
+        how = getattr(self, "n_paths", 0), 0, self.weights_, self._orthonormal
+        return FreePosterior(*fitted, *how)
 
     @property
     def n_components_in_use_(self) -> int:
-        """Number of components that at least 5% of rows use, most frequent over draws.
-
-        Draws also have components that a few rows use and that change between draws;
-        `n_components_band` gives the posterior of both numbers.
-        """
+        """Number of components that at least 5% of rows use, most frequent over draws."""
         return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
 
     def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
-        """Return the credible band of the number of components, over all draws.
-
-        It counts the components that at least a `share` of the rows use; by default any row.
-        """
+        """Return the credible band of the number of components that a `share` of rows uses."""
         return number_band(self._numbers(share), level)
 
     def _numbers(self, share: float) -> Array:
-        """Numbers of components (chain, draw) of the chains that count."""
         counts, draws = self.chain_levels_.counts, self.posterior_
         return in_use(draws["occupancy"], draws["Z_mean"].shape[1], share)[counts]
 
@@ -238,15 +204,12 @@ class SparseFA(FreeModel):
     loading_scale: float = 0.01
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
+        self, rngs: list[Generator], rows: Rows
     ) -> tuple[list[CachedFactorState], Sampler[CachedFactorState]]:
         data = data_of(rows)
         variance = data.squares / data.size
-        prior = FactorPrior(
-            loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
-            unit=math.sqrt(variance),
-            **self._priors(variance),
-        )
+        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance)
+        prior = FactorPrior(loading=loading, unit=math.sqrt(variance), **self._priors(variance))
         alpha = self._first_alpha()
         others = "random" if self.chain_starts == OVERDISPERSED else self.init
         inits = [self.init, *[others] * (len(rngs) - 1)]
@@ -281,8 +244,8 @@ class FiniteSparseFA(SparseFA):
 
     Attributes
     ----------
-    components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
-        variance, largest entry positive; they have lengths, and angles between them.
+    components_ : (K, D) columns of W used in the draw of largest posterior density, of any lengths
+        and angles, by explained variance, largest entry positive.
     n_components_ : int.
     [attributes]
 
@@ -318,8 +281,7 @@ class InfiniteSparseFA(SparseFA):
     Parameters
     ----------
     max_components : int
-        Largest number of factors: the process is conditioned, exactly, on having no more. The
-        bound does not matter if it is well above the number of factors that the fit learns.
+        Largest number of factors: the process is conditioned on having no more.
     alpha : "infer" or float
         Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     [sparse]
@@ -327,10 +289,9 @@ class InfiniteSparseFA(SparseFA):
 
     Attributes
     ----------
-    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
-        entry positive; they have lengths, and angles between them. The published draw is that of
-        largest posterior density among the draws with the most frequent number of factors:
-        densities of draws that differ in it depend on the unit of the data.
+    components_ : (K, D) columns of W used in the published draw, of any lengths and angles, by
+        explained variance, largest entry positive. That draw has the largest posterior density of
+        those with the most frequent number of factors.
     n_components_ : int, the most frequent number of factors.
     [attributes]
 
@@ -390,8 +351,7 @@ class NonparametricPPCA(FreeModel):
     References
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
-    model; its algorithm 2 does not sample from it. The sampler used here is in
-    `appca.models.gibbs` and `appca.models.gibbs_kernels`.
+    model; its algorithm 2 does not sample from it.
 
     Examples
     --------
@@ -414,17 +374,14 @@ class NonparametricPPCA(FreeModel):
     latent_scale: float = 0.01
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows
+        self, rngs: list[Generator], rows: Rows
     ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
         K = min(self.max_components, rows.n - 1, rows.n_features)
         data = data_of(rows)
         variance = data.squares / data.size
-        latent = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
-        prior = SubspacePrior(
-            latent=latent if isinstance(self.latent_variance, str) else None,
-            each=False,
-            **self._priors(variance),
-        )
+        latent: Any = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
+        latent = latent if isinstance(self.latent_variance, str) else None
+        prior = SubspacePrior(latent=latent, each=False, **self._priors(variance))
         tau2 = None if prior.latent else float(self.latent_variance)
         alpha = self._first_alpha()
         first = [

@@ -1,7 +1,4 @@
-"""Compiled sums over sets of components, some rows side by side: the walks of `set_tree`.
-
-Where W'W = I: loops over rows, components and points of `polynomials`.
-"""
+"""Compiled walks of `set_tree`, and loops of `polynomials`, some rows side by side."""
 
 from typing import Any
 
@@ -18,16 +15,10 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
 ) -> None:
     """Walk through all sets: weigh them, or add up derivatives by their probabilities.
 
-    Parameters
-    ----------
-    steps : (n, 4) what to do, the depth, the member taken there, and the number of the first set
-        below.
-    how : J, and the sign of the quadratic form.
-    M : (J Q^2, w) upper triangles of a Q x Q matrix of each depth, Q = K + 1, for w rows.
-    N : the same, zero; derivatives by M, those of depth 0 are written.
-    out : (2, C, w) last corner and determinant of each set, written; or its probability.
-    used : (K, w) to which probabilities of members are added.
-    room : (J + Q + 2, w) the first line 1.
+    steps (n, 4): what to do, depth, member taken there, first set below. how: J, sign of the form.
+    M (J Q^2, w): upper triangles (Q, Q) of each depth, Q = K + 1, for w rows; N: derivatives by M,
+    zero before. out (2, C, w): corner and determinant of each set, or its probability. used (K, w):
+    probabilities of members are added. room (J + Q + 2, w): the first line 1.
     """
     (J, sign), (K, w) = how, used.shape
     Q, x, mass, y = K + 1, J, J + 1, J + 2
@@ -160,18 +151,10 @@ def walk_shared(  # noqa: C901, PLR0913, PLR0917 - loops, one after the other
 ) -> None:
     """Walk as `walk` does for rows that share M, whose derivatives are summed over rows.
 
-    Parameters
-    ----------
-    steps, how : as in `walk`.
-    S : (J, K, K) upper triangles of M of each depth.
-    T : the same, zero; derivatives by M, those of depth 0 are written.
-    b : (J, Q, w) of each depth, with the corner last.
-    N : the same, zero; derivatives by b, with the probability of all sets below last.
-    g : (C, w) logarithms of weights, written; or probabilities.
-    used : (K, w) to which probabilities of members are added.
-    lanes : (3, w) the first line how often each row counts, the others room.
-    logs : (J,) logarithm of the product of pivots, with the costs, the first 0.
-    costs : (K,) of each member, by half of which a set weighs less.
+    S (J, K, K): upper triangles of M of each depth; T: derivatives. b (J, Q, w) of each depth, the
+    corner last; N: derivatives, the probability of all sets below last. g (C, w): log weights, or
+    probabilities. lanes (3, w): counts of rows, and room. logs (J,): log products of pivots with
+    costs. costs (K,): a set weighs less by half of these.
     """
     (J, sign), (K, w) = how, used.shape
     weights, x = lanes[0], lanes[1]
@@ -219,11 +202,7 @@ def walk_shared(  # noqa: C901, PLR0913, PLR0917 - loops, one after the other
 
 @bare_kernel
 def normalise(g: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) -> None:
-    """Overwrite log weights g (C, LANES) by probabilities.
-
-    Writes the largest one (LANES,), its number, and the sum of exp(g - largest); `power` (LANES,)
-    is room, `bits` the same memory as integers.
-    """
+    """Overwrite log weights g (C, LANES) by probabilities; write largest, its number, and sum."""
     for v in range(len(top)):
         top[v] = -np.inf
         total[v] = 0.0
@@ -248,10 +227,7 @@ def normalise(g: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) ->
 
 @bare_kernel
 def tilted(up: Any, down: Any, factor: Any, p: Any, mean: Any, variance: Any) -> None:
-    """Write the probabilities p (K, w) of all B_k, and the mean and variance (w,) of their sum.
-
-    up and down (K, w) are the odds of w rows as two numbers of at most 1, `factor` (w,) is exp(-t).
-    """
+    """Write p (K, w) of all B_k, mean and variance (w,) of their sum; up / down are odds."""
     K, w = up.shape
     for i in range(w):
         mean[i] = 0.0
@@ -266,10 +242,7 @@ def tilted(up: Any, down: Any, factor: Any, p: Any, mean: Any, variance: Any) ->
 
 @bare_kernel
 def characteristic(p: Any, less: Any, sine: Any, re: Any, im: Any) -> None:
-    """Multiply re + i im (M, w) by prod_k (1 + p_k (less + i sine)), less = cos theta - 1.
-
-    Two of an even number of p go through together.
-    """
+    """Multiply re + i im (M, w) by prod_k (1 + p_k (less + i sine)), less = cos theta - 1."""
     (K, w), M = p.shape, len(less)
     for m in range(M):
         for k in range(0, K, 2):
@@ -285,11 +258,7 @@ def characteristic(p: Any, less: Any, sine: Any, re: Any, im: Any) -> None:
 
 @bare_kernel
 def inclusion(p: Any, less: Any, sine: Any, re: Any, im: Any, x: Any, r: Any) -> None:
-    """Write the inclusion of `polynomials` into r (K, w), from the summands over P, and 1 / P.
-
-    Divisions are what takes the time: two of an even number of points share one. x (2, w) has the
-    summand of theta = 0, and is room.
-    """
+    """Write the inclusion of `polynomials` into r (K, w); pairs of points share a division."""
     (K, w), M = r.shape, len(less)
     for k in range(K):
         for i in range(w):

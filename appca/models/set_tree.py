@@ -11,11 +11,9 @@ less, R are the components that a support leaves out, M = inv(Lam), b = M c, s =
     log sum_S exp f(S) = F + 1/2 (log|M| + b'c),    E[u z] = b + M h,    h = dF/db,
     E[(u z)(u z)'] = M + b b' + b (M h)' + (M h) b' + 2 M (dF/dM) M.
 
-Sets are the leaves of a tree. To enter a branch eliminates its component from M, bordered by b with
-corner 0; the corner is then -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|, and the last
-member of a set needs its own entry and that of b alone. To leave a branch adds derivatives by what
-was eliminated to those by what it was eliminated from (differentiation in reverse): some hundred
-products a branch, where factors of each of 924 supports of six took as many thousand.
+Sets are leaves of a tree. To enter a branch eliminates its component from M, bordered by b with
+corner 0: the corner becomes -b_R' inv(M_RR) b_R, the product of the pivots |M_RR|. To leave one
+adds its derivatives to those of the branch above (differentiation in reverse).
 """
 
 import itertools
@@ -31,12 +29,9 @@ from appca.models.numerics import zeros
 from appca.models.supports import CollapsedModel, Floats, Mask, Members
 from appca.models.threads import in_order
 
-LANES = 64  # rows that go through together, fewer of large matrices or of many sets
-MOST_NUMBERS = 2**18
+LANES, MOST_NUMBERS = 64, 2**18  # rows that are processed together, and their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
-# Condition of Lam from which sums over what is left out lose digits: at 1e6, eight features, eight
-# components and L = 5 inclusion was off by 1e-5, at 1e8 by 0.02.
-STEEP = 1e4
+STEEP = 1e4  # condition of Lam from which sums over left-out components lose digits
 
 
 class IncompletePosterior(NamedTuple):
@@ -61,7 +56,7 @@ class SharedPosterior(NamedTuple):
 
 @cache
 def supports(n_components: int, n_active: int) -> Members:
-    """List all supports (C, L), in the order of what is left out where that is less."""
+    """List all supports (C, L), in the order of the left-out components if these are fewer."""
     K, J = n_components, min(n_active, n_components - n_active)
     sets = list(itertools.combinations(range(K), J))
     if n_active > J:
@@ -118,7 +113,7 @@ class SharedSystem(NamedTuple):
 
 
 def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
-    """Choose the sets to walk through: supports, or what they leave out where that is precise."""
+    """Choose the sets to sum over: supports, or left-out components where that is precise."""
     K, L = len(model.A), n_active
     Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
     if L <= K - L:
@@ -152,8 +147,7 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
         used[part], h[part], second[part] = tree.differentiate()
     i, j = np.triu_indices(K)
     second *= np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
-    if system.inverse is not None:
-        # from sums over sets of what is left out to those over supports
+    if system.inverse is not None:  # the sums are over sets of left-out components
         M = system.inverse
         change, both = np.matvec(M, h), M - M @ unfolded(second, K) @ M
         used, h = 1.0 - used, system.b + change
@@ -262,7 +256,6 @@ def over_every_set(
 
 
 def _shares(n: int) -> list[slice]:
-    """Blocks of n rows for threads; they do not depend on the number of cores."""
     size = max(LEAST_ROWS_A_THREAD, -(-n // MOST_SHARES))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -283,10 +276,7 @@ def all_sets(n_components: int) -> Mask:
 
 @cache
 def steps(n_components: int, n_members: int, all_sizes: bool) -> tuple[Members, Members]:
-    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up.
-
-    Sets of `all_sizes` up to J, or of J members.
-    """
+    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up."""
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 
     K, J, instructions, leaf = n_components, n_members, [], 0
@@ -358,10 +348,7 @@ class SetTree:
         return top[: self._n], best[: self._n], total[: self._n]
 
     def differentiate(self) -> tuple[Floats, Floats, Floats]:
-        """Return probabilities of members (n, K), dF/db (n, K) and pairs of dF/dM (n, P).
-
-        After `weigh`. Off the diagonal a pair has the derivatives by two entries of M.
-        """
+        """Probabilities of members (n, K), dF/db (n, K), pairs of dF/dM (n, P), after `weigh`."""
         self._N[: (len(self._used) + 1) ** 2] = self._used[:] = 0.0
         self._walk(1)
         n = self._n
@@ -369,10 +356,7 @@ class SetTree:
 
 
 class SharedSetTree:
-    """Some rows side by side that share M, and memory for their sums over sets of J members.
-
-    With `costs` (K,) of members the sums are over sets of all sizes up to J, the empty set last.
-    """
+    """Some rows that share M; with `costs` (K,) of members the sums are over all sizes up to J."""
 
     def __init__(self, system: SetProblem, costs: Floats | None = None) -> None:
         K, J, w = system.b.shape[1], system.n_members, LANES
@@ -421,10 +405,7 @@ class SharedSetTree:
         return np.asarray((passed > uniforms * passed[-1]).argmax(axis=0))
 
     def differentiate(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return probabilities of members (n, K) and dF/db (n, K), after `weigh`.
-
-        Adds dF/dM of rows that count `weights` (n,) times to `slopes[0]`, an upper triangle.
-        """
+        """Probabilities of members (n, K) and dF/db (n, K); adds weighted dF/dM to `slopes[0]`."""
         self._N[0] = self._used[:] = self._lanes[0] = 0.0
         self._lanes[0, : self._n] = weights
         self._walk(1)

@@ -1,7 +1,4 @@
-"""What each model is, what its settings may be, and what they are where nobody says.
-
-Estimators, runs, pages and the command line read it here.
-"""
+"""The models, the values their settings may have, and defaults, for the whole project."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -78,11 +75,11 @@ def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
             raise ValueError(msg)
 
 
-ENUMERATED = 5000  # supports that are gone through one by one
-MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under a second
-MOST_COLUMNS = 16  # of any number of which rows use some: 65,536 sets, 0.5 ms a row
+ENUMERATED = 5000  # supports that are summed in every pass
+MOST_SETS = 12_870  # supports that are summed once, for queries: any L at K = 16
+MOST_COLUMNS = 16  # whose 65,536 sets are summed, 0.5 ms a row
 LARGEST_FOR_COLUMNS = 20  # components up to which sums over supports need no compiler
-MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
+MOST_COMPONENTS = 100_000  # of a run
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
 _LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
@@ -94,16 +91,14 @@ _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 
 
 class Capabilities(NamedTuple):
-    """What a model can do, and up to where; a test compares it with what the kernels decide."""
+    """Abilities of a model and their limits; a test compares them with the kernels."""
 
     uncompiled: int = 0  # most components with which whole rows need no compiler
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
     dask: bool = False  # EM goes through the chunks of a Dask array
-    # Most supports that log-likelihoods are summed over, estimates beyond; None: sums are exact
-    # for any number.
-    exact_supports: int | None = None
-    incomplete_supports: int = 0  # the same of rows with missing cells; beyond, a lower bound
+    exact_supports: int | None = None  # most that are summed; beyond estimated; None: any number
+    incomplete_supports: int = 0  # the same for rows with missing cells; beyond, a lower bound
 
     @property
     def compiled(self) -> bool:
@@ -118,7 +113,7 @@ class Capabilities(NamedTuple):
 
 
 def supports(n_components: int, n_active: int | None) -> int:
-    """Return how many supports a row can have; `n_active` None where rows differ in that."""
+    """Return the number of supports; `n_active` None where rows use any number."""
     return 2**n_components if n_active is None else math.comb(n_components, n_active)
 
 
@@ -140,57 +135,25 @@ _ORTHONORMAL = Capabilities(
 )
 _SPARSE_SUMS = Capabilities(beyond_features=True, exact_supports=2**MOST_COLUMNS)
 MEANS = ("learned", "sample", "zero")
-_SPARSE = {
-    "alpha": "infer",
-    "init": "ica",
-    "mean": "learned",
-    "n_paths": 16,
-    **SAMPLING,
-    **_STARTS,
-    **_LOADING_PRIOR,
-    **_ALPHA_PRIOR,
-    "random_state": 0,
-}
-_SPARSE_CHOICES = {
-    "alpha": ("infer",),
-    "init": ("ica", "pca", "random"),
-    "mean": MEANS,
-    **_STARTS_CHOICES,
-}
+_SPARSE = {"alpha": "infer", "init": "ica", "mean": "learned", "n_paths": 16, **SAMPLING, **_STARTS}
+_SPARSE |= {**_LOADING_PRIOR, **_ALPHA_PRIOR, "random_state": 0}
+_SPARSE_CHOICES = {"alpha": ("infer",), "init": ("ica", "pca", "random"), "mean": MEANS}
+_SPARSE_CHOICES |= _STARTS_CHOICES
+_EM = {"max_iter": 500, "tol": 1e-4}
 
 MODELS: dict[str, ModelSpec] = {
     "aPPCA": ModelSpec(
         "Adaptive PPCA",
         "Every row uses the L of K orthogonal components that fit it best.",
         "appca.models.adaptive_ppca:AdaptivePPCA",
-        {
-            "n_components": 4,
-            "n_active": 2,
-            "noise": "shared",
-            "row_scale": "none",
-            "inference": "em",
-            "init": "auto",
-            "latent_variance": "shared",
-            "w_update": "auto",
-            "n_init": 1,
-            "mean": "learned",
-            "max_iter": 500,
-            "tol": 1e-4,
-            "accelerate": True,
-            "random_state": 0,
-        },
-        choices={
-            "n_active": (LEARNED,),
-            "noise": ("shared", "feature"),
-            "row_scale": ("none", LEARNED),
-            "inference": ("em", "gibbs", "hard"),
-            "init": ("auto", "quartimax", "annealed", "ica", "pca", "random"),
-            "latent_variance": ("shared", "component"),
-            "w_update": ("auto", "polar", "pymanopt"),
-            "mean": MEANS,
-            "z_update": ("block", "swap"),
-            **_STARTS_CHOICES,
-        },
+        {"n_components": 4, "n_active": 2, "noise": "shared", "row_scale": "none"}
+        | {"inference": "em", "init": "auto", "latent_variance": "shared", "w_update": "auto"}
+        | {"n_init": 1, "mean": "learned", **_EM, "accelerate": True, "random_state": 0},
+        {"n_active": (LEARNED,), "noise": ("shared", "feature"), "row_scale": ("none", LEARNED)}
+        | {"inference": ("em", "gibbs", "hard"), "latent_variance": ("shared", "component")}
+        | {"init": ("auto", "quartimax", "annealed", "ica", "pca", "random")}
+        | {"w_update": ("auto", "polar", "pymanopt"), "z_update": ("block", "swap")}
+        | {"mean": MEANS, **_STARTS_CHOICES},
         sampling={"z_update": "block", **SAMPLING, **_STARTS, **_LATENT_PRIOR},
         can=_ORTHONORMAL,
     ),
@@ -198,29 +161,11 @@ MODELS: dict[str, ModelSpec] = {
         "Adaptive factor analysis",
         "Every row uses the L of K factors that fit it best; factors need not be orthogonal.",
         "appca.models.adaptive_fa:AdaptiveFactorAnalysis",
-        {
-            "n_components": 4,
-            "n_active": 2,
-            "inference": "em",
-            "init": "auto",
-            "allocation": "auto",
-            "loading_variance": None,
-            "n_init": 1,
-            "mean": "learned",
-            "annealing": 3,
-            "max_iter": 500,
-            "tol": 1e-4,
-            "least_change": 3e-3,
-            "n_paths": 16,
-            "random_state": 0,
-        },
-        choices={
-            "inference": ("em", "gibbs"),
-            "init": ("auto", "ica", "pca", "dictionary", "random"),
-            "allocation": ("auto", "exact", "best"),
-            "mean": MEANS,
-            **_STARTS_CHOICES,
-        },
+        {"n_components": 4, "n_active": 2, "inference": "em", "init": "auto", "allocation": "auto"}
+        | {"loading_variance": None, "n_init": 1, "mean": "learned", "annealing": 3, **_EM}
+        | {"least_change": 3e-3, "n_paths": 16, "random_state": 0},
+        {"inference": ("em", "gibbs"), "init": ("auto", "ica", "pca", "dictionary", "random")}
+        | {"allocation": ("auto", "exact", "best"), "mean": MEANS, **_STARTS_CHOICES},
         sampling={**SAMPLING, **_STARTS, **_LOADING_PRIOR},
         can=Capabilities(beyond_features=True, exact_supports=MOST_SETS),
     ),
@@ -228,23 +173,10 @@ MODELS: dict[str, ModelSpec] = {
         "Nonparametric PPCA",
         "Rows use any number of orthogonal components; how many there are is learned.",
         "appca.models.sampled_models:NonparametricPPCA",
-        {
-            "max_components": 10,
-            "alpha": "infer",
-            "prior": "ibp",
-            "latent_variance": "shared",
-            "mean": "learned",
-            **SAMPLING,
-            **_LATENT_PRIOR,
-            **_ALPHA_PRIOR,
-            "random_state": 0,
-        },
-        choices={
-            "alpha": ("infer",),
-            "prior": ("ibp", "beta-bernoulli"),
-            "latent_variance": ("shared",),
-            "mean": MEANS,
-        },
+        {"max_components": 10, "alpha": "infer", "prior": "ibp", "latent_variance": "shared"}
+        | {"mean": "learned", **SAMPLING, **_LATENT_PRIOR, **_ALPHA_PRIOR, "random_state": 0},
+        {"alpha": ("infer",), "prior": ("ibp", "beta-bernoulli"), "latent_variance": ("shared",)}
+        | {"mean": MEANS},
         sampling={},
         can=Capabilities(),
     ),
@@ -278,7 +210,7 @@ MODELS: dict[str, ModelSpec] = {
 }
 
 
-# What settings may be beside the names in `ModelSpec.choices`.
+# Values of settings beside the names in `ModelSpec.choices`.
 _LEAST = {"n_components": 1, "max_components": 1, "n_active": 1, "n_init": 1, "max_iter": 1}
 _LEAST |= {"n_chains": 1, "burn_in": 0, "n_draws": 1, "thin": 1, "annealing": 0, "n_paths": 2}
 VALUES: dict[str, Rule] = {
@@ -291,12 +223,8 @@ VALUES: dict[str, Rule] = {
     "random_state": SEED,
 }
 MORE_NAMES = {"w_update": ("sample",)}  # which no page offers
-# of a run, which is to be repeated, and nobody waits for a million components
-OF_RUNS = {
-    **dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS)),
-    "random_state": whole(0),
-}
-# parameters of estimators that no run records
+OF_RUNS = dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS))
+OF_RUNS["random_state"] = whole(0)  # a run can be repeated
 UNRECORDED = {"callback": CALLABLE, "verbose": VERBOSE, "whiten": SWITCH, "warm_start": SWITCH}
 
 
@@ -304,7 +232,7 @@ def rules(model: str, *, of_runs: bool = True) -> dict[str, Rule]:
     """Return what values each setting of a model may have, in a run or in its estimator."""
     spec, values = MODELS[model], VALUES | (OF_RUNS if of_runs else {})
     if "max_components" in spec.parameters:
-        del values["init"]  # where K is not known, a start cannot be given
+        del values["init"]  # an array needs a known K
     result = {} if of_runs else dict(UNRECORDED)
     for name in {**spec.parameters, **spec.sampling}:
         names = (*spec.choices[name], *MORE_NAMES.get(name, ())) if name in spec.choices else ()
@@ -321,22 +249,12 @@ def refuse_parameters(model: str, parameters: Mapping[str, Any]) -> None:
     refuse({name: rule for name, rule in allowed.items() if name in parameters}, parameters)
 
 
-# Settings that came after runs had been stored, each with the value that does what was done
-# before: with it a setting is no part of the id of a run, which so stays what it was. These values
-# stay when a default changes. A setting that is not here is part of every id.
-BEFORE: dict[str, Any] = {
-    "noise_shape": 1.0,
-    "noise_scale": 0.01,
-    "latent_shape": 1.0,
-    "latent_scale": 0.01,
-    "loading_shape": 1.0,
-    "loading_scale": 0.01,
-    "alpha_shape": 1.0,
-    "alpha_rate": 1.0,
-    "chain_starts": "init",
-    "noise": "shared",
-    "row_scale": "none",
-}
+# Settings that were added after runs had been stored, with their value in those runs: a run with
+# this value keeps its id. The values stay when a default changes.
+BEFORE: dict[str, Any] = {"chain_starts": "init", "noise": "shared", "row_scale": "none"}
+BEFORE |= dict.fromkeys(("noise_scale", "latent_scale", "loading_scale"), 0.01)
+BEFORE |= dict.fromkeys(("noise_shape", "latent_shape", "loading_shape"), 1.0)
+BEFORE |= dict.fromkeys(("alpha_shape", "alpha_rate"), 1.0)
 
 
 def later(model: object) -> dict[str, Any]:
@@ -348,10 +266,7 @@ def later(model: object) -> dict[str, Any]:
 
 
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
-    """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
-
-    Raises InputError when there is no such model.
-    """
+    """Return the settings of a model and their defaults; with "gibbs" also those of sampling."""
     if not isinstance(model, str) or model not in MODELS:
         msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
         raise InputError(msg)
@@ -360,10 +275,7 @@ def defaults(model: str, inference: object = None) -> dict[str, Any]:
 
 
 def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a model with those of the parameters that mean something to it.
-
-    L is brought down to K where it is more.
-    """
+    """Return the defaults of a model with those of the parameters that suit it, L at most K."""
     spec = MODELS[model]
 
     def suits(name: str, value: object) -> bool:

@@ -1,86 +1,62 @@
 """Supports of L factors in adaptive factor analysis, compiled: moves, search, annealed paths.
 
-To score a slot takes O(K), to change one O(L K).
-
 The support S of a row is the set of the L factors it uses, one in each of L slots. Its density
 with the scores x_S integrated out (docs/mathematics.md 3.1) is
 
     log p(y | S) = const + f(S),    f(S) = -1/2 log|Lam / prior| + 1/2 c_S' inv(Lam) c_S,     (1)
-    Lam = prior I + A_SS,    A = W'W / sigma2,    c = W'(y - mu) / sigma2,    prior = 1 / tau2,
+    Lam = prior I + A_SS,    A = W'W / sigma2,    c = W'(y - mu) / sigma2,    prior = 1 / tau2.
 
-where Lam is the posterior precision of x_S. A row carries the posterior of x_S,
+A row carries the posterior of x_S, and for each of the K - L candidates k outside S its regression
+on S, the Schur complement of Lam in its extension by k, and the residual of c_k,
 
     cov = inv(Lam) (L, L),    mean = cov c_S (L,),                                            (2)
-
-and for each of the K - L candidates k, the factors outside S,
-
-    coef_k  = cov A_Sk                      (L,) the regression of factor k on the support,
-    schur_k = prior + A_kk - A_kS coef_k    the Schur complement of Lam in its extension by k,  (3)
-    resid_k = c_k - A_kS mean               what the support leaves of c_k.
+    coef_k = cov A_Sk (L,),  schur_k = prior + A_kk - A_kS coef_k,  resid_k = c_k - A_kS mean,  (3)
 
 Adding k multiplies |Lam| by schur_k, hence the log-density increment
 
     f(S + k) - f(S) = 1/2 resid_k^2 / schur_k - 1/2 log(schur_k / prior).                     (4)
 
 *Insertion* of candidate i, with v = coef_i, s = schur_i, t = resid_i and, for the others,
-r_k = A_ik - A_iS coef_k: a rank-one update and a border (inverse of a partitioned matrix),
+r_k = A_ik - A_iS coef_k:
 
     cov <- [cov + v v'/s, -v/s; -v'/s, 1/s],    mean <- [mean - v t/s; t/s],                  (5)
     coef_k <- [coef_k - v r_k/s; r_k/s],    schur_k <- schur_k - r_k^2/s,
     resid_k <- resid_k - t r_k/s.                                                             (6)
 
-*Removal* of slot l, with u = cov_.l, m = cov_ll, q = mean_l: a rank-one downdate,
+*Removal* of slot l, with u = cov_.l, m = cov_ll, q = mean_l:
 
     cov <- cov - u u'/m,    mean <- mean - u q/m,                                             (7)
     coef_k <- coef_k - u coef_lk/m,    schur_k <- schur_k + coef_lk^2/m,
     resid_k <- resid_k + coef_lk q/m,                                                         (8)
 
 all without entry l; the factor that leaves is a candidate with coef = -u/m, schur = 1/m,
-resid = q/m. By the last two lines a slot is scored as if it were empty without emptying it.
+resid = q/m. So a slot is scored as if it were empty without emptying it.
 
-coef and cov lie in one table whose row l is (coef_l., cov_l.), K numbers however many slots are
-filled: where L' are, the first K - L' columns are candidates' and cov stands from the right, slot m
-in column K - 1 - m. cov is symmetric and is kept for m >= l alone, so that row l has K - l columns.
-With y = (r, -v), an insertion takes (v/s) y' from the rows there are and adds the row r/s. An
-*exchange* is a removal and an insertion in one pass: with x row l before and y of what is left,
+coef and cov are in one table whose row l is (coef_l., cov_l.): where L' slots are filled, the first
+K - L' columns are candidates', and cov of slot m >= l is in column K - 1 - m. With y = (r, -v), an
+insertion takes (v/s) y' from the rows and adds the row r/s. An *exchange* is a removal and an
+insertion in one pass: with x row l before,
 
     table <- table - (u/m) x' - (v/s) y',    v_l = -1,                                        (9)
 
-where the factor that leaves takes the candidate's column, filled beforehand so that (8) gives what
-it is to be as a candidate: coef 0 but 1 in row l, schur and resid 0.
+where the factor that leaves takes the candidate's column, filled so that (8) gives its values.
 
-Annealed paths over the supports of a row are sequential Monte Carlo from coins to the posterior.
-They walk side by side. Where their weights have become unequal, paths of little weight are replaced
-by copies of others (systematic resampling), which leaves the mean of the weights what it is on
-average and keeps its variance from growing with the product of all steps.
-
-The full conditional of one slot given the others, the scores integrated out, is proportional to
-exp(f(S - l + k)), the increments (4). Random numbers come from a counter in the row itself
-(`uniform`): the same row gets the same answer among any other rows and on any number of threads.
+Annealed paths of a row walk side by side, from coins to the posterior (sequential Monte Carlo,
+systematic resampling). Random numbers come from a counter in the row itself (`uniform`).
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models import numerics
+from appca.models import numerics, supports
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
-from appca.models.supports import (
-    AnnealedPaths,
-    AnnealingSchedule,
-    CollapsedModel,
-    RowSupports,
-    SupportMoments,
-)
 
 LINE = 8  # numbers in a cache line
 
 
 class RowState(NamedTuple):
-    """Working arrays of the row in hand; one set for each thread, used for one row after another.
-
-    Allocated outside the loop over rows: allocating inside threads is what crashed numba 0.68.
-    """
+    """Working arrays of a thread's present row; allocating inside threads crashed numba 0.68."""
 
     members: Any  # (L,) int64, the factor in each slot
     candidates: Any  # (K,) int64, the factors in no slot, in the first places
@@ -113,54 +89,27 @@ class Scratch(NamedTuple):
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
-    return RowState(
-        np.zeros(L, np.int64),
-        np.zeros(K, np.int64),
-        lines(L, K),
-        np.zeros(L),
-        np.zeros(K),
-        np.zeros(K),
-        _scratch(K, L),
-        np.zeros(L, np.int64),
-        np.zeros(L, np.int64),
-        np.zeros(K),
-        np.zeros(1, np.uint64),
-    )
+    members, candidates, order, kept = (np.zeros(n, np.int64) for n in (L, K, L, L))
+    posterior = lines(L, K), np.zeros(L), np.zeros(K), np.zeros(K)
+    rest = order, kept, np.zeros(K), np.zeros(1, np.uint64)
+    return RowState(members, candidates, *posterior, _scratch(K, L), *rest)
 
 
 def lines(*shape: int) -> Any:
-    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line.
-
-    An exchange in a table that straddles lines takes 1.5 microseconds instead of 1.1.
-    """
+    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line."""
     *rest, K = shape
     return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
 
 def _scratch(K: int, L: int) -> Scratch:
-    P = (K + LANES - 1) // LANES * LANES
-    increment, power = np.zeros(P), np.zeros(P)
-    return Scratch(
-        np.zeros(L),
-        lines(K),
-        lines(K),
-        np.zeros(L),
-        np.zeros(L),
-        increment,
-        np.zeros(P),
-        power,
-        increment.view(np.int64),
-        power.view(np.int64),
-    )
+    increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
+    moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
+    return Scratch(*moves, increment, fit, power, increment.view(np.int64), power.view(np.int64))
 
 
 @bare_kernel
 def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
-    """Write r_j = A_kj - A_kS coef_j for J candidates into y, with `own` = A_k. (K,).
-
-    Four slots at a time: half of what the loop does would else be to read and write r. With
-    A_kS = `column`, of the first slots.
-    """
+    """Write r_j = A_kj - A_kS coef_j for J candidates into y, four slots at a time."""
     table, y, a = w.table, w.scratch.entering, w.scratch.column
     for j in range(J):
         y[j] = row_of_A[w.candidates[j]]
@@ -177,10 +126,7 @@ def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
 
 @bare_kernel
 def insert(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Put candidate i into the first empty slot, (5) and (6); give log schur_i.
-
-    The last candidate takes the place of the one that leaves.
-    """
+    """Put candidate i into the first empty slot, (5) and (6); give log schur_i."""
     table, y, K = w.table, w.scratch.entering, len(w.candidates)
     J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
     row_of_A = A[k]
@@ -209,10 +155,7 @@ def insert(slot: int, i: int, A: Any, w: RowState) -> float:
 
 @bare_kernel
 def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
-    """Set x, u/m, v/s and y but r of equation (9) for an exchange with candidate i, and its column.
-
-    Gives m, s and t: as of the row without the slot.
-    """
+    """Set x, u/m, v/s and y but r of (9) for an exchange; give m, s and t without the slot."""
     table, L, K = w.table, len(w.members), len(w.candidates)
     x, y, out, into = w.scratch.leaving, w.scratch.entering, w.scratch.out, w.scratch.into
     last = K - 1 - slot
@@ -236,10 +179,7 @@ def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
 
 @bare_kernel
 def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Give a slot to candidate i, equation (9); give the change of log|Lam|.
-
-    The factor that leaves takes the candidate's place.
-    """
+    """Give a slot to candidate i, equation (9); give the change of log|Lam|."""
     L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
     J, a, table = K - L, w.scratch.column, w.table
     m, s, t = take_out(slot, i, w)
@@ -281,10 +221,7 @@ def score_additions(J: int, prior: float, w: RowState) -> None:
 
 @bare_kernel
 def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
-    """Write the increments of J candidates, and as number J of its factor, for a slot as if empty.
-
-    By (8): schur_k + coef_lk^2/m and resid_k + coef_lk q/m; 1/m and q/m for the factor in it.
-    """
+    """Write increments of J candidates, and as number J of its factor, for a slot as if empty."""
     row, K, increment, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
     m, per_prior = row[K - 1 - slot], 1.0 / prior
     schur, resid = 1.0 / m, w.mean[slot] / m
@@ -312,7 +249,7 @@ def best_of(n: int, w: RowState) -> int:
 
 
 @bare_kernel
-def build(members: Any, model: CollapsedModel, c: Any, w: RowState) -> float:
+def build(members: Any, model: supports.CollapsedModel, c: Any, w: RowState) -> float:
     """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
     K, log_det = len(c), 0.0
     for k in range(K):  # the empty support
@@ -356,9 +293,8 @@ def uniform(stream: Any) -> Any:
 def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
     """Give the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
 
-    As `score_replacements` and `best_of`, but schur >= prior bounds an increment by 1/2 t^2 / s,
-    which spares most of the logarithms, and the divisions. Equation (4) is written out, because
-    calls of `increment` took a tenth of the time.
+    schur >= prior bounds an increment by 1/2 t^2 / s, which spares most logarithms. Equation (4) is
+    written out, because calls of `increment` took a tenth of the time.
     """
     row, K = w.table[slot], len(w.candidates)
     m = row[K - 1 - slot]
@@ -396,10 +332,7 @@ def total_of(x: Any, n: int) -> float:
 
 @bare_kernel
 def draw_candidate(n: int, beta: float, w: RowState) -> int:
-    """Draw one of n candidates with log weights beta increment + (1 - beta) base, beta at most 1.
-
-    Afterwards `increment` holds the weights, over the largest.
-    """
+    """Draw one of n candidates, log weights beta increment + (1 - beta) base; these are kept."""
     increment, power, bits = w.scratch.increment, w.scratch.power, w.scratch.power_bits
     if beta < 1.0:
         for i in range(n):
@@ -441,14 +374,8 @@ def shuffle(w: RowState) -> None:
 
 
 @bare_kernel
-def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
-    """Visit every slot once, in random order; give the change of log|Lam|.
-
-    Infinite beta puts the mode into every slot (iterated conditional modes), 1 is a Gibbs sweep.
-    The order must not depend on the members: with re-sorted members the draw is not invariant.
-    A slot that keeps its factor is left without a further call: a call hands over all of `w`, and
-    late in a search that was a quarter of the time.
-    """
+def sweep(beta: float, model: supports.CollapsedModel, w: RowState) -> float:
+    """Visit every slot once, in random order free of the members; give the change of log|Lam|."""
     change, J = 0.0, len(w.candidates) - len(w.members)
     shuffle(w)
     for slot in w.order:
@@ -460,21 +387,8 @@ def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
 
 
 @bare_kernel
-def search(
-    counted: tuple[RowSupports, Any],
-    betas: Any,
-    keep: bool,
-    model: CollapsedModel,
-    out: SupportMoments,
-    w: RowState,
-) -> None:
-    """Sweep every row's slots once for each beta; see `row_blocks.search`.
-
-    `counted` are the rows and how often each counts (n,); `w` is room.
-
-    Stops early once a sweep of modes changes nothing. With `keep` a row that ends lower than it
-    began goes back.
-    """
+def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowState) -> None:
+    """Sweep every row's slots once for each beta; see `fixed_size_supports.search`."""
     rows, counts = counted
     for i in range(len(counts)):
         c = rows.c[i]
@@ -499,7 +413,7 @@ def search(
 
 
 @bare_kernel
-def add_moments(i: int, count: float, w: RowState, out: SupportMoments) -> None:
+def add_moments(i: int, count: float, w: RowState, out: supports.SupportMoments) -> None:
     """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
     L, K = len(w.members), len(w.candidates)
     for k in range(K):
@@ -533,37 +447,19 @@ class Walkers(NamedTuple):
 
 def walkers(n: int, K: int, L: int) -> Walkers:
     """Allocate them."""
-    return Walkers(
-        np.zeros((n, L), np.int64),
-        np.zeros((n, K), np.int64),
-        lines(n, L, K),
-        np.zeros((n, L)),
-        np.zeros((n, K)),
-        np.zeros((n, K)),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n, np.int64),
-        np.zeros(n),
-        np.zeros(n, np.int64),
-    )
+    members, candidates = np.zeros((n, L), np.int64), np.zeros((n, K), np.int64)
+    posterior = lines(n, L, K), np.zeros((n, L)), np.zeros((n, K)), np.zeros((n, K))
+    family, count = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    rest = np.zeros(n), np.zeros(n), family, np.zeros(n), count
+    return Walkers(members, candidates, *posterior, *rest)
 
 
 @bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     """Return walker p as a state that moves in place, with the scratch space of another."""
-    return RowState(
-        of.members[p],
-        of.candidates[p],
-        of.table[p],
-        of.mean[p],
-        of.schur[p],
-        of.resid[p],
-        w.scratch,
-        w.order,
-        w.kept,
-        w.base,
-        w.stream,
-    )
+    S, k, T, x = of.members[p], of.candidates[p], of.table[p], of.mean[p]
+    s, t = of.schur[p], of.resid[p]
+    return RowState(S, k, T, x, s, t, w.scratch, w.order, w.kept, w.base, w.stream)
 
 
 @bare_kernel
@@ -579,10 +475,7 @@ def poisson_binomial(r: Any, P: Any) -> None:
 
 @bare_kernel
 def draw_base(r: Any, P: Any, w: RowState) -> None:
-    """Draw `kept` from q(S): independent z_k ~ Bernoulli(r_k) given that L of them are 1.
-
-    From k = K down, p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l].
-    """
+    """Draw `kept` from q(S): p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l]."""
     left = len(w.kept)
     for k in range(len(r) - 1, -1, -1):
         if left > 0 and uniform(w.stream) * P[k + 1, left] < r[k] * P[k, left - 1]:
@@ -601,13 +494,9 @@ def lead(log_det: float, c: Any, w: RowState) -> float:
 
 @bare_kernel
 def climb(
-    p: int, first: float, last: float, model: CollapsedModel, of: Walkers, w: RowState
+    p: int, first: float, last: float, model: supports.CollapsedModel, of: Walkers, w: RowState
 ) -> None:
-    """Sweep a walker's slots once while beta rises from visit to visit, from `first` to `last`.
-
-    Its root rises evenly. Before each visit the weight grows by exp(rise lead); what a draw adds to
-    f tells the next lead.
-    """
+    """Sweep a walker's slots once while beta rises; its weight grows by exp(rise lead)."""
     J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
     beta, gain = first, w.scratch.fit
     step = (np.sqrt(last) - np.sqrt(first)) / L
@@ -676,12 +565,11 @@ def resample(of: Walkers, u: float) -> None:
 
 
 @bare_kernel
-def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> None:
+def add_inclusion(model: supports.CollapsedModel, w: RowState, r: Any) -> None:
     """Make a Gibbs sweep that adds to r (K,) four estimates of each factor's inclusion.
 
-    They are the support before, that after, and twice the sum over visits of the conditional
-    probabilities of the slot, which is above p(z_k = 1) where k is left out and below where it is
-    in: their mean varies a third as much as the support alone. An estimate may exceed 1.
+    The supports before and after, and twice the sum over visits of conditional probabilities, whose
+    mean varies a third as much. An estimate may exceed 1.
     """
     J, drawn = len(w.candidates) - len(w.members), w.scratch.increment
     for k in w.members:
@@ -699,12 +587,8 @@ def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> None:
 
 
 @bare_kernel
-def anneal(of: Walkers, betas: Any, model: CollapsedModel, w: RowState) -> None:
-    """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep from one beta to the next.
-
-    The exponentials of their log weights, times those they begin with, have the sum of exp f(S)
-    over that of exp(base'z) as mean.
-    """
+def anneal(of: Walkers, betas: Any, model: supports.CollapsedModel, w: RowState) -> None:
+    """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep between betas."""
     n = len(of.log_weight)
     for p in range(n):
         of.log_weight[p] += betas[0] * of.lead[p]
@@ -717,19 +601,14 @@ def anneal(of: Walkers, betas: Any, model: CollapsedModel, w: RowState) -> None:
 
 @bare_kernel
 def importance(
-    rows: RowSupports,
+    rows: supports.RowSupports,
     r: Any,
-    schedule: AnnealingSchedule,
-    model: CollapsedModel,
-    out: AnnealedPaths,
+    schedule: supports.AnnealingSchedule,
+    model: supports.CollapsedModel,
+    out: supports.AnnealedPaths,
     room: tuple[RowState, Walkers, Any],
 ) -> None:
-    """Estimate sum_S exp f(S) of every row; see `row_blocks.importance`.
-
-    `room` is that of `row_state` and `walkers`, and (K + 1, L + 1) for `poisson_binomial`.
-
-    From q(S) = exp(base'z) / sum of it over all supports, base = logit r, drawn exactly.
-    """
+    """Estimate sum_S exp f(S) of every row from q(S), base = logit r, drawn exactly."""
     w, of, P = room
     n, K, L = len(of.weight), len(w.candidates), len(w.members)
     for i in range(len(r)):

@@ -1,8 +1,7 @@
 """A sparse matrix less a matrix of low rank, which stays sparse: X - left right.
 
-Centring subtracts the same row from every row, which is a matrix of rank one. So are the expected
-counts that Pearson residuals subtract. EM reads rows only in products and squared lengths, and
-these are taken of both parts: the difference is never formed.
+Centring and the expected counts of Pearson residuals have that form. EM reads rows only in products
+and squared lengths, which are taken of both parts.
 """
 
 from typing import Any
@@ -13,22 +12,13 @@ from numpy.typing import NDArray
 
 from appca.models.numerics import Array
 
-# Measured on 8,192 x 2,000, one thread: X'X of sparse rows takes 0.23 s where 5% are filled, and
-# grows with the square of that; by a BLAS, of dense blocks, it takes 0.84 s.
-DENSE_PRODUCTS = 0.1  # share of filled entries from which X'X is cheaper from dense blocks
+DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
 DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # of such a block
-# Squared lengths are differences of sums. Where they are below this share of the sums, which costs
-# six digits, those rows are subtracted after all.
-CANCELLED = 1e-6
+CANCELLED = 1e-6  # of sums whose difference is a squared length, below which six digits are lost
 
 
 class ShiftedSparse:
-    """Rows x_n - left_n right, with sparse x_n. Supports what EM asks of a matrix of rows.
-
-    `values` is a csr_array (N, D), float32 or float64, without duplicate entries; left (N, R) and
-    right (R, D) may be missing. Products and sums are taken in float64 and given in `dtype`, those
-    with all rows in float64.
-    """
+    """Rows x_n - left_n right, with sparse x_n; products are taken in float64."""
 
     ndim = 2
     __array_priority__ = 1000.0  # a product of an array with these rows is taken here
@@ -70,14 +60,13 @@ class ShiftedSparse:
 
     @property
     def width(self) -> int:
-        """Mean number of entries that a row takes the memory of, at least 1."""
+        """Mean number of entries that fit in the memory of a row, at least 1."""
         return 1 + int(2 * self.filled * self.shape[1])  # each with its column
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> "ShiftedSparse":
-        """Return some rows: of a slice a view, else a copy."""
         X = self.values
         if not isinstance(rows, slice):
             return ShiftedSparse(X[rows], self.left[rows], self.right)
@@ -89,18 +78,15 @@ class ShiftedSparse:
         return ShiftedSparse(some, self.left[start:stop], self.right)
 
     def __sub__(self, row: Array) -> "ShiftedSparse":
-        """Subtract a row (D,) from each."""
         left = np.hstack([self.left, np.ones((len(self), 1))])
         return ShiftedSparse(self.values, left, np.vstack([self.right, row]))
 
     def __matmul__(self, W: Array) -> Array:
-        """Return the projections (N, K) of the rows on W (D, K), in `dtype`."""
         W = W.astype(np.float64, copy=False)
         P: Array = self.values @ W - self.left @ (self.right @ W)
         return P.astype(self.dtype, copy=False)
 
     def __rmatmul__(self, S: Array) -> Array:
-        """Return S (K, N) times the rows, (K, D) float64."""
         S = S.astype(np.float64, copy=False)
         return np.asarray(S @ self.values - (S @ self.left) @ self.right)
 
@@ -111,7 +97,7 @@ class ShiftedSparse:
     def scaled(
         self, rows: Array | None = None, columns: Array | None = None, kept: Array | None = None
     ) -> "ShiftedSparse":
-        """Multiply rows by numbers (N,) or columns (D,), of which only those `kept` are left."""
+        """Multiply rows by numbers (N,) or columns by numbers (D,), and select columns `kept`."""
         X, left, right = self.values, self.left, self.right
         if rows is not None:
             X, left = scipy.sparse.diags_array(rows).astype(self.dtype) @ X, left * rows[:, None]
@@ -207,14 +193,14 @@ def dense(X: Any) -> Array:
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Put rows on top of one another; sparse ones must be sparse all, and as they are stored."""
+    """Stack rows; they stay sparse if all are sparse, as stored."""
     if not all(isinstance(part, ShiftedSparse) for part in parts):
         return np.concatenate([dense(part) for part in parts])
     return ShiftedSparse(scipy.sparse.vstack([part.values for part in parts], format="csr"))
 
 
 def stored_width(X: Any) -> int:
-    """Numbers that a row takes the memory of."""
+    """Numbers that fit in the memory of a row."""
     return X.width if isinstance(X, ShiftedSparse) else int(X.shape[1])
 
 

@@ -4,18 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.random import Generator
 
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations, Rows, project, tiles, transposed_product
 from appca.models.sparse_rows import ShiftedSparse
 from appca.models.stiefel import polar, upright
 
-# Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
-GRAM_RESOLUTION = 1e-13
-DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
+GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
 MAX_SUBSPACE_ITERATIONS = 100
-SKETCHED_SHARE, SKETCH_ITERATIONS = 5, 4  # times narrower than the data, see `sketched`
-SKETCH_TOL = 1e-4
+SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # times narrower than the data
 
 
 class Principal(NamedTuple):
@@ -45,7 +44,6 @@ def covariance(rows: Observations) -> Array:
 
 
 def _products(block: Block) -> Array:
-    """Sum of y y' (d, d), by parts: a whole block of centred rows would be a copy of it."""
     if isinstance(block.X, ShiftedSparse):
         return (block.X if block.origin is None else block.X - block.origin).products()
     if block.origin is None:
@@ -71,12 +69,8 @@ def gram(rows: Rows) -> Array:
     return G
 
 
-def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal:
-    """Find the q leading principal directions, q <= min(N, d), largest entries positive.
-
-    A dense symmetric eigenproblem of the smaller side where that is at most 3,000 wide, subspace
-    iteration (the only user of `rng`) beyond.
-    """
+def principal(rng: Generator, rows: Observations, q: int) -> Principal:
+    """Find the q leading principal directions, largest entries positive; wide data need `rng`."""
     if isinstance(rows, Rows) and rows.weights is not None:
         axes = principal(rng, _scaled(rows, rows.weights), q)
         return axes._replace(values=axes.values * (rows.n / rows.mass))
@@ -88,19 +82,14 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
         return iterated(rng, rows, q)
     values, U = _leading(gram(rows), q)
     values = np.maximum(values, 0.0)
-    # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish; the polar factor
-    # restores it and completes what a vanished one leaves open.
+    # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish.
     least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
     V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
     return Principal(values / n, upright(polar(V)))
 
 
-def sketched(rng: np.random.Generator, rows: Observations, q: int) -> Array:
-    """Find q orthonormal directions (d, q) that hold nearly what the leading ones do, in order.
-
-    Four subspace iterations on the covariance where that is much wider than q. Rows too wide for
-    a covariance are iterated until eigenvalues settle to `SKETCH_TOL`.
-    """
+def sketched(rng: Generator, rows: Observations, q: int) -> Array:
+    """Find q orthonormal directions (d, q) that hold nearly the variance of the leading ones."""
     if isinstance(rows, Rows) and rows.weights is not None:
         return sketched(rng, _scaled(rows, rows.weights), q)
     if min(rows.n, rows.d) > DENSE_LIMIT:
@@ -118,18 +107,15 @@ def sketched(rng: np.random.Generator, rows: Observations, q: int) -> Array:
 
 
 def _scaled(rows: Rows, weights: Array) -> Rows:
-    """Rows about their origin times the root of their weights, whose products are the weighted."""
+    """Rows about their origin times the root of their weights."""
     root = np.sqrt(weights)
     X = rows.X if rows.origin is None else rows.X - rows.origin
     X = X.scaled(root) if isinstance(X, ShiftedSparse) else X * root[:, None]
     return Rows(X.astype(rows.dtype, copy=False), None, rows.squares * weights, rows.n_features)
 
 
-def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
-    """Find the same by subspace iteration V <- orth(Y'Y V), for data wide and long alike.
-
-    It ends when no eigenvalue changes by more than `tol` times the largest.
-    """
+def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
+    """Find leading directions by V <- orth(Y'Y V) until eigenvalues change by less than `tol`."""
     n, d = rows.n, rows.d
     width = min(q + max(q // 2, 10), n, d)
     V = np.linalg.qr(rng.standard_normal((d, width)))[0]
@@ -137,7 +123,7 @@ def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 
     for _ in range(MAX_SUBSPACE_ITERATIONS):
         before = values
 
-        def there_and_back(block: Block, V: Array = V) -> Array:  # no row needs to leave its place
+        def there_and_back(block: Block, V: Array = V) -> Array:
             return block.transposed_times(block.times(V))
 
         YV = rows.summed(there_and_back, np.zeros(V.shape))
@@ -149,13 +135,8 @@ def iterated(rng: np.random.Generator, rows: Observations, q: int, tol: float = 
 
 
 def thin(rows: Rows) -> Thin:
-    """Coordinates of N < D rows in their row space: Y V = U S from the Gram matrix U S^2 U'.
-
-    EM never leaves the row space (W is a combination of rows), so it may run on N x r numbers
-    instead of N x D and give the same answer.
-    """
-    # The transpose, which is the same, lies in memory as LAPACK wants it: no copy is made, and of
-    # all drivers this one works in the least memory.
+    """Coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
+    # The transpose, which is the same, is in the order of LAPACK: no copy is made.
     weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]
     products = gram(rows if rows.weights is None else _scaled(rows, rows.weights))
     values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import polynomials
 from appca.models.em import EMMap, EMSettings, SubspaceState, extend, step
@@ -20,16 +21,11 @@ ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
-QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this
+QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
 
 
 def closed_form(rows: Observations, leading: Principal, floor: float) -> SubspaceState:
-    """Maximum of the likelihood of PPCA given the leading eigenvectors, with R = I.
-
-    Tipping and Bishop (1999), equations 7 and 8:
-
-    sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
-    """
+    """Maximum of the likelihood of PPCA, R = I: Tipping and Bishop (1999), equations 7 and 8."""
     n, q = rows.mass, len(leading.values)
     total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
@@ -40,18 +36,15 @@ class Candidate(NamedTuple):
     """A named start: principal directions times a rotation, with or without annealing."""
 
     name: str
-    rotation: Callable[[np.random.Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
+    rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
     annealed: bool = False
-    needs_many_rows: bool = False  # scores of K^2 of them, more than are screened on
+    needs_many_rows: bool = False  # scores of K^2 rows
     spare: bool = False  # left out where climbs to the end cost too much
     extra: bool = False  # taken only where all of them cost less than a second
 
 
-def quartimax(_rng: np.random.Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) with the largest sum of fourth powers.
-
-    Fixed point R <- polar(P'(PR)^3), monotone because the criterion is convex in R.
-    """
+def quartimax(_rng: Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) with the largest sum of fourth powers: R <- polar(P'(PR)^3)."""
     if not P.any():  # a sample of rows that are all the same
         return np.eye(P.shape[1])
     lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # half the time of rows
@@ -66,20 +59,17 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
     return R
 
 
-def independent(rng: np.random.Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`.
-
-    With N near K^2 or more it finds axes that quartimax does not find in as many steps.
-    """
+def independent(rng: Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`."""
     return fast_ica(rng, P, MAX_ICA_STEPS)
 
 
-def unrotated(_rng: np.random.Generator, P: Array) -> Array:
+def unrotated(_rng: Generator, P: Array) -> Array:
     """Leave the principal directions as they are."""
     return np.eye(P.shape[1])
 
 
-def random_rotation(rng: np.random.Generator, P: Array) -> Array:
+def random_rotation(rng: Generator, P: Array) -> Array:
     """Draw uniformly from the orthogonal matrices: the polar factor of a Gaussian matrix."""
     return polar(rng.standard_normal((P.shape[1],) * 2))
 
@@ -90,10 +80,8 @@ ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
 ICA = Candidate("independent components", independent, needs_many_rows=True)
 
 RANDOM = Candidate("random rotation", random_rotation)
-# On handwritten digits one of these mostly ends highest, and not the first.
-SPARE_RANDOM, SPARE_STARTS = RANDOM._replace(spare=True), 5
-EXTRA_RANDOM, EXTRA_STARTS = RANDOM._replace(extra=True), 25
-SPARE = [SPARE_RANDOM] * SPARE_STARTS + [EXTRA_RANDOM] * EXTRA_STARTS
+SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
+SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
 
 NAMED: dict[str, tuple[Candidate, ...]] = {
     "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE),
@@ -103,8 +91,7 @@ NAMED: dict[str, tuple[Candidate, ...]] = {
     "ica": (ICA,),
     "random": (RANDOM,),
 }
-# Above so many components, quartimax on the sample for screening finds nothing.
-MANY_COMPONENTS = 100
+MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
 FOR_MANY = (ICA, ANNEALED_PCA, PCA)
 
 
@@ -115,11 +102,7 @@ def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
 
 
 def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceState:
-    """Variances from the hard assignment of rows to their L largest projections on W.
-
-    sigma2 is what the assignment leaves, per feature; tau2 what it captures, less sigma2. At
-    L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
-    """
+    """Variances from the hard assignment of rows to their L largest projections on W."""
     K, L, n = settings.n_components, settings.n_active, rows.mass
 
     def top_power(block: Block) -> tuple[Array, Array]:
@@ -129,7 +112,6 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
 
     captured, used = rows.summed(top_power, (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
-    # With L = D nothing tells noise from signal: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
     if settings.latent == "shared":
         tau2 = np.full(K, captured.sum() / (n * L) - noise)
@@ -154,8 +136,6 @@ def annealed(
 def ascent(
     start: SubspaceState, em_map: EMMap, *, accelerate: bool = True, age: int = 0
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """EM from `start`, with momentum (of such an age, see `nesterov`) or plain."""
-    if not accelerate:
-        return plain(em_map, start)
+    """EM from `start`, plain or with momentum of an age."""
     step_ahead = partial(extend, settings=em_map.settings)
-    return nesterov(em_map, start, step_ahead, age)
+    return nesterov(em_map, start, step_ahead, age) if accelerate else plain(em_map, start)

@@ -1,9 +1,8 @@
 """Orthonormal D x K matrices: polar factor, Pymanopt, and draws from exp(tr F'W).
 
-The posterior of W in adaptive PPCA is a matrix von Mises-Fisher distribution, density proportional
-to exp(tr F'W) on the Stiefel manifold. One sweep of `draw` leaves it invariant: every column given
-the others (Hoff 2009, with the cosine by Wood 1994), then every pair of columns within its plane.
-Columns alone rotate slowly within a plane, and can do no more than flip signs when D = K.
+The posterior of W in adaptive PPCA is a matrix von Mises-Fisher distribution. A sweep of `draw`
+redraws every column given the others (Hoff 2009, with the cosine by Wood 1994), then every pair of
+columns within its plane, because columns alone rotate slowly and cannot at D = K.
 """
 
 import functools
@@ -11,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
@@ -26,9 +26,8 @@ WELL_CONDITIONED = 1e-6  # squared singular values, the least over the largest
 def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     """Orthonormal W (D, K) of largest tr(W'A): the polar factor U V' of the thin SVD A = U S V'.
 
-    Where A is rank deficient the maximiser is not unique; the one nearest to `previous`,
-    orthonormal columns, is taken. Without it the completion is arbitrary. Raises ValueError when A
-    is not a finite matrix with at least as many rows as columns.
+    Of rank-deficient A the maximiser nearest to `previous` is taken. ValueError unless A is finite
+    and has at least as many rows as columns.
     """
     A = np.asarray(A, dtype=np.float64)
     _check_shape(A)
@@ -53,10 +52,7 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
 
 
 def upright(W: NDArray[Any]) -> NDArray[Any]:
-    """Turn the columns of W (D, K) so that the largest entry of each is positive.
-
-    Of entries of one size, up to what EM leaves of a tie, it is the first.
-    """
+    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
     size = np.abs(W)
     first = np.argmax(size >= (1.0 - TIE) * size.max(axis=0), axis=0)
     largest = W[first, np.arange(W.shape[1])]
@@ -64,11 +60,7 @@ def upright(W: NDArray[Any]) -> NDArray[Any]:
 
 
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
-    """Maximise tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C.
-
-    Kept for comparison: `polar` has the global maximum in closed form, while this ends in the basin
-    of `start`, orthonormal columns, and at D = K cannot change the sign of the determinant.
-    """
+    """Maximise tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C."""
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
     with naming_extra():
         import pymanopt
@@ -82,13 +74,10 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     if size == 0.0:
         return W.copy()
     manifold, descent = Stiefel(*A.shape), -A / size  # so that tolerances do not depend on the unit
-
     on_manifold = pymanopt.function.numpy(manifold)
-    problem = pymanopt.Problem(
-        manifold,
-        on_manifold(lambda point: float(np.vdot(descent, point))),
-        euclidean_gradient=on_manifold(lambda _: descent),
-    )
+    cost = on_manifold(lambda point: float(np.vdot(descent, point)))
+    gradient = on_manifold(lambda _: descent)
+    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient)
     optimizer = ConjugateGradient(
         verbosity=0, max_iterations=1000, min_gradient_norm=1e-9, min_step_size=1e-14
     )
@@ -96,26 +85,22 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
     return np.asarray(optimizer.run(problem, initial_point=W).point)
 
 
-def random(rng: np.random.Generator, n_rows: int, n_columns: int) -> Floats:
+def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
     """Draw from the uniform (Haar) distribution of orthonormal n_rows x n_columns matrices."""
     Q, R = np.linalg.qr(rng.standard_normal((n_rows, n_columns)))
-    # LAPACK's signs depend on the data; a positive diagonal of R makes the factor unique, so Haar.
+    # LAPACK's signs depend on the data; a positive diagonal of R makes the factor unique.
     return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
 
 
-def draw(rng: np.random.Generator, F: ArrayLike, W: ArrayLike) -> Floats:
-    """One sweep over W (D, K) that leaves the density exp(tr F'W) invariant: columns, then pairs.
-
-    F may be of any size; 0 is the uniform distribution. The next state is orthonormal to rounding.
-    """
-    # Columns next to each other in memory: all that follows takes whole columns.
+def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
+    """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
     F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
     _check(F)
     # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
     return draw_pairs(rng, F, draw_columns(rng, F, W))
 
 
-def draw_columns(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
+def draw_columns(rng: Generator, F: Floats, W: Floats) -> Floats:
     """Draw each column of W given the others, in turn."""
     W = np.array(W, order="F")
     for k in range(W.shape[1]):
@@ -124,12 +109,8 @@ def draw_columns(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
     return W
 
 
-def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> float:
-    """Draw 1 - t, where t is the cosine between a von Mises-Fisher vector and its mean direction.
-
-    Wood (1994), for density exp(kappa t) (1 - t^2)^((dimension - 3) / 2), kappa at least 0, in
-    terms of 1 - t, which keeps its precision when kappa is huge.
-    """
+def draw_cosine_gap(rng: Generator, kappa: float, dimension: int) -> float:
+    """Draw 1 - t of a cosine t with density exp(kappa t) (1 - t^2)^((dimension - 3) / 2)."""
     m = dimension - 1
     b = m / (2 * kappa + math.hypot(2 * kappa, m))
     mode = 2 * b / (1 + b)  # 1 - x0 in Wood's notation
@@ -142,11 +123,10 @@ def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> f
 
 
 def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Floats, Floats]:
-    """Parameters p, q (2, m) of columns (i, j) in the plane they span, the other columns held.
+    """Parameters p, q (2, m) of columns (i, j) in their plane, the others held.
 
-    With a = w_i, b = w_j and an angle t, the pair is one of
-    rotation ``(a cos t + b sin t, b cos t - a sin t)`` and reflection ``(a cos t + b sin t,
-    a sin t - b cos t)``, returned in this order, each with log density ``p cos t + q sin t``.
+    The pair, at angle t, is a rotation ``(a cos t + b sin t, b cos t - a sin t)`` or a reflection
+    ``(a cos t + b sin t, a sin t - b cos t)`` with log density ``p cos t + q sin t``.
     """
     a, b, F_i, F_j = W.T[i], W.T[j], F.T[i], F.T[j]
     aF_i, bF_j = np.vecdot(a, F_i), np.vecdot(b, F_j)
@@ -154,13 +134,8 @@ def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Float
     return np.array([aF_i + bF_j, bF_i - aF_j]), np.array([aF_i - bF_j, bF_i + aF_j])
 
 
-def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
-    """Draw each pair of columns of W within its plane, given the rest.
-
-    Pairs come in rounds in which no column plays twice: such pairs lie in planes at right angles
-    and do not touch each other's densities, so a round is drawn at once. No plane leaves the span
-    of W, so all of it happens in K coordinates there instead of D.
-    """
+def draw_pairs(rng: Generator, F: Floats, W: Floats) -> Floats:
+    """Draw each pair of columns of W within its plane, disjoint pairs at once, in K coordinates."""
     F, turn = W.T @ F, np.eye(W.shape[1], order="F")
     w = turn.T  # a view: row k is column k
     for i, j in _rounds(len(turn)):
@@ -194,7 +169,6 @@ def _check_shape(A: Floats) -> None:
 
 
 def _without(others: Floats, x: Floats) -> Floats:
-    """Part of x orthogonal to the columns of ``others``."""
     x = x - others @ (others.T @ x)
     return np.asarray(x - others @ (others.T @ x))  # once leaves rounding errors of the size of x
 
@@ -203,7 +177,7 @@ def _unit(x: Floats) -> Floats:
     return np.asarray(x / math.sqrt(x @ x))
 
 
-def _draw_column(rng: np.random.Generator, f: Floats, others: Floats) -> Floats:
+def _draw_column(rng: Generator, f: Floats, others: Floats) -> Floats:
     """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``."""
     kappa, dimension = math.sqrt(f @ f), len(f) - others.shape[1] + 1
     anywhere = _unit(_without(others, rng.standard_normal(len(f))))
@@ -220,7 +194,7 @@ def _draw_column(rng: np.random.Generator, f: Floats, others: Floats) -> Floats:
 @functools.cache
 def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     """All pairs of columns in rounds of disjoint pairs: one sits, the others move round."""
-    seats = list(range(n_columns + n_columns % 2))  # with odd K whoever meets the extra seat rests
+    seats = list(range(n_columns + n_columns % 2))  # odd K: who meets the extra seat rests
     rounds = []
     for _ in range(len(seats) - 1):
         half = len(seats) // 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from appca.models import numerics, polynomials, row_model
 from appca.models.conditionals import draw_categories
@@ -15,13 +16,7 @@ from appca.models.data_checks import warn_of_rank
 from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
-from appca.models.posterior import (
-    Description,
-    ParameterDraw,
-    PosteriorOfDraw,
-    RowSummary,
-    share_of,
-)
+from appca.models.posterior import Description, ParameterDraw, PosteriorOfDraw, RowSummary, share_of
 from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
@@ -29,38 +24,24 @@ from appca.models.stiefel import polar, upright
 
 
 def publish(
-    model: Any,
-    rows: Observations,
-    state: Any,
-    power: Array,
-    latent: Array,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Observations, state: Any, second: Array, *, same_order: bool = False
 ) -> Array:
-    """Set what needs no rows but their origin; return the order of components.
-
-    It is by explained variance `power` (K,), the mean over rows of |w_k|^2 E[(x z)^2], with the
-    largest entry of each positive, unless the state has the same order and signs as a fit before.
-    `latent` (K,) are variances of x.
-    """
+    """Set the attributes that need no rows, given means (K,) of E[(x z)^2]; return the order."""
+    power = second * np.square(state.W).sum(axis=0)
     order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
     W = state.W if same_order else upright(state.W[:, order])
     origin = 0.0 if rows.origin is None else rows.origin
     model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
     model.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
     model.noise_variance_ = float(state.noise)
-    model.latent_variance_ = latent[order]
+    model.latent_variance_ = getattr(state, "latent", np.ones(len(order)))[order]
     model.explained_variance_ = power[order]
     return order
 
 
 @dataclass(frozen=True, eq=False)
 class SubspacePosterior(PosteriorOfDraw):
-    """Rows y = W (x * z) + mean + e with orthonormal columns; sums over supports are exact.
-
-    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
-    Answers are about blocks of centred rows B (n, D) with projections P (n, K) in noise units.
-    """
+    """Rows y = W (x * z) + mean + e with orthonormal components, (D,) or one noise; exact sums."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
@@ -126,7 +107,6 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.concatenate(self._each_block(X, answer))
 
     def _squares(self, B: Array) -> Array:
-        """Squared lengths (n,) of rows, in noise units."""
         if not np.ndim(self.noise):
             return squared_lengths(B)
         squares = np.empty(len(B))
@@ -189,7 +169,7 @@ class SubspacePosterior(PosteriorOfDraw):
         joint = row_model.support_density(P, squares, Z, model)
         return share_of(joint - row_model.log_density(P, squares, model))
 
-    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+    def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
         model, root = self.row_model, np.ones(1)
         if self.variant != PAPER:
@@ -205,7 +185,6 @@ class SubspacePosterior(PosteriorOfDraw):
         return inclusion > 0.5
 
     def _projected(self, X: Array) -> tuple[Array, Array]:
-        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
         parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
         P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
         return P, squares
@@ -232,7 +211,7 @@ class SubspacePosterior(PosteriorOfDraw):
         scores = scores.astype(B.dtype)
         return scores, active, row.inclusion, share, error, row.log_density, *scales
 
-    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         model, (K, D) = self.row_model, self.components.shape
         deviation = np.ones(1)
         if self.variant != PAPER:
@@ -252,33 +231,16 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 
 def posterior_of(model: Any) -> SubspacePosterior:
-    """Return what a fitted estimator says of rows, whatever it was fitted by."""
-    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
-    return SubspacePosterior(
-        model.components_,
-        model.mean_,
-        model.noise_variance_,
-        model.latent_variance_,
-        model.n_active_,
-        *learned,
-    )
+    """Return the posterior of rows under a fitted estimator."""
+    names = "components_", "mean_", "noise_variance_", "latent_variance_", "n_active_"
+    fitted = [getattr(model, name) for name in names]
+    return SubspacePosterior(*fitted, *(getattr(model, name, None) for name in LEARNED_ARRAYS))
 
 
 def publish_subspace(
-    model: Any,
-    rows: Observations,
-    state: SubspaceState,
-    n_active: int,
-    second: Array | None = None,
-    *,
-    same_order: bool = False,
+    model: Any, rows: Any, state: Any, n_active: int, second: Any = None, same_order: bool = False
 ) -> Array:
-    """Set the fitted attributes of an estimator; return the order of components.
-
-    It is by the mean of E[(x z)^2], in noise units, unless the state has order and signs of a fit
-    before. `rows` are in features, not in thin coordinates; second (K,) are sums over rows of
-    E[(x z)^2], if they are known.
-    """
+    """Set the fitted attributes; return the order of components by E[(x z)^2], or as before."""
     K, m, by_row = len(state.latent), state.displacement, len(state.weights) > 1
     model.n_active_ = n_active if state.sizes is None else K
     model.mean_ = (m + (0.0 if rows.origin is None else rows.origin)).astype(rows.dtype)

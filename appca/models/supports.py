@@ -1,15 +1,15 @@
-"""Rows and their supports where W is not orthogonal: types, and what holds given a support.
+"""Rows and their supports where W is not orthogonal: types, and formulas given a support.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
-with c_z = c * z and M = I / tau2 + A * zz', which couples the columns in use only; A = W'W / sigma2
-and c = W'(y - mu) / sigma2.
+with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from appca.models.threads import single_threaded_blas
@@ -19,18 +19,18 @@ Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 Seeds = NDArray[np.uint64]
 
-BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
+BLOCK_FLOATS = 2**18  # 2 MB
 
 
 class CollapsedModel(NamedTuple):
-    """What log p(y | S), the scores x integrated out, takes from W and the variances."""
+    """The parameters of log p(y | S), the scores x integrated out."""
 
     A: Floats  # (K, K) W'W / sigma2
     prior: float  # 1 / tau2, the prior precision of a score
 
 
 class RowSupports(NamedTuple):
-    """Rows as W sees them, each with its support."""
+    """Projections of rows, each with its support."""
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     members: Members  # (n, L), the factor in each slot; negative: none yet
@@ -42,14 +42,11 @@ class SupportMoments(NamedTuple):
 
     H: Floats  # (n, K) posterior means, zero outside the support
     second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
-    value: Floats  # (n,) f(S): log p(y | S) but for what does not depend on S
+    value: Floats  # (n,) f(S)
 
 
 class AnnealingSchedule(NamedTuple):
-    """The inverse temperatures of one annealed importance path (Neal 2001).
-
-    The first is taken at once, the others are reached in one sweep each, visit by visit.
-    """
+    """The inverse temperatures of one annealed importance path (Neal 2001)."""
 
     betas: Floats  # rising, the last one 1
     after: int  # sweeps at beta = 1 that follow
@@ -59,8 +56,8 @@ class AnnealedPaths(NamedTuple):
     """Annealed importance sampling of each row's sum over supports."""
 
     log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
-    inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1) at the end of a path, sum L
-    families: Members  # (n, n_paths), the beginning that a path descends from
+    inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1), sum L
+    families: Members  # (n, n_paths), the first path that each descends from
 
 
 class SupportEstimate(NamedTuple):
@@ -90,7 +87,7 @@ class ScoreNormal(NamedTuple):
 
 
 def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
-    """Yield the scores of rows c (n, K) given supports Z (n, K), as many as stay in the cache."""
+    """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks."""
     n, sizes = len(c), Z.sum(axis=1)
     L = int(sizes.max(initial=1))
     alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
@@ -121,16 +118,14 @@ def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     return f
 
 
-def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Floats:
+def draw_scores(rng: Generator, normal: ScoreNormal) -> Floats:
     """Draw scores (n, L): with precision C C', inv(C') e has covariance inv(C C')."""
     C = np.linalg.cholesky(normal.precision)
     e = rng.standard_normal(normal.mean.shape)[:, :, None]
     return np.asarray(normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0])
 
 
-def draw_scores_given(
-    rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedModel
-) -> Floats:
+def draw_scores_given(rng: Generator, c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """Draw x * z (n, K) given each row's support."""
     drawn = np.zeros(c.shape)
     with single_threaded_blas():

@@ -1,8 +1,7 @@
 """Two cores without waiting: blocks of rows on own threads, each with a single-threaded BLAS.
 
-A BLAS with several threads meets at a barrier in every call. Thin products have thousands of
-calls, and on a machine that is busy otherwise each barrier may wait for a time slice: a fit of
-0.6 s was measured to take 6 s. Threads that each take a block of rows meet once in an iteration.
+Threads of a BLAS meet in every call, where each may wait for a time slice on a busy machine; these
+threads meet once in an iteration.
 """
 
 import os
@@ -20,8 +19,6 @@ R = TypeVar("R")
 
 
 class _Holders:
-    """How many calls want a single-threaded BLAS, and how to give its threads back."""
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
@@ -68,11 +65,7 @@ def hold_blas(n: int) -> None:
 
 @contextmanager
 def _in_control() -> Iterator[None]:
-    """Let this thread set the threads of BLAS; entered under the lock of the holders.
-
-    Since 3.8, threadpoolctl lets one thread do so until that lets go, and silently ignores all
-    others: a fit in a second thread then had as many threads, and roundings, as BLAS likes.
-    """
+    """Let this thread set the threads of BLAS: threadpoolctl 3.8 ignores all but one thread."""
     _free_control()
     try:
         yield
@@ -88,10 +81,7 @@ def _free_control() -> None:
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """Yield work(item) for all items in order, computed on all cores.
-
-    No more results than cores are held at a time.
-    """
+    """Yield work(item) for all items in order, on all cores, holding as few results."""
     width = cores()
     with single_threaded_blas():
         if len(items) < 2 or width < 2:
@@ -102,7 +92,7 @@ def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             calls = [(_pool().submit(work, item), item) for item in others]
             yield work(first)
             for call, item in calls:
-                # What no thread has begun yet is done here: one wakes in the time of a short call.
+                # A thread takes the time of a short call to wake, so pending calls are done here.
                 yield work(item) if call.cancel() else call.result()
 
 
@@ -117,7 +107,6 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _begin_anew() -> None:
-    """Forget, in a forked child, threads that only its parent has."""
     _pool.cache_clear()
     _holders.__init__()  # type: ignore[misc]
 

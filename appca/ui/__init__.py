@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-STATIC = Path(__file__).with_name("static")  # scripts, styles and pictures of the app
+STATIC = Path(__file__).with_name("static")

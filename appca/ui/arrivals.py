@@ -19,7 +19,6 @@ from urllib.parse import unquote
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -36,72 +35,63 @@ from appca.runs.run import RunConfig
 from appca.runs.session import SUFFIX, Session, pack, unpack_apart
 from appca.storage import files, lock
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.ui import canvas, controls, services, settings, state, streamlit_internals
+from appca.ui import canvas, controls, fits, kit, services, settings, state, streamlit_internals
 from appca.ui.downloads import card, save_button, stem_of
-from appca.ui.fits import Shown
-from appca.ui.kit import markdown, scripted
-from appca.ui.services import by_key
-from appca.ui.state import KEYS, guarded
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, counted, shortened, size
 
 Options = dict[str, Any]  # of a reader
-Report = dict[str, Any]  # of files, as the readers make it
-AUTO = "auto"  # leaves an option to its reader
+Report = dict[str, Any]
+AUTO = "auto"  # the reader decides
 MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "cp1252": "Western European (cp1252)",
-    "latin-1": "Latin-1",
-    "utf-16": "UTF-16",
-}
-SEPARATORS = {",": "Comma", ";": "Semicolon", "\t": "Tabulator", "|": "Bar |", " ": "Blanks"}
-DECIMALS = {".": "Decimal point", ",": "Decimal comma"}
-HEADER_LINES = 20  # one of which can be named as the header
-HEADERS = {False: "No header"} | {n: f"Line {n} is the header" for n in range(1, HEADER_LINES + 1)}
-DOUBTS: dict[tuple[str, Any], str] = {  # what a reading in doubt means, by option and value
+HEADER_LINES = 20  # of which any can be the header
+DOUBTS: dict[tuple[str, Any], str] = {  # meaning of an uncertain option, by option and value
     ("header", True): "The first line names the columns",
     ("header", False): "The first line is data",
     ("decimal", "."): "1.234 is a little more than one",
     ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
 }
-CLASSES = {AUTO: "Classes detected", "none": "No classes"}
-SIZES: dict[Any, str] = {AUTO: "Sizes as they are"} | {
-    (n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)
+_CHOICES: dict[str, tuple[str, dict[Any, str]]] = {  # label for screen readers; value to words
+    "encoding": (
+        "Encoding",
+        {
+            "utf-8": "UTF-8",
+            "cp1252": "Western European (cp1252)",
+            "latin-1": "Latin-1",
+            "utf-16": "UTF-16",
+        },
+    ),
+    "separator": (
+        "Between cells",
+        {",": "Comma", ";": "Semicolon", "\t": "Tabulator", "|": "Bar |", " ": "Blanks"},
+    ),
+    "decimal": ("Decimal sign", {".": "Decimal point", ",": "Decimal comma"}),
+    "header": (
+        "Header",
+        {False: "No header"} | {n: f"Line {n} is the header" for n in range(1, HEADER_LINES + 1)},
+    ),
+    "transpose": ("Samples", {False: "Rows are samples", True: "Columns are samples"}),
+    "lines": ("Lines", {AUTO: "Totals and notes left out", "all": "Every line is a row"}),
+    "ids": ("Row names", {}),
+    "label": ("Labels", {}),
+    "sheet": ("Sheet", {}),
+    "array": ("The array with the rows", {}),
+    "mask_var": ("Variables", {}),
+    "size": (
+        "Size",
+        {AUTO: "Sizes as they are"} | {(n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)},
+    ),
+    "colour": ("Colour", {"grey": "Grey", "keep": "Colour"}),
+    "classes": ("Classes", {AUTO: "Classes detected", "none": "No classes"}),
+    "broken": (
+        "Other files",
+        {"refuse": "Every file is an image", "skip": "Skip files that are no images"},
+    ),
+    "na_values": ("Other gaps", {}),
+    "feature_type": ("Features", {}),
+    "missing": ("Missing values", {}),
 }
-_CHOICES: dict[str, dict[Any, str]] = {
-    "encoding": ENCODINGS,
-    "separator": SEPARATORS,
-    "decimal": DECIMALS,
-    "header": HEADERS,
-    "transpose": {False: "Rows are samples", True: "Columns are samples"},
-    "lines": {AUTO: "Totals and notes left out", "all": "Every line is a row"},
-    "size": SIZES,
-    "colour": {"grey": "Grey", "keep": "Colour"},
-    "classes": CLASSES,
-    "broken": {"refuse": "Every file is an image", "skip": "Skip files that are no images"},
-}
-_LABELS = {  # for those who hear the page
-    "encoding": "Encoding",
-    "separator": "Between cells",
-    "decimal": "Decimal sign",
-    "header": "Header",
-    "transpose": "Samples",
-    "lines": "Lines",
-    "ids": "Row names",
-    "label": "Labels",
-    "sheet": "Sheet",
-    "array": "The array with the rows",
-    "mask_var": "Variables",
-    "size": "Size",
-    "colour": "Colour",
-    "classes": "Classes",
-    "broken": "Other files",
-    "na_values": "Other gaps",
-    "feature_type": "Features",
-    "missing": "Missing values",
-}
-_CHIPS = {  # of each reader
+_CHIPS = {
     "csv": "encoding separator decimal header transpose lines",
     "sheet": "sheet header transpose lines",
     "parquet": "transpose",
@@ -113,11 +103,10 @@ _CHIPS = {  # of each reader
     "zarr": "array mask_var",
     "images": "size colour classes broken",
 }
-# by the readers
 _REPORTED = ("encoding", "separator", "decimal", "sheet", "array", "feature_type", "ids")
 _USUAL = {"size": AUTO, "colour": "grey", "classes": AUTO, "broken": "refuse", "mask_var": AUTO}
 _USUAL |= {"lines": AUTO, "label": AUTO}
-_GONE = {  # options that one makes void: the shape of an image, the roles of other columns
+_GONE = {  # an option, and those that its change makes void
     **dict.fromkeys(("array", "transpose"), ("image_shape", "by_column", "ids", "label")),
     **dict.fromkeys(("encoding", "separator", "header", "sheet"), ("roles",)),
 }
@@ -127,40 +116,38 @@ class Chip(NamedTuple):
     """One option of a reader."""
 
     name: str
-    label: str  # for those who hear the page
-    choices: dict[Any, str]  # value to words
-    now: Any  # None, where it is no choice, asks for one
+    label: str  # for screen readers
+    choices: dict[Any, str]
+    now: Any  # if it is no choice, none is chosen yet
 
 
 def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
-    """Return what can be changed about how files of a kind are read.
-
-    `report` is of files read with `options`.
-    """
-    reported: Options = {name: report[name] for name in _REPORTED if name in report}
+    """Return the options of a reader for files whose `report` was made with `options`."""
+    now = _USUAL | {name: report[name] for name in _REPORTED if name in report}
     line = report.get("header_line")
-    now: Options = (
-        _USUAL | reported | {"header": line or False, "transpose": bool(report.get("turned"))}
-    )
-    now |= options
+    now |= {"header": line or False, "transpose": bool(report.get("turned"))} | options
     now["header"] = line if now["header"] is True else now["header"]
     now["size"] = now["size"] if now["size"] == AUTO else tuple(now["size"])
-    choices = dict(_CHOICES)
+    choices = {name: dict(words) for name, (_, words) in _CHOICES.items()}
     for name in ("encoding", "separator", "decimal"):
         if sign := now.get(name):
             said = "UTF-8" if sign == "utf-8-sig" else str(sign).upper()
             choices[name] = {sign: said} | choices[name]
     choices["sheet"] = {name: f"Sheet {name}" for name in report.get("sheets", ())}
     if len(arrays := report.get("arrays", {})) > 1:
-        choices["array"] = {path: f"{_part(path)} ({size})" for path, size in arrays.items()}
+        for path, n in arrays.items():
+            place, _, name = path.partition("/")
+            part = f"{name}, of {place}" if place in ("layers", "obsm") else path
+            choices["array"][path] = f"{part} ({n})"
     marked = report.get("marked")
     if marked or "mask_var" in options:
         only = f"Only variables marked {marked['column']}" if marked else "Only marked variables"
         choices["mask_var"] = {AUTO: only, None: "All variables"}
     if report.get("missing"):
         cells = counted(report["n_missing"], "cell")
-        ways = {how: f"{cells} missing: {words.lower()}" for how, words in MISSING.items()}
-        choices["missing"] = ways
+        choices["missing"] = {
+            how: f"{cells} missing: {words.lower()}" for how, words in MISSING.items()
+        }
     if types := report.get("feature_types"):
         choices["feature_type"] = {name: f"Only {name}" for name in types} | {"all": "All features"}
     if gaps := tuple(options.get("na_values", ())):
@@ -171,72 +158,58 @@ def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
         choices["ids"] = named | {"": "Rows are numbered"}
         alone = {key: f"Label {key} alone" for key in entries}
         choices["label"] = {AUTO: "All labels"} | alone | {"": "No labels"}
-    if not report.get("lines") and "lines" not in options:
-        del choices["lines"]
+    hidden = set() if report.get("lines") or "lines" in options else {"lines"}
+    if kind == "hdf5" and "arrays" not in report:  # counts of 10x have one orientation
+        hidden.add("transpose")
     names = [*_CHIPS.get(kind or "", "").split(), "feature_type", "na_values", "missing"]
-    if kind == "hdf5" and "arrays" not in report:  # counts of 10x, which lie one way only
-        names.remove("transpose")
     return [
-        Chip(name, _LABELS[name], choices[name], now.get(name)) for name in names if name in choices
+        Chip(name, _CHOICES[name][0], choices[name], now.get(name))
+        for name in names
+        if choices[name] and name not in hidden
     ]
 
 
-def _part(path: str) -> str:
-    """Name a part of annotated data, such as layers/counts; other paths stay as they are."""
-    place, _, name = path.partition("/")
-    return f"{name}, of {place}" if place in ("layers", "obsm") else path
-
-
 def changed(options: Options, name: str, value: object) -> Options:
-    """Return options of which one is changed; AUTO takes it away."""
+    """Return options with one changed; AUTO removes it."""
     dropped = {name, *_GONE.get(name, ())}
-    kept = {key: kept for key, kept in options.items() if key not in dropped}
-    return kept if value == AUTO else kept | {name: value}
+    rest = {key: old for key, old in options.items() if key not in dropped}
+    return rest if value == AUTO else rest | {name: value}
 
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
-STALE_SECONDS = 180.0  # Streamlit lets a window without network return for two minutes
+STALE_SECONDS = 180.0  # Streamlit waits two minutes for a window without network
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class DroppedFiles:
-    """Files in a folder of their own, which goes with the object."""
+    """Files in a folder of their own, which is removed with the object."""
 
     def __init__(self, scratch: Path) -> None:
         self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
         self._folder.mkdir(parents=True)
-        self._lock = ExitStack()
-        file = self._lock.enter_context(lock.opened(self._folder))
+        held = ExitStack()
+        file = held.enter_context(lock.opened(self._folder))
         if file is not None:
             lock.take(file)
-        self._end = weakref.finalize(self, _remove, self._folder, self._lock)
-        self._begun = time.monotonic()
+        self.remove = weakref.finalize(self, _remove, self._folder, held)
+        self.begun = time.monotonic()
         self.files: list[tuple[str, Path]] = []
 
     @property
     def is_there(self) -> bool:
         """Whether the files have not been removed."""
-        return self._end.alive
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a window that is gone would have come back by now."""
-        return time.monotonic() > self._begun + STALE_SECONDS
-
-    def remove(self) -> None:
-        """Remove the files now."""
-        self._end()
+        return self.remove.alive
 
     def became(self, digest: str) -> None:
-        """Note of which data set these are the files, so that they go with it."""
+        """Note the data set of these files, so that they are deleted with it."""
         (self._folder / digest).touch()
 
     def pack_store(self) -> None:
-        """Make one file of the files of a Zarr store, as its reader takes it."""
+        """Zip the files of a Zarr store, as its reader takes it."""
         stores = {name.partition(".zarr/")[0] for name, _ in self.files}
         if len(stores) != 1 or not all(".zarr/" in name for name, _ in self.files):
             return
@@ -247,14 +220,14 @@ class DroppedFiles:
         self.files = [(f"{stores.pop()}.zarr.zip", path)]
 
     def place(self, name: str) -> Path:
-        """Return where the next file is to be written."""
+        """Return the path to which the next file is to be written."""
         path = self._folder / str(len(self.files))
         self.files.append((name, path))
         return path
 
 
 class Drops:
-    """What was dropped on windows, until their pages have taken it and need it no more."""
+    """Files dropped on windows, until their pages take them."""
 
     def __init__(
         self,
@@ -269,11 +242,11 @@ class Drops:
         self._change = threading.RLock()
 
     def routes(self, base: str = "") -> list[Route]:
-        """Return the route, below the path that the server was told to live at."""
+        """Return the route, below the base path of the server."""
         return [Route(f"{base}{PREFIX}/{{drop}}", self._receive, methods=["POST"])]
 
     def take(self, session: str, drop: str) -> DroppedFiles | None:
-        """Return the files of a drop, once, to the session that it was made in."""
+        """Return the files of a drop, once and only to its session."""
         with self._change:
             mine = [key for key in self._waiting if key[0] == session]
             drops = {key: self._waiting.pop(key) for key in mine}
@@ -283,15 +256,16 @@ class Drops:
         return wanted
 
     def tidy(self) -> None:
-        """Remove what windows and servers have left that are gone; not for the event loop."""
+        """Delete files of closed windows and dead servers; too slow for the event loop."""
         with self._change:
             for (session, drop), arrival in list(self._waiting.items()):
-                if arrival.is_stale and not self._is_alive(session):
+                is_stale = time.monotonic() > arrival.begun + STALE_SECONDS
+                if is_stale and not self._is_alive(session):
                     self._discard(session, drop)
         for folder in self._scratch().glob(f"{_FOLDER}*"):
             with suppress(OSError):
                 is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
-                if is_old and lock.is_free(folder):  # of a server that was killed
+                if is_old and lock.is_free(folder):
                     files.remove(folder)
 
     async def _receive(self, request: Request) -> Response:
@@ -301,14 +275,15 @@ class Drops:
             return Response(status_code=403, headers=_ALWAYS)
         if not is_id(drop) or not 0 < len(name) <= LONGEST_NAME:
             return Response(status_code=400, headers=_ALWAYS)
-        length, status = announced(request.headers), 413
+        status, text = 413, request.headers.get("content-length", "")
+        is_announced = text.isascii() and text.isdecimal() and len(text) < 20
         refusal: str | None
         try:
-            if length is None:
+            if not is_announced or "transfer-encoding" in request.headers:
                 status, refusal = 411, "its length was not announced; send a Content-Length"
             else:
-                refusal = await run_in_threadpool(self._admit, session, drop, length)
-                refusal = refusal or await self._write(request, session, drop, name, length)
+                refusal = await run_in_threadpool(self._admit, session, drop, int(text))
+                refusal = refusal or await self._write(request, session, drop, name, int(text))
         except ClientDisconnect:
             refusal = "its sending broke off"
         except OSError as error:
@@ -320,7 +295,6 @@ class Drops:
         return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
 
     def _admit(self, session: str, drop: str, length: int) -> str | None:
-        """Make a place for a file; return why not, if it is too large or one too many."""
         if length > (most := self._largest()):
             return f"a file may have {size(most)}; use a smaller one"
         with self._change:
@@ -335,7 +309,6 @@ class Drops:
     async def _write(
         self, request: Request, session: str, drop: str, name: str, length: int
     ) -> str | None:
-        """Write a file beside those of its drop; return why not, if that has gone meanwhile."""
         arrival = self._waiting.get((session, drop))
         if arrival is None:
             return "another of these files was not"
@@ -355,55 +328,46 @@ class Drops:
             arrival.remove()
 
 
-def announced(headers: Headers) -> int | None:
-    """Return the length of a request's body; None where it says none."""
-    length = headers.get("content-length", "")
-    is_plain = length.isascii() and length.isdecimal() and len(length) < 20
-    return int(length) if is_plain and "transfer-encoding" not in headers else None
-
-
 def _remove(folder: Path, locked: ExitStack) -> None:
     with locked:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-SCRATCH = "uploads"  # below the home: where files lie while they are looked at
-_drop_target = scripted("dropping", '<div class="ca-drop" role="status"></div>')
+SCRATCH = "uploads"
+_drop_target = kit.scripted("dropping", '<div class="ca-drop" role="status"></div>')
 
 
 @cache
 def drops() -> Drops:
-    """Return what was dropped on the windows of this server."""
+    """Return the files dropped on the windows of this server."""
     made = Drops(canvas.delivery().session_of, streamlit_internals.is_connected, scratch, largest)
     made.tidy()
     return made
 
 
 def scratch() -> Path:
-    """Return the folder below which files lie while they are looked at."""
+    """Return the folder of uploads."""
     return home() / SCRATCH
 
 
 def largest() -> int:
-    """Return the bytes that a file may have, as Streamlit is told."""
+    """Return the most bytes of a file."""
     return int(st.get_option("server.maxUploadSize")) << 20
 
 
 def anywhere() -> DroppedFiles | None:
-    """Let files be dropped on the page; return those that were, once."""
+    """Let files be dropped anywhere on the page; return dropped ones, once."""
     session = streamlit_internals.session()
-    result = _drop_target(
-        key="dropping",
-        data={
-            "at": f"{base()}{PREFIX}/",
-            "key": canvas.delivery().key_of(session),
-            "digits": ID_DIGITS,
-            "most": MOST_FILES,
-            "largest": largest(),
-        },
-        on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
-        on_refused_change=lambda: None,
-    )
+    data = {
+        "at": f"{base()}{PREFIX}/",
+        "key": canvas.delivery().key_of(session),
+        "digits": ID_DIGITS,
+        "most": MOST_FILES,
+        "largest": largest(),
+    }
+    # Streamlit returns only states that have a callback
+    acts: Any = dict.fromkeys(("on_dropped_change", "on_refused_change"), lambda: None)
+    result = _drop_target(key="dropping", data=data, **acts)
     if result.refused:
         state.notify("error", str(result.refused)[:1000])
     dropped = result.dropped
@@ -411,11 +375,11 @@ def anywhere() -> DroppedFiles | None:
 
 
 KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")
-_judged = by_key(8)(likely_shapes)
+_judged = services.by_key(8)(likely_shapes)
 
 
 def shape_of(kind: str | None, options: Options) -> PixelShape | None:
-    """Return the shape that was chosen for rows as images."""
+    """Return the chosen shape of rows as images."""
     sides = options.get("image_shape")
     if not sides or kind not in KINDS:
         return None
@@ -424,26 +388,17 @@ def shape_of(kind: str | None, options: Options) -> PixelShape | None:
 
 
 def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> Options:
-    """Return the options with which rows become images, or values again."""
+    """Return options that make rows images of a shape, or values without one."""
     options = changed(options, "by_column", AUTO)
     if shape is None:
         return changed(options, "image_shape", None if kind == "csv" else AUTO)
-    if shape.by_column or kind == "mat":
-        options |= {"by_column": shape.by_column}
-    return options | {"image_shape": shape.sides}
+    by_column = {"by_column": shape.by_column} if shape.by_column or kind == "mat" else {}
+    return options | by_column | {"image_shape": shape.sides}
 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
-    """Return the shapes that rows of values can have, the most plausible first."""
+    """Return shapes that fit rows of values, the most plausible first."""
     return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
-
-
-def likely(kind: str | None, data: Dataset) -> PixelShape | None:
-    """Return the shape to propose for rows that are not shown as images."""
-    if kind not in KINDS or data.image_shape is not None:
-        return None
-    shapes = judged(kind, data)
-    return shapes[0].shape if shapes and shapes[0].is_likely else None
 
 
 SESSION = (
@@ -452,8 +407,8 @@ SESSION = (
 )
 
 
-def save(dataset: Dataset, shown: Shown) -> None:
-    """Draw what saves a session: with which fits, with or without the data."""
+def save(dataset: Dataset, shown: fits.Shown) -> None:
+    """Draw the card that saves a session."""
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)
@@ -477,28 +432,40 @@ def save(dataset: Dataset, shown: Shown) -> None:
         map_of = settings.config_of(dataset, shown.config)
         laid_out = settings.stored_map(dataset, shown.config)
         session = Session(
-            services.datasets().get(dataset.digest),  # with its classes as they were read
+            services.datasets().get(dataset.digest),
             [runs[run_id] for run_id in chosen],
             state.named(dataset),
             state.get(dataset),
             shown.config.id,
-            looks | here.get(KEYS.umap, {}),
+            looks | here.get(state.KEYS.umap, {}),
             [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
         )
         made = partial(pack, session, home(), with_data=with_data)
         save_button("Save session", made, f"{stem_of(dataset.name)}{SUFFIX}", key="session")
 
 
-def open_file(name: str, file: Path) -> None:
-    """Open a session file and look at what was on screen when it was saved."""
+def _open_session(name: str, file: Path) -> None:
     with st.spinner("Opening the session"):
         unpacked = unpack_apart(name, file, home(), scratch())
     state.open_dataset(unpacked.dataset)
     run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
     if run is not None:
         state.open_config(run.config)
-    dataset = state.current_dataset()
-    _look_like(unpacked.look, dataset, state.config())
+    dataset, look = state.current_dataset(), unpacked.look
+    allowed = {  # this data set may lack some of what the file was saved with
+        "colour": [*colour_choices(dataset), controls.FEATURE],
+        "feature": range(dataset.n_features + 1),
+        "view": canvas.VIEWS,
+        "start": settings.STARTS,
+        "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
+    }
+    sound = {key: look[key] for key in allowed if look.get(key) in allowed[key]}
+    distance = look.get("min_dist")
+    if isinstance(distance, int | float) and 0 <= distance <= 1:
+        sound["min_dist"] = float(distance)
+    keys = _keys(state.config())
+    st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
+    st.session_state[state.KEYS.umap] = sound
     if unpacked.selected is not None:
         state.put(dataset, unpacked.selected)
     n = len(unpacked.selections)
@@ -508,91 +475,68 @@ def open_file(name: str, file: Path) -> None:
 
 
 def _keys(config: RunConfig) -> dict[str, str]:
-    """Return the keys of the widgets that say how the fit is drawn."""
     colour, feature = controls.keys(config.dataset)
     return {"colour": colour, "feature": feature, "view": controls.view_key(config.n_active)}
 
 
-def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> None:
-    """Draw the fit as where the file was saved; what this data set cannot have is left out."""
-    allowed = {
-        "colour": [*colour_choices(dataset), controls.FEATURE],
-        "feature": range(dataset.n_features + 1),
-        "view": canvas.VIEWS,
-        "start": settings.STARTS,
-        "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
-    }
-    sound = {name: look[name] for name in allowed if look.get(name) in allowed[name]}
-    distance = look.get("min_dist")
-    if isinstance(distance, int | float) and 0 <= distance <= 1:
-        sound["min_dist"] = float(distance)
-    keys = _keys(config)
-    st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
-    st.session_state[KEYS.umap] = sound
-
-
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
-THIS = {"tab": "this"}  # of the address: the tab with what was assumed
+THIS = {"tab": "this"}
 # Formats whose readers may find gaps
 WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
-HEAD_ROWS = 9  # of a table, as they are written
-KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
+HEAD_ROWS = 9
 
 
 class Reading(NamedTuple):
-    """Files that were read, or the sentence why not; either way what was found in them."""
+    """Files that were read, or the sentence why not, and their report."""
 
     dataset: Dataset | None
     sentence: str
     report: Report
-    head: Mapping[str, list[str | None]] = MappingProxyType({})  # column to its first cells
+    head: Mapping[str, list[str | None]] = MappingProxyType({})
 
 
 @dataclass
 class Opened:
-    """Files that were opened, at hand to be read otherwise."""
+    """Opened files, which can be read with other options."""
 
     arrival: DroppedFiles
-    key: str  # of these files and no others
+    key: str
     kind: str | None  # the reader of the first that has one
-    options: Options = field(default_factory=dict)  # with which they were opened
-    draft: Options = field(default_factory=dict)  # as they are to be read next
+    options: Options = field(default_factory=dict)
+    draft: Options = field(default_factory=dict)
     digest: str | None = None  # of the data set they became
-    choices: dict[str, Options] = field(default_factory=dict)  # by digest
-    said: str = ""  # of what was assumed, until it is read
+    choices: dict[str, Options] = field(default_factory=dict)
+    said: str = ""  # assumptions about the files, until the sentence is closed
+
+    def change(self, name: str, value: object) -> None:
+        """Change one option of the next reading."""
+        self.draft = changed(self.draft, name, value)
 
     def read(self, options: Options) -> Reading:
         """Read the files with options; equal ones are read once."""
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
 
-    def became(self, digest: str) -> None:
-        """Keep the options for a data set, which an undo may bring back."""
-        self.digest, self.draft = digest, self.options
-        self.arrival.became(digest)
-        self.choices[digest] = self.options
 
-
-def current() -> Opened | None:
-    """Return the files of this window that can be read again."""
-    opened: Opened | None = st.session_state.get(KEYS.arrival)
+def _current() -> Opened | None:
+    opened: Opened | None = st.session_state.get(state.KEYS.arrival)
     return opened
 
 
 def of(digest: str) -> Opened | None:
-    """Return the files a data set was read from, while they are at hand, or could not be."""
-    opened = current()
+    """Return the files of a data set, or the last ones if they could not be read."""
+    opened = _current()
     if opened is None or opened.digest in (digest, None):
         return opened
     if digest not in opened.choices:
         return None
-    opened.digest, opened.options = digest, opened.choices[digest]  # by an undo
+    opened.digest, opened.options = digest, opened.choices[digest]
     opened.draft = opened.options
     return opened
 
 
 def source_of(dataset: Dataset) -> tuple[str, Path] | None:
-    """Return the one file that a data set was read from, as long as it is unchanged at hand."""
-    opened = current()
+    """Return the one file of a data set, while it is there unchanged."""
+    opened = _current()
     if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
         files = opened.arrival.files
         return files[0] if len(files) == 1 else None
@@ -601,7 +545,7 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
-    """Return files of an uploader, moved to a folder of their own."""
+    """Return the files of an uploader, moved to a folder of their own."""
     arrival = DroppedFiles(scratch())
     for file in files:
         arrival.place(file.name).write_bytes(file.getbuffer())
@@ -609,83 +553,80 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 
 
 def arrive(arrival: DroppedFiles) -> None:
-    """Open files and go to their picture; to the page Data where nobody can guess how to."""
+    """Open files and go to Explore, or to the page Data if they cannot be read unasked."""
     arrival.pack_store()
-    before: Opened | None = st.session_state.pop(KEYS.arrival, None)
+    before: Opened | None = st.session_state.pop(state.KEYS.arrival, None)
     if before is not None:
         before.arrival.remove()
     names = [name for name, _ in arrival.files]
     if len(names) == 1 and names[0].lower().endswith(SUFFIX):
-        open_file(*arrival.files[0])
+        _open_session(*arrival.files[0])
         arrival.remove()
         st.switch_page(EXPLORE)
     kinds = [kind for named in arrival.files if (kind := kind_of(*named)) is not None]
-    kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)  # with a table of events
+    kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
-    opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
-    # as a person would read them: gaps are left to the model
+    opened = st.session_state[state.KEYS.arrival] = Opened(arrival, key, kind)
     opened.options = opened.draft = {"missing": "model"} if kind in WITH_GAPS else {}
     guess = opened.read(opened.options)
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
-    use(opened, guess.dataset)
+    use(opened, opened.options, guess.dataset)
 
 
-def use(opened: Opened, dataset: Dataset) -> None:
-    """Look at a data set in Explore, in place of what the same files were before."""
+def use(opened: Opened, options: Options, dataset: Dataset) -> None:
+    """Show a data set that was read from files with options in Explore."""
     digest = services.put_again(dataset)
-    opened.became(digest)
+    opened.digest, opened.options, opened.draft = digest, options, options
+    opened.choices[digest] = options  # an undo may bring it back
+    opened.arrival.became(digest)
     state.open_dataset(digest)
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
     st.switch_page(EXPLORE)
 
 
 def assumed() -> None:
-    """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
-    opened = current()
+    """Draw what was assumed about the opened files, with ways to change it."""
+    opened = _current()
     if opened is None or not opened.said or opened.digest != state.config().dataset:
         return
+    kind, options, data = opened.kind, opened.options, state.current_dataset()
+    report, offers = opened.read(options).report, []
+    for name in list(report.get("likely_labels", {}))[:1]:
+        label = f"Use {kit.markdown(f'“{shortened(name)}”')} as label"
+        roles = options.get("roles", {}) | {name: "label"}
+        offers.append((label, "label", options | {"roles": roles}))
+    if doubt := report.get("doubt"):
+        option, other = doubt["option"], doubt["other"]
+        offers.append((DOUBTS[option, other], "otherwise", changed(options, option, other)))
+    if kind == "mat" and not options.get("transpose"):
+        offers.append(("Columns are samples", "columns", changed(options, "transpose", True)))
+    shapes = judged(kind, data)[:1] if kind in KINDS and data.image_shape is None else []
+    for shape in [each.shape for each in shapes if each.is_likely]:
+        label = f"{shape.height} × {shape.width}: show as images"
+        offers.append((label, "images", with_shape(kind, options, shape)))
+
+    def close() -> None:
+        opened.said = ""
+
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
-        st.markdown(markdown(opened.said), width="content")
-        report, options, offers = opened.read(opened.options).report, opened.options, []
-        for name in list(report.get("likely_labels", {}))[:1]:
-            label = f"Use {markdown(f'“{shortened(name)}”')} as label"
-            roles = options.get("roles", {}) | {name: "label"}
-            offers.append((label, "label", options | {"roles": roles}))
-        if doubt := report.get("doubt"):
-            option, other = doubt["option"], doubt["other"]
-            other_way = changed(options, option, other)
-            offers.append((DOUBTS[option, other], "otherwise", other_way))
-        if opened.kind == "mat" and not options.get("transpose"):
-            turned = changed(options, "transpose", True)
-            offers.append(("Columns are samples", "columns", turned))
-        shape = likely(opened.kind, state.current_dataset())
-        if shape is not None:
-            label = f"{shape.height} × {shape.width}: show as images"
-            offers.append((label, "images", with_shape(opened.kind, options, shape)))
+        st.markdown(kit.markdown(opened.said), width="content")
         for label, key, others in offers:
             if st.button(label, key=f"assumed_{key}"):
                 reading = opened.read(others)
                 if reading.dataset is None:
                     state.notify("error", reading.sentence)
                 else:
-                    opened.options = others
-                    use(opened, reading.dataset)
+                    use(opened, others, reading.dataset)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
-        look: dict[str, Any] = {"icon": ":material/close:", "type": "tertiary"}
-        st.button("Close", key="assumed_close", on_click=_read_it, args=[opened], **look)
+        kit.press("Close", "assumed_close", close, icon=":material/close:", type="tertiary")
 
 
-@guarded
-def _read_it(opened: Opened) -> None:
-    opened.said = ""
-
-
-@st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
+@st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=3600)
 def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options) -> Reading:
-    del key, options_text  # they say which
+    del key, options_text
     limits = ReadLimits(scratch=scratch(), head_rows=HEAD_ROWS)
     try:
         dataset = read_apart(_arrival.files, limits=limits, **_options)

@@ -35,18 +35,16 @@ from appca.data.dataset import Dataset
 from appca.runs.home import home, secret
 from appca.runs.run import RunConfig
 from appca.storage.schema import FromOne, fitted
-from appca.ui import STATIC, services, state, streamlit_internals
-from appca.ui.fits import Shown
+from appca.ui import STATIC, fits, services, state, streamlit_internals
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
-from appca.ui.streamlit_internals import base
 
 
 class PageScene(NamedTuple):
     """A scene as a page draws it."""
 
     scene: Scene
-    key: str  # of what is shown: rows that are asked for under it do not change
+    key: str  # of its content; answers about rows under it do not change
     scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
 
     @property
@@ -56,12 +54,11 @@ class PageScene(NamedTuple):
 
 
 def scene_of(
-    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+    dataset: Dataset, shown: fits.Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
-    """Lay out what is shown, once for all visitors, with PCA and with a UMAP of the same rows.
+    """Return the scene of a fit, with PCA, a UMAP map and, of a recording, its slices.
 
-    Voxels of a recording also have a map of their places in slices.
-    `colouring` is the key of one; a feature is among the scene's only if it is asked for.
+    `colouring` is a key; only the feature that it names is part of the scene.
     """
     fitted = shown.fitted
     feature = colouring if colouring.startswith("feature:") else None
@@ -95,7 +92,7 @@ _of_fit = by_key(16)(scene_shown)
 
 
 def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
-    """Return the scores (N, 3) on the first principal components of the preprocessed data."""
+    """Return scores (N, 3) on principal components of the preprocessed data."""
 
     def principal() -> np.ndarray:
         before = services.prepared(dataset.digest, config.preprocessing)
@@ -109,8 +106,8 @@ HOST = STATIC / "host.js"
 SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
 KEY_HEADER = "x-appca-key"
-MOST_ROWS = 4096  # that can be asked for at a time
-MOST_QUESTIONS = 32  # scenes that may be asked about, beside those that windows show
+MOST_ROWS = 4096
+MOST_QUESTIONS = 32  # scenes with answers, beside those on screen
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _NAME = re.compile(r"[0-9a-f]{32}")
 _ALWAYS = {
@@ -123,16 +120,16 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
 
 
 class RowQuestions(NamedTuple):
-    """What can be asked of the rows of a data set, where there are too many to send them all.
+    """Questions about rows that are too many to be sent.
 
     Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components.
     """
 
     n_rows: int
-    answers: Mapping[str, Callable[[np.ndarray], Any]]  # row numbers (n,) -> what is asked of them
+    answers: Mapping[str, Callable[[np.ndarray], Any]]
 
     def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
-        """Return what is asked of rows, and its type."""
+        """Return an answer about rows (n,) and its type."""
         said = self.answers[what](rows)
         if isinstance(said, np.ndarray):
             return said.astype("<f4").tobytes(), RAW
@@ -140,7 +137,7 @@ class RowQuestions(NamedTuple):
 
 
 class Delivery:
-    """What the routes serve, and to whom."""
+    """The routes of scenes, and who may use them."""
 
     def __init__(
         self,
@@ -148,17 +145,16 @@ class Delivery:
         is_alive: Callable[[str], bool],
         hosts: Callable[[], Iterable[str]] = lambda: (),
     ) -> None:
-        self.parcels, self.is_alive = parcels, is_alive
+        self.parcels, self.is_alive, self._hosts = parcels, is_alive, hosts
         self._questions: OrderedDict[str, RowQuestions] = OrderedDict()
         self._shown: dict[tuple[str, str], str] = {}  # (session, canvas) -> the name of its scene
         self._lock = threading.Lock()
-        self._hosts = hosts
 
     def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
-        """Let rows be asked for; return the name under which.
+        """Answer questions about a scene from now on; return their name.
 
-        The scene that a `canvas` (session and key) shows stays until it shows another or its
-        window is closed. Of all others the newest `MOST_QUESTIONS` are kept.
+        They stay while the `canvas` (session and key) shows the scene; of all others the newest
+        `MOST_QUESTIONS` are kept.
         """
         name = self.parcels.name(f"rows {what}".encode())
         with self._lock:
@@ -176,17 +172,17 @@ class Delivery:
         return name
 
     def key_of(self, session: str) -> str:
-        """Return the key of a session for its own page: the session's id, signed."""
+        """Return the session's id, signed, for its own page."""
         return f"{session}.{self.parcels.name(session.encode(), b'session')}"
 
     def routes(self, base: str = "") -> list[Route]:
-        """Return the routes, below the path that the server was told to live at."""
-        at = f"{base}{PREFIX}/{{name}}"
+        """Return the routes, below the base path of the server."""
+        at = f"{streamlit_internals.base}{PREFIX}/{{name}}"
         return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
 
     async def _parcel(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name == SCRIPT:  # which tells nothing of anybody's data
+        if name == SCRIPT:
             headers = _ALWAYS | _FOR_GOOD
             return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
         if self.session_of(request) is None:
@@ -217,7 +213,7 @@ class Delivery:
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
-        """Return whose page asks; None unless it is of this server and its session is there."""
+        """Return the session of the page that asks; None unless it is open and of this server."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
         hosts = LOOPBACK.union(self._hosts())
@@ -235,7 +231,7 @@ class Delivery:
 
 
 def _hostname(host: str) -> str | None:
-    """Return the name in a Host header without its port; None where it is none."""
+    """Return the name in a Host header without its port; None for anything else."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port  # raises where it is no number
@@ -251,40 +247,35 @@ def _refusal(status: int) -> Response:
 
 @cache
 def delivery() -> Delivery:
-    """Return what this server serves to the canvas."""
+    """Return the routes of this server's scenes."""
     try:
         key = secret(home())
-    except OSError:  # the pages say so; names are then good for as long as the server runs
+    except OSError:
         key = secrets.token_bytes(32)
-    return Delivery(Parcels(key), streamlit_internals.is_connected, _hosts)
+
+    def hosts() -> set[str]:
+        addresses = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+        named = [*addresses, *(st.get_option("server.allowedHosts") or ())]
+        return {str(name).strip().lower().rstrip(".") for name in named if name}
+
+    return Delivery(Parcels(key), streamlit_internals.is_connected, hosts)
 
 
 def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[str, Any]:
-    """Offer a scene of a data set to the present session; return what its page needs to fetch it.
-
-    What rows are asked for under the scene's key must not change. `canvas` is the key of the one
-    that shows it.
-    """
+    """Publish a scene to the session; return what its canvas needs to fetch it."""
     here, session = delivery(), streamlit_internals.session()
     answers: dict[str, Callable[[np.ndarray], Any]]
     answers = {"texts": partial(texts_of, dataset.ids, scene.scene.lines)}
     answers |= {} if scene.scores is None else {"scores": scene.scores}
     questions = RowQuestions(dataset.n_rows, answers)
     return publish(scene.scene, dataset.digest, here.parcels) | {
-        "at": f"{base()}{PREFIX}/",
+        "at": f"{streamlit_internals.base()}{PREFIX}/",
         "questions": here.ask(f"{dataset.digest} {scene.key}", questions, (session, canvas)),
         "key": here.key_of(session),
     }
 
 
-def _hosts() -> set[str]:
-    """Names of this server beside those of the machine itself, as far as it was told."""
-    addresses = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
-    named = [*addresses, *(st.get_option("server.allowedHosts") or ())]
-    return {str(name).strip().lower().rstrip(".") for name in named if name}
-
-
-VIEWS = ("subspaces", "pairs", "pca", "slices", "umap")  # in this order in the bar
+VIEWS = ("subspaces", "pairs", "pca", "slices", "umap")
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",
@@ -292,12 +283,12 @@ _canvas = st.components.v2.component(
     css=(JS / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-SENT_S = 0.02  # Streamlit sends what a page has so far every 0.01 s
+SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
 M = TypeVar("M")
 
 
-def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
+def draw(  # noqa: PLR0913 - all but four have defaults
     dataset: Dataset,
     scene: PageScene,
     layout: str,
@@ -312,32 +303,20 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     on_point: Callable[[int | None], None] | None = None,
     on_act: Callable[[str, str], None] | None = None,
 ) -> None:
-    """Draw a scene and take over what is selected in it, at most eight on a page.
+    """Draw a scene; a lasso selects rows on all pages.
 
-    The layout and the colouring are keys of the scene's; "component:" and a number colours, too.
-    Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
-    is what a window leaves below a page's head. `options` are further ones of `js/types.d.ts`.
-    Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
-
-    `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
-    `on_layout` the layout that a search or a tour has opened; `on_point` the row that
-    a click holds, None when it lets go (without it a click selects the row); `on_act` what was
-    chosen of the offers in `options`: "selection" or "colour", and which, or "class" and, as JSON,
-    a label with the old and the new name of a class.
+    The layout and the colouring are keys of the scene's, or "component:" and a number. A page has
+    at most eight canvases, each with its own `key`. The height is in pixels or CSS, by default that
+    of the window; `options` are those of `js/types.d.ts`. Rows `selected` (N,) replace those of all
+    pages, and `on_select` takes those of a lasso instead. `on_layout` takes the layout that a
+    search or a tour has opened, `on_point` the row that a click holds, or None. `on_act` takes
+    "selection", "colour" or "class" and the name that was chosen of the offers in `options`; of a
+    class that is JSON of its label, its old and its new name.
     """
-    take = on_select or partial(state.put, dataset)
 
-    @guarded
-    def on_other_layout() -> None:
-        name = getattr(st.session_state.get(key), "layout", None)
-        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
-            on_layout(name)
-
-    @guarded
-    def on_selected() -> None:
-        message = _message(key, "selection", SelectionMessage)
-        stamp = message and (message.mount, message.number)
-        if message is None or stamp == st.session_state.get(f"{key}-seen"):
+    def selected_rows(message: SelectionMessage) -> None:
+        stamp = message.mount, message.number
+        if stamp == st.session_state.get(f"{key}-seen"):
             return
         st.session_state[f"{key}-seen"] = stamp
         try:
@@ -345,19 +324,21 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         except ValueError as error:
             log.warning("The browser sent a selection that is ignored: %s", error)
         else:
-            take(mask)
+            (on_select or partial(state.put, dataset))(mask)
 
-    @guarded
-    def on_pointed() -> None:
-        message = _message(key, "point", PointMessage)
-        if on_point is not None and message is not None and message.row < dataset.n_rows:
+    def pointed(message: PointMessage) -> None:
+        if on_point is not None and message.row < dataset.n_rows:
             on_point(None if message.row < 0 else message.row)
 
-    @guarded
-    def on_acted() -> None:
-        message = _message(key, "act", ActMessage)
-        if on_act is not None and message is not None:
+    def acted(message: ActMessage) -> None:
+        if on_act is not None:
             on_act(message.kind, message.name)
+
+    @guarded
+    def on_other_layout() -> None:
+        name = getattr(st.session_state.get(key), "layout", None)
+        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
+            on_layout(name)
 
     chosen = state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
@@ -372,33 +353,31 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "follows": on_layout is not None,
             "holds": on_point is not None,
         },
-        on_selection_change=on_selected,
+        on_selection_change=guarded(partial(_take, key, SelectionMessage, selected_rows)),
         on_layout_change=on_other_layout,
-        on_point_change=on_pointed,
-        on_act_change=on_acted,
-        on_lost_change=lambda: None,  # a state is there only with a reaction to it
+        on_point_change=guarded(partial(_take, key, PointMessage, pointed)),
+        on_act_change=guarded(partial(_take, key, ActMessage, acted)),
+        on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
-        time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
+        time.sleep(
+            SENT_S
+        )  # else it is sent with the rest of the page, which keeps the browser busy
 
 
 # What comes back from the browser, checked before it is believed
 
 
 class _Message(Struct):
-    """What a hand has done in the picture.
-
-    Its stamp is which life of the component on a page made it, and which one of that life it is:
-    Streamlit keeps the component's state over reruns, so the stamp tells what is new in it.
-    """
+    """A message of the canvas, stamped: Streamlit repeats messages in later runs."""
 
     mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
     number: FromOne
 
 
 class SelectionMessage(_Message):
-    """A selection: one bit a row, the first the lowest; None where nothing is selected."""
+    """A selection: one bit a row, the first the lowest; None without rows."""
 
     bits: bytes | None = None
 
@@ -410,7 +389,7 @@ class PointMessage(_Message):
 
 
 class ActMessage(_Message):
-    """An offer that was chosen, or a class that was renamed."""
+    """A chosen offer, or a renamed class."""
 
     kind: Literal["selection", "colour", "class"]
     name: Annotated[str, Meta(max_length=1000)]
@@ -419,7 +398,7 @@ class ActMessage(_Message):
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     """Return the selected rows (n_rows,), bool.
 
-    Raises ValueError when there is not exactly one bit a row.
+    Raises ValueError unless there is one bit a row.
     """
     if bits is None:
         return np.zeros(n_rows, bool)
@@ -430,15 +409,16 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _message(key: str, name: str, kind: type[M]) -> M | None:
-    """Return a message of the browser, or None where there is none that makes sense."""
+def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
+    """Do what a message of the browser asks for, if it is a sound one."""
+    name = kind.__name__.removesuffix("Message").lower()
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:
-        return None
+        return
     try:
         checked: M = fitted(kind, dict(message))
     except (TypeError, ValueError) as error:
         log.warning("The browser sent a %s that is ignored: %s", name, error)
-        return None
-    return checked
+    else:
+        act(checked)

@@ -7,31 +7,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis import choose
-from appca.analysis.campaign import MOST_ROWS, Campaign
-from appca.analysis.choose import MODELS, Cell, GridConfig, GridTable, StabilityConfig
-from appca.analysis.compare import (
-    CLEAR,
-    EVERY,
-    MEANS,
-    METHODS,
-    OWN,
-    PAPER,
-    REPEATS,
-    SHARE,
-    VARIANTS,
-    MaskedConfig,
-    ModelAdvice,
-    ModelsConfig,
-    Ranked,
-    RivalProjection,
-    advise,
-    ranked_models,
-    variant_settings,
-)
+from appca.analysis import campaign, choose, compare, tables
+from appca.analysis.choose import MODELS, GridConfig, GridTable, StabilityConfig
+from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
 from appca.analysis.components import IDENTIFIED, ROUGHLY
-from appca.analysis.tables import csv_bytes, front_columns
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
@@ -43,15 +23,13 @@ from appca.storage.identity import digest_of
 from appca.ui import kit, state
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
-from appca.ui.state import guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
-Look = dict[str, Any]  # of a widget
-EXPLORE = "pages/explore/explore.py"
-ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
+Look = dict[str, Any]
+ADDRESS = "grid"  # in the address: the id of the grid
 MOST_K = 100
-LONG = 120.0  # seconds a grid may take by default; else every second K is left out
+LONG = 120.0  # seconds; a slower first grid has every second K
 LINE: Look = {"horizontal": True, "vertical_alignment": "bottom", "gap": "small"}
 HELP = {
     "n_folds": "Each part of the rows is held back once. More tell smaller differences apart.",
@@ -68,14 +46,14 @@ WHY_HELD_OUT = (
 
 def start_button(
     dataset: Dataset,
-    config: Campaign,
+    config: campaign.Campaign,
     kind: str,
     label: str,
     done: int = 0,
     *,
     primary: bool = True,
 ) -> None:
-    """Draw the button that starts or continues a campaign, with the time that it takes."""
+    """Draw the button that starts or continues a campaign, with its duration."""
     seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
     spec, label = config.to_dict() | {"key": config.id}, f"{label}, {about(seconds)}"
     kit.job_button(label, f"{kind}_start", kind, config.id, spec, primary=primary)
@@ -89,31 +67,29 @@ def is_offered() -> bool:
     with st.container(horizontal=True):
         for other in MODELS:
             title = ALL_MODELS[other].title.lower().replace("ppca", "PPCA")
-            switch: Look = {"on_click": guarded(state.set_model), "args": [other]}
-            st.button(f"Switch to {title}", key=f"choose_model_{other}", **switch)
+            kit.press(f"Switch to {title}", f"choose_model_{other}", state.set_model, other)
     return False
 
 
 def choose_tab(dataset: Dataset) -> None:
-    """Draw the answer of the grid in use, or how long it takes, and below it the grid."""
+    """Draw the grid of K and L, below its answer."""
     place = st.container()
     with st.container(horizontal=True, gap="small"):
         buttons = st.container(horizontal=True, gap="small", width="content")
         with st.popover("Change grid", icon=":material/tune:"):
-            config = settings(dataset)
+            config = _settings(dataset)
     if config is not None:
-        grid(dataset, config, place, buttons)
+        _grid(dataset, config, place, buttons)
 
 
-def by_em(now: RunConfig) -> dict[str, Any]:
-    """Return the parameters with which a grid fits: those of the page Fit, sampling by EM."""
+def _by_em(now: RunConfig) -> dict[str, Any]:
+    """Return the parameters of a grid's fits, by EM in place of sampling."""
     em = {"inference": "em"} if now.parameters.get("inference") == "gibbs" else {}
     wanted = suited(now.model, {**now.parameters, **em})
     return RunConfig(now.dataset, now.preprocessing, now.model, wanted).parameters
 
 
-def settings(dataset: Dataset) -> GridConfig | None:
-    """Draw the settings and return the grid they describe; None where they describe none."""
+def _settings(dataset: Dataset) -> GridConfig | None:
     now = state.config()
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
@@ -123,17 +99,14 @@ def settings(dataset: Dataset) -> GridConfig | None:
         for name, value in _usual(dataset, now).items():
             st.session_state[f"choose_{name}-{scope}"] = value
 
-    def asked(name: str) -> int:
-        return int(st.session_state[f"choose_{name}-{scope}"])
-
     def ask(label: str, name: str, least: int, most: int) -> int:
         key = f"choose_{name}-{scope}"
-        st.session_state[key] = min(max(asked(name), least), most)
+        st.session_state[key] = min(max(int(st.session_state[key]), least), most)
         look: Look = {"width": 118, "help": HELP.get(name), "persist_state": "session"}
         return int(st.number_input(label, least, most, key=key, **look))
 
-    rows = min(dataset.n_rows, asked("max_rows"))
-    train = rows - -(-rows // asked("n_folds"))
+    rows = min(dataset.n_rows, int(st.session_state[f"choose_max_rows-{scope}"]))
+    train = rows - -(-rows // int(st.session_state[f"choose_n_folds-{scope}"]))
     most = min(state.most_components(now, dataset), MOST_K, train - 1)
     with st.container(**LINE):
         ks = sorted([ask("K from", "k_from", 1, most), ask("to", "k_to", 1, most)])
@@ -145,7 +118,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
         max_rows = ask("Most rows", "max_rows", 4, 10_000_000)
     kit.gaps_note(dataset, "The fits of the grid")
     ranges = tuple(range(ks[0], ks[1] + 1, step)), tuple(range(ls[0], ls[1] + 1))
-    of = now.dataset, now.preprocessing, now.model, by_em(now)
+    of = now.dataset, now.preprocessing, now.model, _by_em(now)
     try:
         return GridConfig(*of, *ranges, n_folds=n_folds, max_rows=max_rows)
     except InputError as error:
@@ -154,36 +127,29 @@ def settings(dataset: Dataset) -> GridConfig | None:
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
-    """Return the numbers of the grid of the address, or of the last one; else of a first grid.
-
-    That has K to 12 and L to 4 as far as the data allow, and every second K where it is slow.
-    """
+    """Return the numbers of the address's or the last grid; else K to 12, L to 4 if possible."""
     mine = (now.dataset, now.model, now.preprocessing)
     for last in GridConfig.earlier(home(), st.query_params.get(ADDRESS)):
         if (last.dataset, last.model, last.preprocessing) == mine:
             ks, ls, folds, rows = last.components, last.actives, last.n_folds, last.max_rows
-            step = ks[1] - ks[0] if len(ks) > 1 else 1  # the first of unequal steps
+            step = ks[1] - ks[0] if len(ks) > 1 else 1
             break
     else:
-        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, MOST_ROWS)
+        folds, rows = min(3, dataset.n_rows), min(dataset.n_rows, campaign.MOST_ROWS)
         most = max(1, min(state.most_components(now, dataset), rows - rows // folds - 1))
         ks, ls = (min(2, most), min(12, most)), (1, min(4, most))
-        middle = by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
+        middle = _by_em(now) | {"n_components": (sum(ks) + 1) // 2, "n_active": 1}
         fit = RunConfig(now.dataset, now.preprocessing, now.model, middle)
         seconds = estimate_seconds(rows, dataset.n_features, fit) * (ks[1] - ks[0] + 1) * 4 * folds
-        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), MOST_ROWS
+        step, rows = 1 + (seconds > LONG and ks[1] - ks[0] > 4), campaign.MOST_ROWS
     numbers = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
     return numbers | {"n_folds": folds, "max_rows": rows}
 
 
-def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
-    """Draw the grid: running, finished, or what starts it; its answer is drawn at `place`."""
+def _grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
     st.query_params[ADDRESS] = config.id
-
-    def live() -> None:
-        filling(choose.table(config, config.records(home())))
-
     told = "What is done is kept when you cancel."
+    live = partial(_draw_live, config)
     if kit.follow(config.id, "choose_cancel", told, live):
         return
     measured, steps = config.records(home()), config.steps()
@@ -199,9 +165,9 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
             label = "Go on" if done else f"Compare {len(steps) // config.n_folds} choices"
             start_button(dataset, config, "grid", label, done)
     if np.isfinite(table.log_likelihood.mean(axis=-1)).any():
-        draw(config, table, place, buttons)
+        _draw(config, table, place, buttons)
     else:
-        filling(table)
+        live()
     every = [(k, active) for k in config.components for active in config.actives if active <= k]
     out = [f"K = {k}, L = {active}" for k, active in every if (k, active) not in config.cells]
     if out:
@@ -214,23 +180,17 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         st.caption(f"{counted(done, 'fit')} in {seconds} on {rows:,} rows, {config.n_folds} folds")
 
 
-def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
-    """Draw the measurements, and at its place the answer that they give so far."""
+def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     now = state.config()
     best = choose.advise(grid, now.n_active or 2)
     assert best is not None  # a cell is measured
-    k, active = best.cell
+    (k, active), (more, share) = best.cell, choose.gain(grid, best.cell)
     with place:
         kit.answer(f"Try K = {k} and L = {active}", best.reason)
     with buttons:
-        st.button(
-            f"Adopt {k} and {active}",
-            key="choose_adopt",
-            type="primary",
-            disabled=(now.k, now.n_active) == (k, active),
-            on_click=guarded(state.set_parameters),
-            kwargs={"n_components": k, "n_active": active},
-        )
+        adopt = partial(state.set_parameters, n_components=k, n_active=active)
+        is_now = (now.k, now.n_active) == (k, active)
+        kit.press(f"Adopt {k} and {active}", "choose_adopt", adopt, type="primary", disabled=is_now)
         with st.popover("Why?"):
             st.markdown(WHY_HELD_OUT)
     with st.container(key="beside"):
@@ -249,12 +209,21 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         kit.chart(plots.by_budget(picture, best.cell), "choose_curves")
-    st.html(kit.numbers(_numbers(grid, best.cell)))
+    i, j = grid.components.index(k), grid.actives.index(active)
+    likelihood = float(grid.log_likelihood[i, j].mean())
+    told = [(fixed(likelihood), f"nats per row at {k} and {active}")]
+    if np.isfinite(more):
+        told.append((f"+{fixed(more)}", f"nats over PCA with {active}"))
+    if np.isfinite(share):
+        told.append((percent(share), f"of what PCA with all {k} gains"))
+    else:
+        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
+    st.html(kit.numbers(told))
     points = clicked["selection"]["points"]
-    if points:  # Explore shows the K and L of the cell
+    if points:
         k, active = map(int, points[0]["customdata"][:2])
         state.set_parameters(n_components=k, n_active=active)
-        st.switch_page(EXPLORE)
+        st.switch_page("pages/explore/explore.py")
 
 
 def _picture(grid: GridTable) -> plots.Picture:
@@ -262,35 +231,20 @@ def _picture(grid: GridTable) -> plots.Picture:
     return plots.Picture(values, grid.components, grid.actives, "nats per row")
 
 
-def filling(grid: GridTable) -> None:
-    """Draw the heat map of a grid that is being measured, or of one that would be."""
+def _draw_live(config: GridConfig) -> None:
+    grid = choose.table(config, config.records(home()))
     k, active = state.config().k, state.config().n_active or 0
     now = (k, active) if k in grid.components and active in grid.actives else None
     kit.chart(plots.heat_map(_picture(grid), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
-def _numbers(grid: GridTable, cell: Cell) -> list[kit.Number]:
-    """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
-    (K, L), (more, share) = cell, choose.gain(grid, cell)
-    i, j = grid.components.index(K), grid.actives.index(L)
-    likelihood = float(grid.log_likelihood[i, j].mean())
-    told = [(fixed(likelihood), f"nats per row at {K} and {L}")]
-    if np.isfinite(more):
-        told.append((f"+{fixed(more)}", f"nats over PCA with {L}"))
-    if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {K} gains"))
-    else:
-        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
-    return told
-
-
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
-NEWS = 0.01  # nats per row; smaller gains over the fit in use are rounding and early stops
+NEWS = 0.01  # nats per row; smaller gains are rounding and early stops
 
 
 def section(dataset: Dataset, shown: Shown) -> None:
-    """Draw the settings, the progress and the outcome for the K and L in use."""
+    """Draw whether the components come back when the model is fitted again."""
     now = state.config()
     st.caption("The model in use, fitted again: components that return belong to the data.")
     kit.gaps_note(dataset, "These fits, the reference among them,")
@@ -299,7 +253,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
         way = st.selectbox("Fit again with", list(WAYS), **named, persist_state="session")
         look: Look = {"key": "stability_repeats", "width": 118}
         repeats = st.number_input("Times", 2, 100, 8, **look, persist_state="session")
-    of = now.dataset, now.preprocessing, now.model, by_em(now)
+    of = now.dataset, now.preprocessing, now.model, _by_em(now)
     config = StabilityConfig(*of, way, int(repeats))
     if kit.follow(config.id, cancel="stability_cancel"):
         return
@@ -310,9 +264,8 @@ def section(dataset: Dataset, shown: Shown) -> None:
     if stability is None:
         return
     cosines = stability.cosines
-    if shown.config.parameters == config.parameters and dataset.n_rows <= MOST_ROWS:
-        # the reference is the fit on screen, so its components can be numbered as there
-        cosines = cosines[:, list(shown.numbering.order)]
+    if shown.config.parameters == config.parameters and dataset.n_rows <= campaign.MOST_ROWS:
+        cosines = cosines[:, list(shown.numbering.order)]  # the reference is the fit on screen
     means = cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
     ahead = float(stability.log_likelihoods.max() - stability.reference)
@@ -354,20 +307,20 @@ WHY = (
 
 
 def which_model_tab(dataset: Dataset) -> None:
-    """Draw the answer, its button, and all models; without them what starts the comparison."""
+    """Draw the comparison of models, or the button that starts it."""
     config = config_of(state.config())
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
-        lines = ranked_models(config.measured(home()))
+        lines = compare.ranked_models(config.measured(home()))
         if lines:
-            models_chart(config, lines, None)
+            _models_chart(config, lines, None)
 
     if kit.follow(config.id, "models_cancel", kept, so_far):
         return
     fits = config.measured(home())
-    lines = ranked_models(fits)
-    advice = advise(lines) if len(fits) == len(METHODS) else None
+    lines = compare.ranked_models(fits)
+    advice = compare.advise(lines) if len(fits) == len(METHODS) else None
     if advice is None:
         rivals = "Eight variants of adaptive PPCA and eight rivals, on rows held out."
         kit.answer("Which model?", rivals)
@@ -380,9 +333,9 @@ def which_model_tab(dataset: Dataset) -> None:
 
 
 def config_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison at the K and L on screen, with its settings where they are aPPCA's.
+    """Return the comparison at the K and L on screen, with an aPPCA's other settings.
 
-    Where L is learned, that is the last comparison that differs in L alone, if there is one.
+    If L is learned, it is that of the last comparison that differs in L alone.
     """
     chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
@@ -396,19 +349,18 @@ def config_of(now: RunConfig) -> ModelsConfig:
     return next(alike, config)
 
 
-def said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
-    """Return the answer in a sentence, and what it rests on."""
+def _said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
     chosen, rival = advice.chosen, advice.rival
     switches = [PHRASES[name] for name in chosen.key.split("+") if name in PHRASES]
     listed = " and ".join([", ".join(switches[:-1])] * (len(switches) > 1) + switches[-1:])
     title = f"Use {listed}" if switches else "Keep the paper's model"
-    if chosen.key == PAPER:
+    if chosen.key == compare.PAPER:
         text = "No extension describes new rows clearly better."
     else:
         text = f"{_signed(chosen.nats)} nats a row over the paper's model"
         text += "." if advice.is_best else ", and as good as the best of the variants."
     if rival is not None:
-        name, gap = name_of(rival.key, config), f"{fixed(abs(advice.lead), 1)} nats"
+        name, gap = _name_of(rival.key, config), f"{fixed(abs(advice.lead), 1)} nats"
         if abs(advice.lead) <= CLEAR * advice.lead_error:
             text += f" Level with the best rival, {name}."
         elif advice.lead > 0:
@@ -424,8 +376,7 @@ def said(config: ModelsConfig, advice: ModelAdvice) -> tuple[str, str]:
     return title, text
 
 
-def name_of(key: str, config: ModelsConfig) -> str:
-    """Return the name of a method."""
+def _name_of(key: str, config: ModelsConfig) -> str:
     if key in RIVALS:
         return RIVALS[key].format(K=config.n_components, L=config.n_active)
     if key in PHRASES:
@@ -434,15 +385,16 @@ def name_of(key: str, config: ModelsConfig) -> str:
     return ", ".join(names).capitalize() or "The paper's model"
 
 
-def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None) -> None:
-    """Draw all models: nats a row over the paper's, standard errors, numbers of parameters."""
-    names = {line.key: name_of(line.key, config) for line in lines}
+def _models_chart(
+    config: ModelsConfig, lines: list[compare.Ranked], advice: ModelAdvice | None
+) -> None:
+    names = {line.key: _name_of(line.key, config) for line in lines}
     labels = {line.key: f"{names[line.key]} {_signed(line.nats)}" for line in lines}
     if advice is not None:
         labels[advice.chosen.key] = f"<b>{labels[advice.chosen.key]}</b>"
     nats = {labels[line.key]: (line.nats, line.error) for line in lines}
     texts = [f"{line.fit.n_parameters:,} parameters" for line in lines]
-    ours = [line.key in VARIANTS for line in lines]
+    ours = [line.key in compare.VARIANTS for line in lines]
     kit.chart(plots.nats_of(nats, texts, ours), "models_chart")
     sizes = f"K = {config.n_components}, L = {config.n_active}"
     told = f"Blue: variants of adaptive PPCA, {sizes}. Grey: rivals. Whisker: one standard error."
@@ -459,24 +411,37 @@ def _signed(nats: float, digits: int = 1) -> str:
 def _answered(
     dataset: Dataset,
     config: ModelsConfig,
-    fits: dict[str, RivalProjection],
-    lines: list[Ranked],
+    fits: dict[str, compare.RivalProjection],
+    lines: list[compare.Ranked],
     advice: ModelAdvice,
 ) -> None:
-    """Draw the answer, its button, all models, and the numbers behind the answer."""
-    kit.answer(*said(config, advice))
-    chosen, rival, L = advice.chosen, advice.rival, config.n_active
-    keys = [line.key for line in lines if line.key in VARIANTS]
-    names = {key: name_of(key, config) + ", in use" * _in_use(key, L) for key in keys}
+    kit.answer(*_said(config, advice))
+    chosen, rival, now = advice.chosen, advice.rival, state.config()
+    settings = {
+        line.key: compare.variant_settings(line.key, config.n_active)
+        for line in lines
+        if line.key in compare.VARIANTS
+    }
+
+    def in_use(key: str) -> bool:
+        same = (now.parameters.get(name) == value for name, value in settings[key].items())
+        return now.model == "aPPCA" and all(same)
+
+    def use(key: str) -> None:
+        if now.model != "aPPCA":
+            state.set_model("aPPCA")
+        state.set_parameters(inference="em", **settings[key])
+
+    keys = list(settings)
+    names = {key: _name_of(key, config) + ", in use" * in_use(key) for key in keys}
     with st.container(horizontal=True, gap="small"):
         look: Look = {"key": f"models_variant-{config.id}", "label_visibility": "collapsed"}
         look |= {"index": keys.index(chosen.key), "format_func": names.__getitem__, "width": 330}
         key = st.selectbox("Variant", keys, **look)
-        use: Look = {"on_click": guarded(_use), "args": [key, L], "disabled": _in_use(key, L)}
-        st.button("Use this", type="primary", key="models_use", **use)
+        kit.press("Use this", "models_use", use, key, type="primary", disabled=in_use(key))
         with st.popover("Why?"):
             st.markdown(WHY)
-    models_chart(config, lines, advice)
+    _models_chart(config, lines, advice)
     facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
     if rival is not None:
         ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
@@ -492,21 +457,8 @@ def _answered(
     st.caption(f"{text}scored on {judged:,}.")
     missing = [(key, fit.note) for key, fit in fits.items() if fit.log_likelihood is None]
     if missing:
-        notes = "; ".join(f"{name_of(key, config)}, {note}" for key, note in missing)
+        notes = "; ".join(f"{_name_of(key, config)}, {note}" for key, note in missing)
         st.caption(kit.markdown(f"Without a density: {notes}."))
-
-
-def _in_use(key: str, n_active: int) -> bool:
-    now = state.config()
-    wanted = variant_settings(key, n_active).items()
-    return now.model == "aPPCA" and all(now.parameters.get(name) == value for name, value in wanted)
-
-
-def _use(key: str, n_active: int) -> None:
-    """Fit this variant with the K on screen."""
-    if state.config().model != "aPPCA":
-        state.set_model("aPPCA")
-    state.set_parameters(inference="em", **variant_settings(key, n_active))
 
 
 WHY_HIDDEN = (
@@ -517,7 +469,7 @@ WHY_HIDDEN = (
 
 
 def hidden_cells(dataset: Dataset, shown: Shown) -> None:
-    """Draw which method predicts hidden cells best, or how long it takes to know."""
+    """Draw which method predicts hidden cells best."""
     now = shown.config
     if now.preprocessing.get("pca") is not None or not fits_around_gaps(now):
         text = "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before it."
@@ -547,13 +499,13 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
         ranked = sorted(errors, key=means.__getitem__)
         figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
         kit.chart(figure, "hidden_errors")
-        ranked.sort(key=lambda key: key != next(iter(names)))  # the model first
+        ranked.sort(key=lambda key: key != next(iter(names)))
         st.html(kit.numbers([(number(means[key]), names[key]) for key in ranked]))
         with st.popover("Why?"):
             st.markdown(WHY_HIDDEN)
     else:
-        told = f"{percent(SHARE)} of the cells are hidden and predicted, "
-        kit.answer("Can it predict hidden cells?", f"{told}{counted(REPEATS, 'time')}.")
+        told = f"{percent(compare.SHARE)} of the cells are hidden and predicted, "
+        kit.answer("Can it predict hidden cells?", f"{told}{counted(compare.REPEATS, 'time')}.")
     done = sum(map(len, errors.values()))
     if done < len(config.steps()):
         start_button(dataset, config, "masked", f"Compare {len(names)} methods", done)
@@ -563,10 +515,7 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
 
 
 def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
-    """Say which method predicts best; also where that is not the model, or nobody can tell.
-
-    Errors on the same hidden cells differ if by more than twice their standard error.
-    """
+    """Return which method predicts best, by more than two standard errors."""
     first, *others = sorted(errors, key=lambda method: float(errors[method].mean()))
     names = config.methods
     if others:
@@ -582,9 +531,9 @@ def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
 
 
 def level(errors: dict[str, np.ndarray]) -> kit.Level:
-    """Return "good" where the model is first, "doubtful" where it beats the means alone."""
+    """Return "good" if the model is first, "doubtful" if it is above the means alone."""
     means = {method: float(values.mean()) for method, values in errors.items()}
-    adaptive = means.get(OWN, means.get(EVERY, np.inf))
+    adaptive = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
     if adaptive <= min(means.values()):
         return "good"
     return "doubtful" if adaptive < means.get(MEANS, np.inf) else "bad"
@@ -597,5 +546,5 @@ def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:
     X = dataset.with_gaps()
     X[dataset.missing] = imputed
     names = dataset.feature_names or [f"feature_{j + 1}" for j in range(dataset.n_features)]
-    front = pd.DataFrame(front_columns(dataset, np.arange(dataset.n_rows), names))
-    return csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))
+    front = pd.DataFrame(tables.front_columns(dataset, np.arange(dataset.n_rows), names))
+    return tables.csv_bytes(pd.concat([front, pd.DataFrame(X, columns=list(names))], axis=1))

@@ -19,37 +19,32 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
-from appca.ui import canvas, controls, fits, kit, services, state
-from appca.ui.canvas import scene_of
-from appca.ui.choose import Look, start_button
-from appca.ui.controls import select_button
+from appca.ui import canvas, choose, controls, fits, kit, services, state
 from appca.ui.fits import Shown, of_run
 from appca.ui.kit import tag
 from appca.ui.rows import is_dark
-from appca.ui.services import by_key
 from appca.words import InputError, about, counted, fixed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
-ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
+ADDRESS = "with"  # in the address: the id of the other run
 
 
-def choose(shown: Shown) -> Run | None:
-    """Draw the choice of the second fit, stored or to be made; None while it is not there."""
-    now, made = shown.config, variations(shown)
+def _choose(shown: Shown) -> Run | None:
+    now, made = shown.config, _variations(shown)
     every = (run for run in services.runs().list() if run.config.dataset == now.dataset)
     stored = {run.id: run for run in every if run.id != now.id}
     names = {config.id: label for label, config in made.items() if config.id != now.id}
-    names |= {run.id: f"{named(run)} · {run.id[:6]}" for run in stored.values()}
+    names |= {run.id: f"{_named(run)} · {run.id[:6]}" for run in stored.values()}
     if not names:
         return None
     key = f"compare-{now.dataset[:8]}-{now.id}"
     if st.session_state.get(key) not in names:
         asked = st.query_params.get(ADDRESS)
         st.session_state[key] = asked if asked in names else next(iter(names))
-    look: Look = {"format_func": names.__getitem__, "key": key, "width": 340}
+    look: choose.Look = {"format_func": names.__getitem__, "key": key, "width": 340}
     chosen = st.query_params[ADDRESS] = st.selectbox("Compare with", list(names), **look)
     if chosen in stored or kit.follow(chosen):
         return stored.get(chosen)
@@ -59,25 +54,24 @@ def choose(shown: Shown) -> Run | None:
         with suppress(InputError):  # the disk is full
             return services.runs().save(config, fitted, origin="live")
     elif st.button(f"Fit it, {about(fits.seconds(config))}", key="compare_fit"):
-        fits.allow(chosen)
+        fits.declined().discard(chosen)
         spec = {"config": config.to_dict(), "name": None}
         fits.start_job("fit", spec, fits.Watched("compare", chosen))
         st.rerun()
     return None
 
 
-def named(run: Run) -> str:
-    """Return what tells a fit from others: its name, and its model and sizes if that says more."""
+def _named(run: Run) -> str:
     model = f"{run.config.model}, {', '.join(run.config.sizes)}"
     return run.name if run.name.startswith(model) else f"{run.name} ({model})"
 
 
-def variations(shown: Shown) -> dict[str, RunConfig]:
-    """Return what can be compared without a stored fit: PCA, factor analysis, another start."""
+def _variations(shown: Shown) -> dict[str, RunConfig]:
+    """Return fits to compare with, stored or not: PCA, factor analysis, another start."""
     now = shown.config
     if now.model == "PPCA":
         return {}
-    k, active = sizes(shown)
+    k, active = _sizes(shown)
     data = services.dataset(now.dataset)
     most = state.most_components(replace(now, model="PPCA", parameters={}), data)
 
@@ -95,15 +89,15 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
     return ppca | {"Another start": now.to_be_fitted(parameters=again)}
 
 
-def sizes(shown: Shown) -> tuple[int, int]:
-    """Return K, and L or the nearest whole number to what a row uses on average, at least 1."""
+def _sizes(shown: Shown) -> tuple[int, int]:
+    """Return K, and L or a row's rounded average number of components."""
     used = float(shown.fitted.active.sum(axis=1).mean())
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
 
 
 MANY = 10_000  # rows above which a sample is compared
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
-RIVALS = ("ppca_k", "ppca_l", "mixture")  # whose detail is compared with the fit's
+RIVALS = ("ppca_k", "ppca_l", "mixture")
 WHY = (
     "Of each row's nearest rows in the data, the share that is also among its nearest in the "
     "picture. A row of the panels is placed by all its scores, zero where it does not use a "
@@ -123,19 +117,19 @@ QUALITY = {  # measure: name in the table, help, format
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
-    """Draw which picture keeps most near rows, and what other methods keep that the fit loses."""
+    """Draw how many near rows each picture keeps, and what the fit loses to other methods."""
     rows = MANY if dataset.n_rows > MANY else None
-    config = QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
+    config = QualityConfig(shown.config.to_dict(), *_sizes(shown), rows)
 
     def so_far() -> None:
-        if shares := kept(config.lines(home())):
+        if shares := _kept(config.lines(home())):
             kit.chart(neighbours_kept(shares), "quality_so_far")
 
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
     lines, panels = config.lines(home()), NAMES["own"]
-    k, shares = (lines[0]["n_neighbors"] if lines else 0), kept(lines)
+    k, shares = (lines[0]["n_neighbors"] if lines else 0), _kept(lines)
     if shares:
         first, *others = sorted(shares, key=lambda name: -shares[name])
         level: kit.Level = "good" if first == panels else "doubtful"
@@ -150,27 +144,26 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Why?"):
             st.markdown(WHY)
         with st.expander("All methods and measures", icon=":material/table:"):
-            look: Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
+            look: choose.Look = {"hide_index": True, "width": "stretch", "column_config": looks(k)}
             st.dataframe(table_of(lines), **look)
     else:
         text = "Near rows, detail and likelihood of the panels beside PCA, UMAP and other methods."
         kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
-        start_button(dataset, config, "quality", label, len(lines))
+        choose.start_button(dataset, config, "quality", label, len(lines))
     if not lines:
         kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     kit.gaps_note(dataset, "All methods here, this model among them,")
 
 
-def kept(lines: list[Line]) -> dict[str, float]:
-    """Return the share of near rows that each picture keeps, as far as it has been measured."""
+def _kept(lines: list[Line]) -> dict[str, float]:
     shares = {line["key"]: line["kept"] for line in lines}
     return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
 
 
 def losses(lines: list[Line]) -> list[str]:
-    """Say of each rival what it keeps that the fit loses: detail, and likelihood held out."""
+    """Return for each rival its detail and likelihood held out, beside the fit's."""
     measured = {line["key"]: line for line in lines if line["mse"] is not None}
     if "own" not in measured:
         return []
@@ -187,10 +180,7 @@ def losses(lines: list[Line]) -> list[str]:
 
 
 def table_of(lines: list[Line]) -> "pd.DataFrame":
-    """Return a line a method and a column a measure, standard errors beside sampled ones.
-
-    Comparisons are fair between methods that keep as many numbers of a row.
-    """
+    """Return a line a method, by numbers per row, and a column a measure with its error."""
     import pandas as pd
 
     rows = []
@@ -207,7 +197,7 @@ def table_of(lines: list[Line]) -> "pd.DataFrame":
 
 
 def looks(k: int) -> dict[str, Any]:
-    """Return how `table_of`'s columns are shown, with k nearest rows."""
+    """Return the formats of `table_of`'s columns, with k nearest rows."""
     column, shown = st.column_config.NumberColumn, {}
     for name, text, form in QUALITY.values():
         shown[name] = column(format=form, help=text.format(k=k))
@@ -215,13 +205,13 @@ def looks(k: int) -> dict[str, Any]:
     return shown
 
 
-HEIGHT = 460  # pixels of a picture
-MOST_MATCHES = 12  # components whose pictures are shown side by side
+HEIGHT = 460
+MOST_MATCHES = 12
 
 
 def compare_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw another fit beside this one."""
-    other = choose(shown)
+    other = _choose(shown)
     if other is None:
         st.caption("What would you like to compare with?")
         return
@@ -232,8 +222,8 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
         return
     both = shown.fitted, second.fitted
     pairs, (moved, overlap) = _compared(f"{shown.key} {second.key}", dataset, *both)
-    title = ", ".join(shown.config.sizes) if shown.run is None else named(shown.run)
-    _pictures(dataset, {f"This fit: {title}": shown, named(other): second})
+    title = ", ".join(shown.config.sizes) if shown.run is None else _named(shown.run)
+    _pictures(dataset, {f"This fit: {title}": shown, _named(other): second})
     most = max(len(fitted.components) for fitted in both)
     told = [(f"{len(pairs)} of {most}", "components are the same")]
     have_supports = not any(fitted.active.all() for fitted in both)
@@ -244,15 +234,14 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
         st.caption("The two fits saw the data through different preprocessing.")
     if have_supports and moved.any():
         label = f"Select the {counted(int(moved.sum()), 'row')} that differ"
-        select_button(label, dataset, moved, "moved_select")
+        kit.press(label, "moved_select", state.put, dataset, moved)
 
 
 def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
-    """Draw both fits; a lasso in one selects the same rows in the other."""
     choice = controls.colouring(dataset)
     with st.container(key="beside_fits"):
         columns = st.columns(2, gap="medium")
-    scenes = [scene_of(dataset, side, choice) for side in both.values()]
+    scenes = [canvas.scene_of(dataset, side, choice) for side in both.values()]
     firsts = [scene.meta["first"] for scene in scenes]
     if "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes):
         firsts = ["pairs"] * len(scenes)
@@ -265,7 +254,6 @@ def _pictures(dataset: Dataset, both: dict[str, Shown]) -> None:
 def _matches(
     dataset: Dataset, first: FittedRun, second: FittedRun, pairs: list[ComponentPair]
 ) -> str:
-    """Return the pictures of components that are the same, with the cosine between them."""
     drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in (first, second)]
     if not all(drawn):
         return ""
@@ -280,17 +268,13 @@ def _matches(
     return tag("div", figures, "ca-built ca-matches")
 
 
-@by_key(16)
+@services.by_key(16)
 def _compared(
     dataset: Dataset, first: FittedRun, second: FittedRun
 ) -> tuple[list[ComponentPair], tuple[np.ndarray, float]]:
-    """Match components in a space that does not depend on the fits' preprocessing.
-
-    Images in the units of the data; of a table each feature in units of its standard deviation,
-    else the feature with the largest numbers would decide alone.
-    """
+    """Match components in a space that does not depend on the fits' preprocessing."""
     scale = np.ones(dataset.n_features)
-    if dataset.image_shape is None:
+    if dataset.image_shape is None:  # else the feature with the largest numbers would decide
         spread = dataset.X.std(axis=0, dtype=np.float64)
         scale = np.where(spread > 0, spread, 1.0)
     pairs = matched(*(in_data_space(fitted) / scale for fitted in (first, second)))

@@ -8,61 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis import components
-from appca.analysis.association import (
-    ALL,
-    SIGNIFICANT,
-    associated,
-    goes_with,
-    measures_of_rows,
-    proposed_names,
-    variance_by,
-)
-from appca.analysis.campaign import sample_of
-from appca.analysis.components import (
-    common,
-    explained_shares,
-    extremes,
-    name_of,
-    own_name,
-    patterns,
-    rarely_used,
-    steering,
-)
+from appca.analysis import association, campaign, components, tables
+from appca.analysis.association import ALL, SIGNIFICANT, associated, goes_with, measures_of_rows
+from appca.analysis.components import common, explained_shares, extremes, name_of, own_name
 from appca.analysis.enrichment import MOST_ROWS, enrichment
-from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
 from appca.data.brain import blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.process import read_sets_apart
 from appca.frames import number_column
-from appca.plots.components import (
-    COURSE,
-    association_map,
-    data_uri,
-    picture_of,
-    picture_shape,
-    popularity_bars,
-    popularity_map,
-    slices_of,
-)
+from appca.plots import components as plots
+from appca.plots.components import COURSE, association_map, data_uri, picture_of, popularity_map
 from appca.plots.style import MISSING, NEUTRAL, class_colour
 from appca.runs import store
-from appca.ui import kit, state
-from appca.ui.arrivals import scratch
+from appca.ui import arrivals, kit, state
 from appca.ui.downloads import component_buttons, save_button
 from appca.ui.fits import Shown
-from appca.ui.kit import (
-    Classes,
-    chart,
-    first_of_page,
-    loadings,
-    markdown,
-    one_of,
-    scripted,
-    tag,
-    words,
-)
+from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
 from appca.ui.rows import is_dark, is_ink, strip
 from appca.ui.services import kept
 from appca.words import InputError, counted, percent, shortened, signed
@@ -70,54 +32,49 @@ from appca.words import InputError, counted, percent, shortened, signed
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_BANDS = 200  # over a course of 96 pixels
+MOST_BANDS = 200
 
 
-def event_bands(dataset: Dataset) -> tuple[str, str]:
-    """Return the events of a recording as HTML over a course, and which colour is which type.
-
-    They are joined where less than a volume is between them; both are empty without events.
-    """
+def _event_bands(dataset: Dataset) -> tuple[str, str]:
+    """Return a recording's events as HTML over a course, and their legend; empty without any."""
     times, events = dataset.times, events_of(dataset)
     if times is None or not events:
         return "", ""
-    joined = blocks(events, float(times[1]))
+    joined = blocks(events, float(times[1]))  # those less than a volume apart
     if len(joined) > MOST_BANDS:
         said = f"{counted(len(joined), 'event')}: too many to be drawn over the courses."
         return "", tag("div", said, "ca-events")
     types = sorted({event.trial_type for event in joined})
     colours = {name: class_colour(i, len(types)) for i, name in enumerate(types)}
-    bands = ""
+    bands = names = ""
     for event in joined:
         left, right = (100 * min(end / float(times[-1]), 1.0) for end in (event.onset, event.end))
         style = f"left:{left:.2f}%;width:{right - left:.2f}%;background:{colours[event.trial_type]}"
         when = f"{event.trial_type or 'event'}, {event.onset:.0f} to {event.end:.0f} s"
         bands += tag("i", "", style=style, title=when)
-    names = (
-        tag("span", tag("i", "", style=f"background:{colour}") + words(name or "event"))
-        for name, colour in colours.items()
-    )
-    return bands, tag("div", "".join(names), "ca-events")
+    for name, colour in colours.items():
+        names += tag("span", tag("i", "", style=f"background:{colour}") + words(name or "event"))
+    return bands, tag("div", names, "ca-events")
 
 
-PAGE = 24  # components on a page
-AT_END = 6  # rows at each end
-NAMED_AT_END = 3  # of a table, by their ids
+PAGE = 24
+AT_END = 6  # rows with the lowest and with the highest scores
+NAMED_AT_END = 3
 
 
 def gallery_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw one card a component, with buttons for its name, its sign and its rows."""
+    """Draw a card for each component."""
     damage = shown.run and store.damage(shown.run)
     if damage:
         st.warning(markdown(damage))
     fitted = shown.fitted
-    if rare := rarely_used(fitted):
+    if rare := components.rarely_used(fitted):
         st.warning(
             f"Under 0.1% of rows use {'component' if len(rare) == 1 else 'components'} "
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
-    shares = kept(f"shares-{shown.key}", lambda: explained_shares(fitted)[0])
+    shares, _ = _shares(shown)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
             f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
@@ -128,15 +85,15 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Save", icon=":material/download:", key="save-components"):
             component_buttons(dataset, shown)
     first = first_of_page(total, PAGE, f"components-{shown.config.id}")
-    bands, key = event_bands(dataset)
+    bands, legend = _event_bands(dataset)
     places = range(first, min(first + PAGE, total))
     cards = "".join(_card(dataset, shown, k, float(shares[k]), bands) for k in places)
-    kit.acting(key + tag("div", cards, "ca-gallery"), "gallery", _acts(dataset, shown))
+    kit.acting(legend + tag("div", cards, "ca-gallery"), "gallery", _acts(dataset, shown))
 
 
 def listing(dataset: Dataset, shown: Shown) -> None:
-    """Draw the components as narrow cards: look, name, sign, and the rows that use them."""
-    shares, whole = kept(f"shares-{shown.key}-all", lambda: explained_shares(shown.fitted))
+    """Draw the components as narrow cards without their rows."""
+    shares, whole = _shares(shown)
     total = len(shares)
     st.caption(f"{counted(total, 'component')}, {percent(whole, 1)} of the variance")
     first = first_of_page(total, PAGE, f"drawer-components-{shown.config.id}")
@@ -151,19 +108,39 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     kit.acting(tag("div", cards, "ca-gallery"), "drawer_components", _acts(dataset, shown))
 
 
+def _shares(shown: Shown) -> tuple[np.ndarray, float]:
+    return kept(f"shares-{shown.key}", lambda: explained_shares(shown.fitted))
+
+
 def _acts(dataset: Dataset, shown: Shown) -> dict[str, kit.Act]:
-    active = shown.fitted.active
     return {
         "rename": lambda k, text: state.rename(shown.run, _place(shown, k), text),
         "flip": lambda k, _: state.flip(shown.run, _place(shown, k)),
         "select": lambda which, _: _select(dataset, shown, which),
-        "users": lambda k, _: state.put(dataset, active[:, _place(shown, k)]),
+        "users": lambda k, _: state.put(dataset, shown.fitted.active[:, _place(shown, k)]),
     }
 
 
+def _place(shown: Shown, text: str) -> int:
+    k, K = int(text), len(shown.fitted.components)
+    if not 0 <= k < K:
+        msg = f"There are {K} components; got number {k}."
+        raise ValueError(msg)
+    return k
+
+
+def _select(dataset: Dataset, shown: Shown, which: str) -> None:
+    k, _, end = which.partition(" ")
+    low, high = extremes(shown.fitted, _place(shown, k), AT_END)
+    state.put(dataset, low if end == "low" else high)
+
+
 def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
-    """Return the picture of a component, or else its largest weights; one of both is empty."""
-    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, picture_shape(dataset)))
+    """Return a component's picture and its weights as HTML, one of which is empty."""
+    every = kept(
+        f"patterns-{shown.key}",
+        lambda: components.patterns(shown.fitted, plots.picture_shape(dataset)),
+    )
     picture = picture_of(every[k], dataset, dark=is_dark())
     if picture is None:
         return "", loadings(every[k], dataset.feature_names)
@@ -171,36 +148,33 @@ def _look(dataset: Dataset, shown: Shown, k: int) -> tuple[str, str]:
 
 
 def _top(shown: Shown, k: int, share: float, meant: str | None = None) -> str:
-    """Return a component's name and number, what it goes with, its share, users and sign."""
+    """Return a card's head; with `meant`, a column that goes with the component, it is wide."""
     title, named = name_of(shown.fitted, k), own_name(shown.fitted, k)
     text = named or f"Component {k + 1}"
     name, flip = tag("b", words(text)), ""
     if shown.run is not None:
         name = kit.name(text, "rename", k, named, f"Rename {title}")
         flip = kit.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
-    beside = tag("span", str(k + 1), "ca-number") if named else ""
+    told = tag("div", (tag("span", str(k + 1), "ca-number") if named else "") + name, "ca-title")
     used = f"used by {percent(shown.fitted.active[:, k].mean())} of rows"
     users = tag("div", kit.button(used, "users", k, f"Select the rows that use {title}"))
-    numbers = tag("b", percent(share, 1)) + " of variance" + users
-    told, right = tag("div", beside + name, "ca-title"), ""
-    if meant is None:  # narrow: below the name
+    numbers, right = tag("b", percent(share, 1)) + " of variance" + users, ""
+    if meant is None:
         told += tag("div", numbers, "ca-quiet")
     else:
         told += tag("div", words(meant), "ca-quiet")
         right = tag("div", numbers, "ca-quiet ca-right")
-    head = tag("div", told, "ca-told") + right + flip
-    return tag("div", head, "ca-top")
+    return tag("div", tag("div", told, "ca-told") + right + flip, "ca-top")
 
 
 def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> str:
-    """Return one component: its look, name, facts, what it goes with, and the rows at its ends."""
     fitted, dark = shown.fitted, is_dark()
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
     look = "".join(_look(dataset, shown, k))
     if has_places(dataset):
         slices = kept(
             f"slices-{shown.key}-{dark}",
-            lambda: slices_of(dataset, fitted.scores, COURSE, dark=dark),
+            lambda: plots.slices_of(dataset, fitted.scores, COURSE, dark=dark),
         )
         alt = f"The slice with most of {name_of(fitted, k)}"
         where = tag("img", "", src=data_uri(slices[k]), alt=alt)
@@ -215,16 +189,14 @@ def _card(dataset: Dataset, shown: Shown, k: int, share: float, bands: str) -> s
 
 
 def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> str:
-    """Return the rows at one end as a button, from the lowest score to the highest."""
+    """Return rows of the "low" or "high" scores, in ascending order, as a button."""
     if not len(rows):
         return tag("span", "")
     is_low, mostly = end == "low", ""
     for classes in kit.every(dataset)[:1]:
         codes = classes.codes[rows]
-        most = [
-            shortened(name, 16) for name, _ in common(list(classes.names), codes[codes >= 0], 2)
-        ]
-        mostly = f" · {', '.join(most)}" if most else ""
+        most = common(list(classes.names), codes[codes >= 0], 2)
+        mostly = f" · {', '.join(shortened(name, 16) for name, _ in most)}" if most else ""
     title = f"the {len(rows)} rows with the most {'negative' if is_low else 'positive'} scores"
     if dataset.image_shape is None:
         at_end = rows[:NAMED_AT_END] if is_low else rows[-NAMED_AT_END:]
@@ -236,49 +208,23 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     return kit.button(seen + said, "select", f"{k} {end}", f"Select {title}")
 
 
-def _place(shown: Shown, text: str) -> int:
-    """Return a component's place from what the browser sent."""
-    place = int(text)
-    if not 0 <= place < len(shown.fitted.components):
-        msg = f"There are {len(shown.fitted.components)} components; got number {place}."
-        raise ValueError(msg)
-    return place
-
-
-def _select(dataset: Dataset, shown: Shown, which: str) -> None:
-    k, _, end = which.partition(" ")
-    low, high = extremes(shown.fitted, _place(shown, k), AT_END)
-    state.put(dataset, low if end == "low" else high)
-
-
 class Sets(NamedTuple):
-    """Names of features by the name of their set, and the id of the file they came in."""
+    """Sets of features, name to features, and the id of their file."""
 
     features: dict[str, list[str]]
     file: str
 
 
 def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
-    """Return the region of each voxel of a recording as a column of classes; else nothing."""
+    """Return the region of each voxel of a recording as a column of classes."""
     if not dataset.is_recording or not sets.features:
         return {}
     of = {voxel: region for region, voxels in sets.features.items() for voxel in voxels}
     return {"region": np.array([of.get(voxel, "") for voxel in dataset.ids.tolist()])}
 
 
-def _set_columns(dataset: Dataset, sets: Sets) -> dict[str, list[int]] | None:
-    """Return the columns of sets that do not overlap; None without such sets."""
-    place = {name: d for d, name in enumerate(dataset.column_names)}
-    inside = {
-        name: [place[f] for f in sorted({*of} & {*place})] for name, of in sets.features.items()
-    }
-    columns = [column for of in inside.values() for column in of]
-    parts = {name: of for name, of in inside.items() if of}
-    return parts if parts and len(columns) == len(set(columns)) else None
-
-
 def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Return a model that answers like a fitted estimator on some rows, and these rows (n, D')."""
+    """Return an object like a fitted estimator, and some of its rows (n, D')."""
     fitted = shown.fitted
     described = SimpleNamespace(scores=fitted.scores[rows])
     model = SimpleNamespace(
@@ -288,10 +234,6 @@ def _rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any,
 
 
 def _sets(dataset: Dataset, shown: Shown) -> Sets:
-    """Draw where a file of sets is given, and which have large weights on which component.
-
-    Return the sets, kept while the window is open.
-    """
     key = f"feature_sets-{dataset.digest[:12]}"
     file = st.file_uploader(
         "Regions of an atlas, NIfTI" if dataset.is_recording else "Sets of features, GMT or CSV",
@@ -302,7 +244,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
     )
     if file is not None:
         try:
-            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
+            read = partial(read_sets_apart, file.name, file, arrivals.scratch(), dataset.provenance)
             features = kept(f"sets-{file.file_id}", read)
             st.session_state[key] = Sets(features, file.file_id)
         except InputError as error:
@@ -315,7 +257,7 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         return sets
 
     def tested() -> "pd.DataFrame":
-        model, X = _rows_of_fit(dataset, shown, sample_of(dataset.n_rows, MOST_ROWS, 0))
+        model, X = _rows_of_fit(dataset, shown, campaign.sample_of(dataset.n_rows, MOST_ROWS, 0))
         return enrichment(model, X, sets.features, dataset.column_names)
 
     try:
@@ -334,19 +276,21 @@ def _sets(dataset: Dataset, shown: Shown) -> Sets:
         f"{counted(tests['set'].nunique(), 'set')}, by component and sign. Effects are in standard "
         "deviations of random directions whose features vary together as the residuals do."
     )
-    made = partial(csv_bytes, tests)
-    save_button("Save CSV", made, f"sets-{shown.config.id}.csv", key="sets-csv")
+    _save_csv(tests, f"sets-{shown.config.id}.csv", "sets-csv")
     return sets
 
 
-MOST_TESTED_ROWS = 2_000  # that are tested, a fair sample
-MOST_FEATURES = 200  # of a table, above which only its labels are tested
-MOST_LINES = 30  # of the heat map
-_SEED = 0
+def _save_csv(tests: "pd.DataFrame", file: str, key: str) -> None:
+    save_button("Save CSV", partial(tables.csv_bytes, tests), file, key=key)
+
+
+MOST_TESTED_ROWS = 2_000
+MOST_FEATURES = 200  # of a table; of more only labels are tested
+MOST_LINES = 30
 
 
 def meaning_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the answer in a sentence, the heat map, names to take, and all tests on demand."""
+    """Draw associations of components with columns and classes."""
     first = st.container()
     with st.expander("Regions of an atlas" if dataset.is_recording else "Sets of features"):
         sets = _sets(dataset, shown)
@@ -386,8 +330,7 @@ def _meaning(dataset: Dataset, shown: Shown, sets: Sets) -> None:
             "corrected for all tests (Benjamini and Hochberg). Measurements shape the components, "
             "so their p values only confirm that."
         )
-        made = partial(csv_bytes, tests)
-        save_button("Save CSV", made, f"meaning-{shown.config.id}.csv", key="meaning-csv")
+        _save_csv(tests, f"meaning-{shown.config.id}.csv", "meaning-csv")
 
 
 def _named(shown: Shown) -> list[str]:
@@ -395,16 +338,15 @@ def _named(shown: Shown) -> list[str]:
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
-    rows = sample_of(dataset.n_rows, MOST_TESTED_ROWS, _SEED)
-    X = dataset.with_gaps(rows)
-    measures = measures_of_rows(X)
-    table = {name: values[rows] for name, values in (dataset.labels | more).items()}
+    rows = campaign.sample_of(dataset.n_rows, MOST_TESTED_ROWS, 0)
+    X, classes = dataset.with_gaps(rows), dataset.labels | more
+    measures, table = measures_of_rows(X), {name: values[rows] for name, values in classes.items()}
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         numbers = map(number_column, dataset.column_names, X.T)
         table = {column.name: column for column in numbers} | table
     scores, active = shown.fitted.scores[rows], shown.fitted.active[rows]
-    tests = associated(scores, active, measures | table, technical=measures, random_state=_SEED)
-    inside = tests["column"].isin(list(set(table) - set(dataset.labels | more)))
+    tests = associated(scores, active, measures | table, technical=measures, random_state=0)
+    inside = tests["column"].isin(list(set(table) - set(classes)))
     tests.loc[inside, "technical"] = ""  # a sum of columns follows its largest ones
     return tests
 
@@ -419,7 +361,6 @@ def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
 
 
 def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
-    """Say as Markdown what goes most with a component, and which measurement goes with that."""
     sound = tests[tests["technical"] == ""]
     labels = sound[sound["column"].isin(dataset.labels)]
     first = next(part.iloc[0] for part in (labels, sound, tests) if len(part))
@@ -442,8 +383,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
 
 
 def _names(tests: "pd.DataFrame", shown: Shown) -> None:
-    """Offer a name for each component without its own, taken with one click."""
-    proposed = {} if shown.run is None else proposed_names(tests)
+    proposed = {} if shown.run is None else association.proposed_names(tests)
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
@@ -460,14 +400,13 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
     kit.acting(tag("div", buttons, "ca-offers"), "meaning-names", {"name": take})
 
 
-MOST_SHARING_ROWS = 20_000  # whose variance is split, a fair sample
-NEAR = 2 / 3  # L of K from which two rows share most of their components whatever the data
-ALIKE = 0.1  # numbers that differ by less than so much of the largest say little
-LEAST_USED = 0.1  # of the rows of both classes, from which on they are said to share a component
+MOST_SHARING_ROWS = 20_000
+NEAR = 2 / 3  # L / K from which any two rows share most of their components
+ALIKE = 0.1  # relative difference below which classes share equally much
+LEAST_USED = 0.1  # of the rows of both classes, for a shared component
 
 
 def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
-    """Draw the answer in a sentence and the share of each class that uses each component."""
     active, named = shown.fitted.active, _named(shown)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         classes = kit.choose(dataset, "sharing")
@@ -483,7 +422,7 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
             "rows.** With a column of classes this shows what they share."
         )
-        chart(popularity_bars(used, named), "sharing_bars")
+        chart(plots.popularity_bars(used, named), "sharing_bars")
         return
     between = components.sharing(active, classes.codes, len(classes.names))
     st.markdown(sharing_sentence(shown, between, classes))
@@ -492,23 +431,27 @@ def _sharing(dataset: Dataset, shown: Shown, sets: Sets) -> None:
 
 
 def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Sets) -> None:
-    """Draw the share of variance by component, class and set of features; each line is 100%."""
-    rows = sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0)
-    blocks = None if shown.fitted.preprocessing.reduces else _set_columns(dataset, sets)
+    rows, blocks = campaign.sample_of(dataset.n_rows, MOST_SHARING_ROWS, 0), None
+    place = {name: d for d, name in enumerate(dataset.column_names)}
+    parts = {
+        name: [place[f] for f in sorted({*of} & {*place})] for name, of in sets.features.items()
+    }
+    columns = [column for of in parts.values() for column in of]
+    if columns and len(columns) == len(set(columns)) and not shown.fitted.preprocessing.reduces:
+        blocks = {name: of for name, of in parts.items() if of}  # sets that do not overlap
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
     classed = codes >= 0 if classes else codes < 0
 
     def split() -> "pd.DataFrame":
         model, X = _rows_of_fit(dataset, shown, rows[classed])
-        return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
+        return association.variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
-    key = f"variance-{shown.key}-{classes and classes.title}-{sets.file}"
-    parts = kept(key, split)
-    if not len(parts):
+    table = kept(f"variance-{shown.key}-{classes and classes.title}-{sets.file}", split)
+    if not len(table):
         st.caption("No row has a class.")
         return
-    shares = parts.pivot_table(index=["class", "block"], columns="component", values="share")
+    shares = table.pivot_table(index=["class", "block"], columns="component", values="share")
     lines = [name if block == ALL else f"{name}, {block}" for name, block in shares.index]
     values, named = shares.to_numpy(), _named(shown)
     line, most = np.unravel_index(values[:, 1:].argmax(), values[:, 1:].shape)
@@ -524,7 +467,7 @@ def _variance(dataset: Dataset, shown: Shown, classes: Classes | None, sets: Set
 
 
 def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes) -> str:
-    """Say as Markdown which classes share most, and what of; or why nothing can be made of it."""
+    """Return as Markdown which classes share most components, or why that says nothing."""
     K, L = len(shown.fitted.components), shown.config.n_active
     if L is not None and L >= K:
         text = "Every row uses all components, so all classes share all of them."
@@ -549,38 +492,26 @@ def sharing_sentence(shown: Shown, between: components.Sharing, classes: Classes
     return text + (f" Both use {of}." if of else "")
 
 
-MOST_COLUMNS = 16  # of a table, as bars
-MOST_DOTS = 2500  # rows in the panel, a fair sample
-_steer = scripted("steer", "<div class='ca-steer'></div>")
+MOST_COLUMNS = 16
+MOST_DOTS = 2500
+_steer = kit.scripted("steer", "<div class='ca-steer'></div>")
 
 
 def steer(dataset: Dataset, shown: Shown, row: int) -> None:
-    """Draw a row with the scores that a hand moves."""
+    """Draw a row whose scores can be moved by hand."""
     st.caption("Drag the point or a slider and watch the row change.")
-    fixed = kept(f"steer-{shown.key}-{is_dark()}", lambda: _fixed(dataset, shown))
+    data = kept(f"steer-{shown.key}-{is_dark()}", lambda: _fixed(dataset, shown))
     active, scores = shown.fitted.active[row], shown.fitted.scores[row]
-    used, name = np.flatnonzero(active).tolist(), str(dataset.ids[row])
-    _steer(
-        key="steer",
-        data=fixed
-        | {
-            "id": f"{shown.key} {row}",
-            "start": np.where(active, scores, 0.0).tolist(),
-            "from": name,
-            "given": strip(dataset, np.array([row])) if dataset.image_shape else None,
-        }
-        | ({"pair": used[1::-1]} if len(used) > 1 else {}),
-    )
+    used = np.flatnonzero(active).tolist()
+    data = data | {"id": f"{shown.key} {row}", "from": str(dataset.ids[row])}
+    data["start"] = np.where(active, scores, 0.0).tolist()
+    data["given"] = strip(dataset, np.array([row])) if dataset.image_shape else None
+    _steer(key="steer", data=data | ({"pair": used[1::-1]} if len(used) > 1 else {}))
 
 
 def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
-    """Return what the browser needs of a fit, whatever row is started from.
-
-    Values become grey levels as `Dataset.as_images` makes them. The cloud has the scores of a fair
-    sample of rows, zero where a component is not used.
-    """
     fitted, shape = shown.fitted, dataset.image_shape
-    steered = steering(fitted, None if shape else MOST_COLUMNS)
+    steered = components.steering(fitted, None if shape else MOST_COLUMNS)
     image, columns, drawn = None, [], list[np.ndarray]()
     if shape is not None:
         drawn = picture_list(fitted, dataset, dark=is_dark())
@@ -609,27 +540,25 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     if classes is not None and (count := len(classes[0])) < 255:
         codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
         colours = [*(class_colour(code, count) for code in range(count)), MISSING]
+    parts = [
+        {
+            "number": k + 1,
+            "name": own_name(fitted, k),
+            "picture": data_uri(drawn[k]) if drawn else None,
+            "reach": reach,
+        }
+        for k, reach in enumerate(steered.reach.tolist())
+    ]
+    scores = np.where(fitted.active[rows], fitted.scores[rows], 0.0)
+    cloud = {"scores": _packed(scores, "<f4"), "codes": _packed(codes, "u1")}
     return {
-        "parts": [
-            {
-                "number": k + 1,
-                "name": own_name(fitted, k),
-                "picture": data_uri(drawn[k]) if drawn else None,
-                "reach": reach,
-            }
-            for k, reach in enumerate(steered.reach.tolist())
-        ],
+        "parts": parts,
         "average": _packed(steered.average, "<f4"),
         "patterns": _packed(steered.patterns, "<f4"),
         "image": image,
         "columns": columns,
         "pair": pairs[0][0][::-1] if pairs else (min(1, K - 1), 0),  # across and up as in Explore
-        "cloud": {
-            "scores": _packed(np.where(fitted.active[rows], fitted.scores[rows], 0.0), "<f4"),
-            "codes": _packed(codes, "u1"),
-            "colours": colours,
-            "count": len(rows),
-        },
+        "cloud": cloud | {"colours": colours, "count": len(rows)},
     }
 
 

@@ -7,35 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from appca.analysis import compare, components, diagnostics
 from appca.analysis.choose import MODELS
-from appca.analysis.compare import share_at_floor
-from appca.analysis.components import (
-    ROUGHLY,
-    AlignedDraws,
-    identification,
-    name_of,
-    patterns,
-    summarise,
-)
-from appca.analysis.diagnostics import (
-    INDEPENDENT_DRAWS,
-    LARGEST_R_HAT,
-    LEAST_ESS_PER_CHAIN,
-    WORRYING_DEPENDENCE,
-    Check,
-    Diagnosis,
-    diagnose,
-    failures,
-    invariants,
-    most_frequent,
-    numbers_in_use,
-    of_chains,
-    of_climb,
-    of_draws,
-    of_rows,
-    starts_apart,
-    worst,
-)
+from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
+from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
@@ -53,10 +28,10 @@ from appca.words import MissingExtraError, capital, duration, fixed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll in a box, and its pixels
+MANY, HEIGHT = 12, 440  # lines or cards beyond which they scroll, and the height in pixels
 _INDEPENDENT = "So many independent draws would place"
 _RAFTERY = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
-COLUMNS: dict[str, tuple[str, str, str]] = {  # of the table: heading, format, help
+COLUMNS: dict[str, tuple[str, str, str]] = {  # heading, format, help
     "name": ("Quantity", "", "What is compared."),
     "mean": ("Mean", "%.5g", "Over the draws of all chains."),
     "sd": ("Sd", "%.3g", "Standard deviation over the draws of all chains."),
@@ -69,7 +44,8 @@ COLUMNS: dict[str, tuple[str, str, str]] = {  # of the table: heading, format, h
     "ess_bulk": (
         "Effective draws",
         "%.0f",
-        f"{_INDEPENDENT} the middle as well. At least {LEAST_ESS_PER_CHAIN} a chain are wanted.",
+        f"{_INDEPENDENT} the middle as well. At least {diagnostics.LEAST_ESS_PER_CHAIN} a chain "
+        "are wanted.",
     ),
     "ess_tail": (
         "Effective draws, tails",
@@ -82,44 +58,41 @@ COLUMNS: dict[str, tuple[str, str, str]] = {  # of the table: heading, format, h
         "Dependence",
         "%.1f",
         f"{_RAFTERY}how many times more draws than if they were independent. Above "
-        f"{WORRYING_DEPENDENCE:g} the chain moves too slowly.",
+        f"{diagnostics.WORRYING_DEPENDENCE:g} the chain moves too slowly.",
     ),
     "short": ("Falls short", "", "Which of these numbers are too small or too large."),
 }
 
-Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
 
-
-def schedule(shown: Shown) -> Schedule:
-    """Return chains, sweeps of burn-in, kept draws a chain, and sweeps a draw."""
+def _schedule(shown: Shown) -> tuple[int, int, int, int]:
+    """Return chains, sweeps of burn-in, draws a chain, and sweeps a draw."""
     n_chains, n_draws = shown.fitted.posterior["log_posterior"].shape
     parameters = shown.config.parameters
     return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
 
 
 @st.fragment
-def choose_trace(shown: Shown) -> None:
-    """Draw the trace of one quantity by chain."""
-    every = invariants(shown.fitted.posterior)
+def _choose_trace(shown: Shown) -> None:
+    every = diagnostics.invariants(shown.fitted.posterior)
     traces = {name: draws for name, draws in every.items() if np.ptp(draws) > 0}
     if not traces:
         st.caption("Nothing was drawn often enough to move.")
         return
-    _, burn_in, _, thin = schedule(shown)
+    _, burn_in, _, thin = _schedule(shown)
     look: Look = {"key": f"trace-{shown.config.id}", "persist_state": "session", "width": 330}
     name = st.selectbox("Quantity", list(traces), format_func=capital, **look)
     chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
-    """Say how many components the draws use, where at most so many were allowed."""
+    """Return how many components the draws use, of `most` allowed ones, in words."""
     from appca.models.draws import number_band
 
     said = []
-    for draws in (numbers_in_use(posterior), posterior["n_components"]):
+    for draws in (diagnostics.numbers_in_use(posterior), posterior["n_components"]):
         low, high = number_band(draws, 0.95)
         between = f", between {low} and {high} in 95% of the draws" * (low < high)
-        said.append(f"most often {most_frequent(draws)}{between}")
+        said.append(f"most often {diagnostics.most_frequent(draws)}{between}")
     bound = " That is the most allowed: allow more, and look again." if high >= most else ""
     return (
         f"Components used by at least 5% of rows: {said[0]}. Also counting those that "
@@ -132,15 +105,14 @@ def _diagnoses(shown: Shown) -> list[Diagnosis]:
     return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
 
 
-def table(shown: Shown) -> None:
-    """Draw the table of invariant quantities, cells that fall short marked, and save the draws."""
+def _table(shown: Shown) -> None:
     diagnoses = _diagnoses(shown)
-    n_chains, burn_in, n_draws, thin = schedule(shown)
+    n_chains, burn_in, n_draws, thin = _schedule(shown)
     note = "They do not depend on the order, names or signs of components."
-    if n_draws < INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
+    if n_draws < diagnostics.INDEPENDENT_DRAWS and any(d.raftery_lewis for d in diagnoses):
         note += (
             " The last three columns are guesses: they ask for chains of "
-            f"{INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
+            f"{diagnostics.INDEPENDENT_DRAWS:,} draws, and these have {n_draws:,}."
         )
     if diagnoses:
         st.caption(note)
@@ -165,13 +137,13 @@ def table(shown: Shown) -> None:
 
 
 def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.DataFrame":
-    """Return a line a quantity; the last column names the numbers that fall short."""
+    """Return a line a quantity; the last column names its failed checks."""
     import pandas as pd
 
     lines: list[list[object]] = []
     for diagnosis in diagnoses:
         asked = diagnosis.raftery_lewis or (np.nan, np.nan, np.nan)
-        short = failures(diagnosis, n_chains, burn_in)
+        short = diagnostics.failures(diagnosis, n_chains, burn_in)
         names = ", ".join(head for key, (head, *_) in COLUMNS.items() if key in short)
         lines.append([capital(diagnosis.name), *diagnosis[1:6], *map(float, asked), names])
     return pd.DataFrame(lines, columns=list(COLUMNS))
@@ -180,8 +152,7 @@ def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.D
 SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 
 
-def components(dataset: Dataset, shown: Shown) -> None:
-    """Draw every component's aligned mean, spread, and whether the draws agree about it."""
+def _components(dataset: Dataset, shown: Shown) -> None:
     st.caption(
         "Mean and standard deviation over the draws, matched in order and sign. A weight within "
         "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
@@ -195,35 +166,32 @@ def components(dataset: Dataset, shown: Shown) -> None:
 
 
 def cards(fitted: FittedRun, dataset: Dataset) -> str:
-    """Return the components as HTML: pictures, or the largest loadings of a table."""
-    aligned = summarise(
+    """Return each component's mean and spread over the draws as HTML."""
+    aligned = components.summarise(
         fitted.posterior["components"],
         fitted.components,
         lambda W: patterns(replace(fitted, components=W), picture_shape(dataset)),
     )
-    total = range(len(aligned.mean))
-    every = "".join(_card(aligned, k, name_of(fitted, k), dataset) for k in total)
+    every = ""
+    for k in range(len(aligned.mean)):
+        called, pictures = name_of(fitted, k), ""
+        name = tag("div", words(capital(called)), "ca-name")
+        lines = "".join(tag("div", words(line)) for line in _agreement(aligned, k))
+        sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
+        for what, values in (("mean", np.where(sure, aligned.mean[k], 0)), ("sd", aligned.sd[k])):
+            drawn = picture_of(values, dataset)
+            if drawn is not None:
+                image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
+                below = tag("div", what, "ca-quiet", style="text-align:center")
+                pictures += tag("div", image + below, style="flex:none")
+        bars = "" if pictures else loadings(aligned.mean[k], dataset.feature_names, aligned.sd[k])
+        text = tag("div", name + bars + tag("div", lines, "ca-quiet"))
+        every += tag("div", pictures + text, "ca-card")
     grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
     return tag("div", every, "ca-cards", style=grid)
 
 
-def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
-    name = tag("div", words(capital(called)), "ca-name")
-    lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
-    sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
-    pictures = ""
-    for what, values in (("mean", np.where(sure, aligned.mean[k], 0)), ("sd", aligned.sd[k])):
-        drawn = picture_of(values, dataset)
-        if drawn is not None:
-            image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
-            below = tag("div", what, "ca-quiet", style="text-align:center")
-            pictures += tag("div", image + below, style="flex:none")
-    bars = "" if pictures else loadings(aligned.mean[k], dataset.feature_names, aligned.sd[k])
-    return tag("div", pictures + tag("div", name + bars + tag("div", lines, "ca-quiet")), "ca-card")
-
-
-def agreement(aligned: AlignedDraws, k: int) -> list[str]:
-    """Say in words how well the draws agree about a component."""
+def _agreement(aligned: AlignedDraws, k: int) -> list[str]:
     level = identification(aligned.cosine[k], aligned.present[k])
     largest = max(float(np.abs(aligned.mean[k]).max()), np.finfo(float).tiny)
     lines = [
@@ -250,31 +218,31 @@ ANSWERS = {
 
 
 def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
-    """Return the checks of a fit, of its chains or of its climb, and of its rows."""
+
     fitted, info, parameters = shown.fitted, shown.info, shown.config.parameters
     if fitted.posterior:
-        apart = starts_apart(shown.config.model, parameters)
+        apart = diagnostics.starts_apart(shown.config.model, parameters)
         try:
-            checks = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+            checks = of_chains(_diagnoses(shown), _schedule(shown)[0], apart=apart)
         except MissingExtraError as error:
             checks = [Check("doubtful", "Chains not compared", str(error))]
-        checks += of_draws(fitted.posterior, shown.config.k)
+        checks += diagnostics.of_draws(fitted.posterior, shown.config.k)
     else:
         noise, share = fitted.noise_variance, 0.0
         if np.ndim(noise):
             Y = fitted.preprocessing.transform
-            share = kept(f"floor-{shown.key}", lambda: share_at_floor(noise, Y(dataset.X)))
+            share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
         curve, tol = fitted.log_likelihoods, parameters.get("tol")
-        checks = of_climb(curve, info.n_rows, info.stop_reason, tol, share)
+        checks = diagnostics.of_climb(curve, info.n_rows, info.stop_reason, tol, share)
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
-    return checks + of_rows(fitted.membership, repeated)
+    return checks + diagnostics.of_rows(fitted.membership, repeated)
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
-    """Draw the answer, its chips, how the fit went, and further checks, folded."""
+    """Draw whether to rely on the fit, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
     checks = _checks(dataset, shown)
-    level = worst(checks)
+    level = diagnostics.worst(checks)
     reasons = " ".join(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else reasons, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -288,7 +256,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         st.markdown("**Log-likelihood per row**")
         curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
         if sampled:
-            figure = plots.likelihood_with_burn_in(curve, info.n_rows, schedule(shown)[1])
+            figure = plots.likelihood_with_burn_in(curve, info.n_rows, _schedule(shown)[1])
         else:
             figure = likelihood(np.arange(1, len(curve) + 1), curve, info.n_rows)
             figure.update_layout(height=plots.HEIGHT)
@@ -304,16 +272,16 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.html(numbers(facts))
     if sampled:
         with st.expander("Traces", icon=":material/show_chart:"):
-            choose_trace(shown)
+            _choose_trace(shown)
             if "n_components" in shown.fitted.posterior:
                 st.caption(number_words(shown.fitted.posterior, shown.config.k))
         with st.expander("Each quantity", icon=":material/table:"):
             try:
-                table(shown)
+                _table(shown)
             except MissingExtraError as error:
                 st.caption(str(error))
         with st.expander("Components over the draws", icon=":material/tonality:"):
-            components(dataset, shown)
+            _components(dataset, shown)
     if shown.config.model in MODELS:
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose.section(dataset, shown)

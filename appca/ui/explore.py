@@ -5,12 +5,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from math import comb
+from typing import Any
 
 import msgspec
 import numpy as np
 import streamlit as st
 
-from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import compare, sentence
 from appca.analysis.umap import Embedding
 from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
@@ -19,11 +19,9 @@ from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.run import MOST_COMPONENTS, RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
-from appca.ui.canvas import PageScene, scene_of
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
-from appca.ui.fits import Shown
-from appca.ui.kit import markdown, one_of, onward, preview_note, scripted, tabs, tag, words
+from appca.ui.kit import markdown, one_of, onward, press, preview_note, scripted, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
 from appca.ui.state import KEYS, guarded
@@ -34,8 +32,7 @@ MOST_BARS = 12
 _colour = by_key(16)(colour_of)
 
 
-def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
-    """Draw what is selected, or how to select."""
+def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     mask = state.get(dataset)
     rows = np.flatnonzero(mask)
     if not len(rows):
@@ -57,7 +54,14 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))
-    _apart(dataset, shown, mask)
+    try:
+        name = f"apart-{shown.key}-{state.token(dataset)}"
+        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
+    except InputError as error:
+        st.caption(markdown(str(error)))
+    else:
+        st.caption("What sets it apart")
+        st.markdown(markdown(sentence(comparison)))
     as_rule(dataset, shown, mask)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         rows_popover(dataset, shown, rows, key="rows")
@@ -70,14 +74,13 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
 
 
 def class_bars(classes: Colour, mask: np.ndarray) -> str:
-    """Return how many of the selected rows each class has, and which share of it, as HTML bars."""
-    codes = np.asarray(classes.values)
+    """Return each class's number of selected rows, and their share of it, as HTML bars."""
+    codes, lines = np.asarray(classes.values), ""
     every = np.bincount(codes[codes >= 0], minlength=len(classes.names))
     counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
     order = np.argsort(-counts, kind="stable")
     there = order[counts[order] > 0]
     table = levels(classes).table
-    lines = ""
     for code in there[:MOST_BARS]:
         width = f"width:{counts[code] / counts.max():.0%};background:{table[code]}"
         bar = tag("div", tag("div", "", style=width), "ca-track")
@@ -88,78 +91,58 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     return tag("div", lines, "ca-mix", title="count · share of the class") + tail
 
 
-def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
-    try:
-        name = f"apart-{shown.key}-{state.token(dataset)}"
-        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
-    except InputError as error:
-        st.caption(markdown(str(error)))
-        return
-    st.caption("What sets it apart")
-    st.markdown(markdown(sentence(comparison)))
-
-
-TABS = {"components": "Components", "selection": "Selection", "point": "Point"}
 _handle = scripted("drawer")
 
 
-def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
-    """Draw the drawer."""
+def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     count = int(state.get(dataset).sum())
-    names = TABS | ({"selection": f"Selection {count:,}"} if count else {})
+    selection = f"Selection {count:,}" if count else "Selection"
     with st.container(key="drawer"):
         _handle(key="drawer_handle")
         with st.container(key="drawer_tab"):
-            tab = tabs(names)
+            tab = tabs({"components": "Components", "selection": selection, "point": "Point"})
         with st.container(key="drawer_body"):
             if tab == "components":
                 components.listing(dataset, shown)
             elif tab == "selection":
-                body(dataset, shown, colouring)
+                _selection(dataset, shown, colouring)
             else:
                 rows.body(dataset, shown)
                 if st.toggle("Steer this row", key="steer_row", persist_state="session"):
                     components.steer(dataset, shown, rows.chosen(dataset))
 
 
-MOST_ON_SLIDER = 12  # more can be typed
+MOST_ON_SLIDER = 12
 MOVING = "sizes_moving"
 _follow = scripted("sizes")
 
 
-def k_and_l(dataset: Dataset) -> None:
-    """Draw K and L; a change is fitted at once."""
+def _k_and_l(dataset: Dataset) -> None:
     now = state.config()
-    # A run of the command line may allow more components than the data have features.
-    most = max(state.most_components(now, dataset), now.k)
+    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
     active = now.chosen_size
-    hint = meaning(dataset, now.k, active)
-    with st.container(
-        key="bar_sizes", horizontal=True, vertical_alignment="center", gap="small", width="content"
-    ):
-        _size("K", "k", now.name_of_k, now.k, most, hint)
+    look: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
+    with st.container(key="bar_sizes", width="content", **look):
+        _size("K", now.k, most, 132, _meaning(dataset, now.k, active))
         if active is not None:
-            _size("L", "l", "n_active", active, most, hint)
+            _size("L", active, most, 110)
         elif "n_active" in now.parameters:
             st.markdown("L learned", width="content")
         _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
 
 
-def moved_to() -> RunConfig | None:
-    """Return the configuration over which a slider moves; None at rest, and where it is taken."""
+def _moved_to() -> RunConfig | None:
+    """Return the configuration over which a slider moves; None at rest."""
     told = st.session_state.get(MOVING)
-    moving = told.get("moving") if isinstance(told, Mapping) else None
-    if not isinstance(moving, Mapping):
-        return None
-    value = moving.get("value")
+    moving: Any = told.get("moving") if isinstance(told, Mapping) else None
+    value = moving.get("value") if isinstance(moving, Mapping) else None
     if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
         return None
-    wanted = state.with_parameters(**_changes(moving.get("size") == "l", value))
+    wanted = state.with_parameters(**_changes(moving.get("size", ""), value))
     return None if wanted == state.config() else wanted
 
 
-def meaning(dataset: Dataset, k: int, active: int | None) -> str:
-    """Say what K and L are, with the present numbers."""
+def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
     row = "image" if dataset.image_shape else "row"
     if active is None:
         return f"Each {row} uses any of at most K = {k} components, as many as fit it."
@@ -175,42 +158,23 @@ def meaning(dataset: Dataset, k: int, active: int | None) -> str:
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
 
 
-def _size(label: str, name: str, parameter: str, value: int, most: int, hint: str) -> None:
-    fixed = most < 2
-    slider, top = _widget(name, value)
-    typed, _ = _widget(f"{name}_typed", value)
-    st.slider(
-        label,
-        1,
-        max(min(top, most), 2),
-        value,
-        key=slider,
-        on_change=_changed,
-        args=[name, slider, parameter],
-        width=132 if label == "K" else 110,
-        disabled=fixed,
-        help=hint if label == "K" else None,
-    )
-    st.number_input(
-        f"{label}, up to {counted(most, 'component')}",
-        1,
-        most,
-        value,
-        key=typed,
-        on_change=_changed,
-        args=[f"{name}_typed", typed, parameter],
-        label_visibility="collapsed",
-        width=48,
-        disabled=fixed,
-    )
+def _size(label: str, value: int, most: int, width: int, hint: str | None = None) -> None:
+    name = label.lower()
+    look: Any = {"on_change": _changed, "disabled": most < 2}
+    key, top = _widget(name, value)
+    span = max(min(top, most), 2)
+    st.slider(label, 1, span, value, key=key, args=[name, key], width=width, help=hint, **look)
+    key, _ = _widget(f"{name}_typed", value)
+    look |= {"args": [f"{name}_typed", key], "label_visibility": "collapsed", "width": 48}
+    text = f"{label}, up to {counted(most, 'component')}"
+    st.number_input(text, 1, most, value, key=key, **look)
 
 
 def _widget(name: str, value: int) -> tuple[str, int]:
-    """Return the key of the widget that shows a size, and how far it goes as a slider.
+    """Return the key of the widget of a size, and its slider's end.
 
-    Where the last one shows another size, this is a new widget. If the server set the old one, a
-    request that the browser sent before it had that would look like a change by hand back to the
-    old size.
+    It is a new widget if the last one shows another size. If the server set the old one, a request
+    that the browser sent before would look like a change back by hand.
     """
     drawn: dict[str, tuple[str, int]] = st.session_state.setdefault(KEYS.sizes, {})
     key, top = drawn.get(name, (f"{name}-0", MOST_ON_SLIDER))
@@ -221,16 +185,15 @@ def _widget(name: str, value: int) -> tuple[str, int]:
 
 
 @guarded
-def _changed(name: str, key: str, parameter: str) -> None:
-    """Take over a size; a widget that is gone tells only what it showed."""
-    if st.session_state[KEYS.sizes][name][0] == key:
-        state.set_parameters(**_changes(parameter == "n_active", st.session_state[key]))
+def _changed(name: str, key: str) -> None:
+    if st.session_state[KEYS.sizes][name][0] == key:  # else the widget is gone
+        state.set_parameters(**_changes(name[0], st.session_state[key]))
 
 
-def _changes(is_l: bool, value: int) -> dict[str, int]:
-    """Return what a new size changes; L pushes K up before it, K pushes L down."""
+def _changes(size: str, value: int) -> dict[str, int]:
+    """Return what a new size changes; L pushes K up, K pushes L down."""
     now = state.config()
-    if is_l and "n_active" in now.parameters:
+    if size == "l" and "n_active" in now.parameters:
         return {"n_active": value, "n_components": max(now.k, value)}
     return {now.name_of_k: value}
 
@@ -241,17 +204,25 @@ READING = (
 )
 
 
-def bar(
+def _bar(
     dataset: Dataset, embedding: Embedding | None
 ) -> tuple[str, st.delta_generator.DeltaGenerator]:
-    """Draw the bar; return the colouring, and the place of the views, which need the picture.
-
-    Colours offer the trust of the map, where there is one.
-    """
     trust = None if embedding is None else embedding.trust
-    with st.container(key="explore_bar", horizontal=True, vertical_alignment="center", gap="small"):
-        _data(dataset)
-        k_and_l(dataset)
+    label = f"**{markdown(dataset.name)}**"
+    if f"{dataset.n_rows:,}" not in dataset.name:
+        label += f" :gray[{counted(dataset.n_rows, 'row')}]"
+    columns = counted(dataset.n_features, "column")
+    if dataset.image_shape is not None:
+        columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
+    line: Any = {"horizontal": True, "vertical_alignment": "center"}
+    with st.container(key="explore_bar", gap="small", **line):
+        with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
+            st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+            if gone := state.left_out(dataset):
+                st.caption(markdown(f"Without {gone['why']}"))
+                press("Put all rows back", "put_back", state.put_back, dataset)
+            st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
+        _k_and_l(dataset)
         settings.popover(dataset)
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
@@ -260,78 +231,38 @@ def bar(
                 st.caption(READING)
             if trust is not None and colouring == TRUST:
                 st.caption(settings.trust_sentence(trust))
-        _undo_and_redo()
-        place = st.container(
-            key="bar_views", horizontal=True, vertical_alignment="center", width="content"
-        )
+        with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
+            steps = {
+                "undo": (state.undo, state.can_step(-1), "Undo (Ctrl+Z)"),
+                "redo": (state.redo, state.can_step(1), "Redo (Ctrl+Shift+Z)"),
+            }
+            for name, (act, possible, hint) in steps.items():
+                look: Any = {"icon": f":material/{name}:", "type": "tertiary", "help": hint}
+                press("", f"bar_{name}", act, disabled=not possible, **look)
+        place = st.container(key="bar_views", width="content", **line)
     return colouring, place
 
 
-def view_switch(dataset: Dataset, scene: PageScene, active: int | None) -> tuple[str, str]:
-    """Draw the choice of the view, among them the map that may have to be laid out first.
-
-    Returns it and the view beside it, which is empty unless the picture is split.
-    """
+def _view_switch(dataset: Dataset, scene: canvas.PageScene, active: int | None) -> tuple[str, str]:
     first, there = scene.meta["first"], scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
-    key = controls.view_key(active)
-    with st.container(width="content"):  # to the left, so that no view moves when it is chosen
+    key, look = controls.view_key(active), {"label_visibility": "collapsed"}
+    with st.container(width="content"):  # to the left, so that no view moves
         if st.session_state.get(key) == "umap":
             with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
                 settings.map_settings(dataset)
-    layout = one_of("View", names, key=key, default=first, label_visibility="collapsed")
+    layout = one_of("View", names, key=key, default=first, **look)
     with st.container(key="bar_split", width="content"):
-        split = st.segmented_control(
-            "Split",
-            ["Split"],
-            selection_mode="multi",
-            key="split",
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        more: Any = {"selection_mode": "multi", "key": "split", "persist_state": "session"}
+        split = st.segmented_control("Split", ["Split"], **more | look)
     maps = [name for name in ("slices", "umap", "pca") if name in there]
     beside = first if layout in maps else next(iter(maps), "")
     return layout, beside if split else ""
 
 
-def _undo_and_redo() -> None:
-    steps = {
-        "undo": (state.undo, state.can_undo(), "Undo (Ctrl+Z)"),
-        "redo": (state.redo, state.can_redo(), "Redo (Ctrl+Shift+Z)"),
-    }
-    with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
-        for name, (act, possible, hint) in steps.items():
-            st.button(
-                "",
-                key=f"bar_{name}",
-                icon=f":material/{name}:",
-                type="tertiary",
-                help=hint,
-                on_click=act,
-                disabled=not possible,
-            )
-
-
-def _data(dataset: Dataset) -> None:
-    label = f"**{markdown(dataset.name)}**"
-    if f"{dataset.n_rows:,}" not in dataset.name:
-        label += f" :gray[{counted(dataset.n_rows, 'row')}]"
-    with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
-        columns = counted(dataset.n_features, "column")
-        if dataset.image_shape is not None:
-            columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
-        st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
-        gone = state.left_out(dataset)
-        if gone:
-            st.caption(markdown(f"Without {gone['why']}"))
-            act = guarded(state.put_back)
-            st.button("Put all rows back", key="put_back", on_click=act, args=[dataset])
-        st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-
-
-MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture is about that row alone
-LEAST_ROWS = 10  # of which each can be left out
+MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture shows that row alone
+LEAST_ROWS = 10  # of which one can be left out
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -344,28 +275,28 @@ def draw() -> None:
         st.title("Explore", anchor=False)
     before = fits.drawn_before()
     fit = before.config if before else state.config()
-    colouring, views = bar(dataset, settings.stored_map(dataset, fit))
-    moved = moved_to()
+    colouring, views = _bar(dataset, settings.stored_map(dataset, fit))
+    moved = _moved_to()
     with st.container(key="fit_wait"):
         shown = (moved and fits.while_moving(moved)) or kit.shown()
-    shown = shown or before  # stays until there is something new
+    shown = shown or before
     if shown is None:
         return
     embedding = settings.stored_map(dataset, shown.config)
     by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
     if colouring == TRUST and (embedding is None or embedding.trust is None):
         colouring = by_data
-    scene = scene_of(dataset, shown, colouring, embedding)
+    scene = canvas.scene_of(dataset, shown, colouring, embedding)
     with views:
-        layout, beside = view_switch(dataset, scene, shown.config.n_active)
+        layout, beside = _view_switch(dataset, scene, shown.config.n_active)
     there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
     came, held = fits.came(shown), rows.held(dataset)
     saved = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
     options = {
         "beside": beside,
-        "held": -1 if held is None else held,  # and the rows nearest to it in the data
+        "held": -1 if held is None else held,
         "near": [] if held is None else rows.near_rows(dataset, shown, held).tolist(),
-        "offers": {"selections": saved, "columns": controls.offers(dataset)},  # of the palette
+        "offers": {"selections": saved, "columns": controls.offers(dataset)},
     }
 
     def show_view(name: str) -> None:
@@ -383,11 +314,6 @@ def draw() -> None:
     if there != layout:
         with st.container(key="map_offer"):
             settings.offer(dataset, shown)
-    _note(dataset, shown, moved)
-    drawer(dataset, shown, by_data)
-
-
-def _note(dataset: Dataset, shown: Shown, moved: RunConfig | None) -> None:
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
     if moved is not None:
@@ -395,36 +321,35 @@ def _note(dataset: Dataset, shown: Shown, moved: RunConfig | None) -> None:
     with st.session_state[kit.NOTE]:
         if moved is None and shown.config == state.config() and not preview_note(shown):
             _far_row(dataset, shown)
+    _drawer(dataset, shown, by_data)
 
 
-def _far_row(dataset: Dataset, shown: Shown) -> None:
-    """Say that the picture is about a single row, and offer to leave it out."""
-    row, share = kept(f"far-{shown.key}", partial(_farthest, shown.fitted))
+def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
+    """Say that the picture shows a single row, and offer to leave it out."""
+
+    def farthest() -> tuple[int, float]:
+        norms = np.linalg.norm(shown.fitted.components, axis=1)
+        power = np.square(shown.fitted.scores * norms).sum(axis=1)
+        row, total = int(power.argmax()), float(power.sum())
+        return row, float(power[row]) / total if total else 0.0
+
+    row, share = kept(f"far-{shown.key}", farthest)
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return
     name = shortened(dataset.ids[row], 30)
     st.markdown(f"**{markdown(name)}** holds {percent(share)} of the variance in the components")
-    st.button("Look at it", key="far_look", on_click=guarded(rows.hold), args=[dataset, row])
+    press("Look at it", "far_look", rows.hold, dataset, row)
     leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
-
-
-def _farthest(fitted: FittedRun) -> tuple[int, float]:
-    """Return the row with most of the variance in the components, and its share."""
-    norms = np.linalg.norm(fitted.components, axis=1)
-    power = np.square(fitted.scores * norms).sum(axis=1)
-    row, total = int(power.argmax()), float(power.sum())
-    return row, float(power[row]) / total if total else 0.0
 
 
 def _act(dataset: Dataset, kind: str, name: str) -> None:
     if kind == "colour":
         controls.colour_by(dataset, name)
-        return
-    if kind == "class":
-        with suppress(msgspec.DecodeError):  # not of the canvas
+    elif kind == "class":
+        with suppress(msgspec.DecodeError):  # not from our script
             said = msgspec.json.decode(name, type=tuple[str, str, str])
             state.rename_class(dataset.digest, *said)
-        return
-    for saved in state.named(dataset):
-        if saved.name == name:
-            state.put(dataset, saved.mask)
+    else:
+        masks = {saved.name: saved.mask for saved in state.named(dataset)}
+        if name in masks:
+            state.put(dataset, masks[name])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -17,30 +17,18 @@ from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
 from appca.plots.components import component_figure, montage
 from appca.plots.files import drawn, facts, framed, image, paragraph, section, table
-from appca.runs import store
+from appca.runs import run, store
 from appca.runs.home import threads
 from appca.runs.model_file import annotated_fit, model_bytes
-from appca.runs.run import MODELS
-from appca.ui import arrivals, controls, settings, state
-from appca.ui.canvas import scene_of
-from appca.ui.downloads import (
-    card,
-    component_buttons,
-    renewing,
-    save_button,
-    stem_of,
-    table_buttons,
-)
-from appca.ui.fits import Shown
-from appca.ui.kit import data_facts, fit_facts, markdown, one_of
-from appca.ui.services import by_key
+from appca.ui import arrivals, canvas, controls, downloads, fits, kit, services, settings, state
+from appca.ui.downloads import card, component_buttons, save_button, stem_of, table_buttons
 from appca.words import capital, counted, number, percent
 
 if TYPE_CHECKING:
     from appca.plots.still import StillFigure
 
 FigureMaker = Callable[[], "StillFigure"]
-FIGURES = {  # title, and what the report says of it
+FIGURES = {
     "subspaces": ("Subspaces", "As Explore shows them; images where there is room for them."),
     "components": ("Components", "What each looks like and explains."),
     "umap": ("UMAP", "All rows."),
@@ -48,17 +36,17 @@ FIGURES = {  # title, and what the report says of it
 
 
 class Material(NamedTuple):
-    """What the figures of a run are made of."""
+    """The content of a run's figures."""
 
     dataset: Dataset
-    shown: Shown  # the run, with names and signs that a person gave
-    colour: str  # a key of `colours.colour_choices`
-    selected: np.ndarray | None = None  # (N,) bool: all other rows turn grey
-    coordinates: np.ndarray | None = None  # (N, 2), of the UMAP map where there is one
+    shown: fits.Shown
+    colour: str
+    selected: np.ndarray | None = None  # (N,) bool: all other rows are grey
+    coordinates: np.ndarray | None = None  # (N, 2) of the UMAP map
 
 
 def figures(material: Material) -> dict[str, FigureMaker]:
-    """Return what makes each figure, by its key in `FIGURES`."""
+    """Return the makers of the figures by their keys in `FIGURES`."""
     dataset, shown, colour, selected, places = material
 
     @cache
@@ -85,16 +73,16 @@ def figures(material: Material) -> dict[str, FigureMaker]:
 
 
 MOST_SUBSPACES = 40
-SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530  # images of the data, and pixels of all
+SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530
 
 
 def report(material: Material, script: str) -> str:
-    """Return the page; `script` makes the run again."""
+    """Return the page; `script` repeats the fit."""
     dataset, shown, selected = material.dataset, material.shown, material.selected
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
-    data = [facts(data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
+    data = [facts(kit.data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
     if dataset.image_shape is not None:
         rows = sample(dataset.n_rows, SAMPLE)
         tiles = tiles_of(dataset, rows)
@@ -105,11 +93,10 @@ def report(material: Material, script: str) -> str:
         facts({option: value for option, value in chosen.items() if value is not None})
         for chosen in (config.preprocessing, config.parameters)
     )
-    model = MODELS[config.model]
-    about = paragraph(f"{model.title}. {model.about}")
+    about = paragraph(f"{run.MODELS[config.model].title}. {run.MODELS[config.model].about}")
     chosen = [about, "<h3>Before the fit</h3>", before, "<h3>Model</h3>", parameters]
     body += [section("Data", *data), section("Settings", *chosen)]
-    body.append(section("Fit", facts(fit_facts(shown))))
+    body.append(section("Fit", facts(kit.fit_facts(shown))))
     if selected is not None:
         total = counted(dataset.n_rows, "row")
         text = f"{selected.sum():,} of {total}; in figures the rest is grey."
@@ -166,8 +153,8 @@ ANNOTATED = (
 KINDS = ("png", "svg", "pdf")
 
 
-def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material]:
-    """Draw the choice of rows and colours; no rows stand for all."""
+def choices(dataset: Dataset, shown: fits.Shown) -> tuple[np.ndarray | None, Material]:
+    """Draw the choice of rows and colours; return the numbers of selected rows alone."""
     mask = state.get(dataset)
     names = {
         "all": f"All {counted(dataset.n_rows, 'row')}",
@@ -175,7 +162,7 @@ def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material
     }
     about = "The selected rows alone in files of projections; marked in figures and report."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        some = one_of("Rows", names, key="export_rows", help_text=about) == "selected"
+        some = kit.one_of("Rows", names, key="export_rows", help_text=about) == "selected"
         if some and not mask.any():
             st.info("Nothing is selected yet; draw a lasso in Explore.")
         colour = controls.colouring(dataset)
@@ -186,14 +173,15 @@ def choices(dataset: Dataset, shown: Shown) -> tuple[np.ndarray | None, Material
 
 
 def figure_card(material: Material) -> Callable[[], None]:
-    """Draw the choice of a figure and its button; return what draws the figure itself."""
+    """Draw the choice of a figure; return the function that draws the figure."""
     every, shown = figures(material), material.shown
+    look: Any = {"label_visibility": "collapsed"}
     with card("Figure"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             titles = {name: FIGURES[name][0] for name in every}
-            chosen = one_of("Which", titles, key="export_figure", label_visibility="collapsed")
+            chosen = kit.one_of("Which", titles, key="export_figure", **look)
             formats = {kind: kind.upper() for kind in KINDS}
-            kind = one_of("Format", formats, key="export_kind", label_visibility="collapsed")
+            kind = kit.one_of("Format", formats, key="export_kind", **look)
             made, file_name = partial(_file, every[chosen], kind), f"{chosen}-{shown.config.id}"
             key = f"figure-{chosen}"
             save_button("Save figure", made, f"{file_name}.{kind}", key=key, primary=True)
@@ -211,9 +199,9 @@ def figure_card(material: Material) -> Callable[[], None]:
     return draw
 
 
-@by_key(8)
+@services.by_key(8)
 def preview(make: FigureMaker) -> bytes:
-    """Return a figure as it will be saved, as PNG."""
+    """Return a figure as PNG."""
     return _file(make, "png")
 
 
@@ -223,8 +211,8 @@ def _file(make: FigureMaker, kind: str) -> bytes:
     return file_of(make(), kind)
 
 
-def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
-    """Draw the projections: the buttons, which columns, and the first lines."""
+def projections(dataset: Dataset, shown: fits.Shown, rows: np.ndarray | None) -> None:
+    """Draw the buttons and columns of projections, and the first lines."""
     stem = "projection" if rows is None else "selection"
     with card("Projections", LINES):
         place = st.container()
@@ -251,7 +239,7 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
 
 
 def cards(material: Material) -> None:
-    """Draw what saves picture, components, report, model, annotated data, session and script."""
+    """Draw the cards of all other files."""
     dataset, shown, colour = material.dataset, material.shown, material.colour
     config, imported = shown.config, shown.config.imported is not None
     recipe = Recipe(
@@ -267,10 +255,10 @@ def cards(material: Material) -> None:
     text = script(dataset, recipe)
 
     def save(label: str, make: Callable[[], bytes | str], file_name: str, key: str) -> None:
-        save_button(label, renewing(shown, make), file_name, key=key)
+        save_button(label, downloads.renewing(shown, make), file_name, key=key)
 
     with card("Picture", PICTURE):
-        scene = scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene
+        scene = canvas.scene_of(dataset, shown, colour, settings.stored_map(dataset, config)).scene
         colourings = scene.meta["colourings"]
         first = colour if colour in colourings else next(iter(colourings), "")
         picture = partial(picture_page, [scene], dataset.name, first)
@@ -280,14 +268,8 @@ def cards(material: Material) -> None:
     with card("Report", REPORT):
         save("Save report", partial(report, material, text), f"report-{config.id}.html", "report")
     with card("Model", MODEL):
-        name = f"model-{config.id}.npz"
-        names = dataset.feature_names
-        save(
-            "Save model",
-            partial(model_bytes, config, shown.fitted, shown.info, names),
-            name,
-            "model",
-        )
+        model, name = (config, shown.fitted, shown.info), f"model-{config.id}.npz"
+        save("Save model", partial(model_bytes, *model, dataset.feature_names), name, "model")
         st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
     with card("AnnData", ANNOTATED):
         _annotated(dataset, shown, save)
@@ -303,22 +285,19 @@ def cards(material: Material) -> None:
             st.code(text, language="python", wrap_lines=True)
 
 
-def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> None:
-    """Draw what saves the annotated data that were opened with the fit, or a new file."""
+def _annotated(dataset: Dataset, shown: fits.Shown, save: Callable[..., None]) -> None:
     names, reported = dataset.provenance.get("files", ()), dataset.provenance.get("report", {})
     whole = reported.get("rows") == dataset.n_rows and "array" in reported
     name = names[0] if whole and len(names) == 1 and ending_of(names[0]) else None
     source = None if name is None else arrivals.source_of(dataset)
-    said, label, ending = (
-        f"“{name}” with this fit. Nothing else in the file is changed.",
-        "H5AD",
-        H5AD,
-    )
+    said, label, ending = "", "H5AD", H5AD
     if source is None:
         said = "A new file: the rows as X, their labels as obs, and this fit."
         said += f" To add the fit to “{name}” instead, open that file again." if name else ""
-    elif ending_of(str(name)) != H5AD:
-        label, ending = "Zarr", ".zarr.zip"
+    else:
+        said = f"“{name}” with this fit. Nothing else in the file is changed."
+        if ending_of(str(name)) != H5AD:
+            label, ending = "Zarr", ".zarr.zip"
 
     def made() -> bytes:
         fit = annotated_fit(shown.config, shown.fitted)
@@ -326,4 +305,4 @@ def _annotated(dataset: Dataset, shown: Shown, save: Callable[..., None]) -> Non
 
     file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ending}"
     save(f"Save {label}", made, file_name, "h5ad")
-    st.caption(markdown(said))
+    st.caption(kit.markdown(said))

@@ -8,25 +8,22 @@ import streamlit as st
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
-from appca.analysis.new_rows import NewRowsVerdict, verdict
+from appca.analysis.new_rows import verdict
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots import groups as differences
 from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
-from appca.ui import canvas, kit, rows, state
-from appca.ui.canvas import scene_of
-from appca.ui.controls import leave_out_button, select_button, tools
-from appca.ui.downloads import rows_popover
+from appca.ui import canvas, controls, downloads, kit, rows, state
 from appca.ui.fits import Shown
-from appca.ui.kit import Classes, chart, first_of_page, markdown, table, table_line, tag, words
+from appca.ui.kit import Classes, chart, first_of_page, markdown, press, table, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
 from appca.words import InputError, capital, counted, minus, number, percent, shortened
 
-BARS = 10  # strongest differences drawn
-PANELS = 20  # fullest ones that are offered
+BARS = 10
+PANELS = 20
 SELECTION = "selection"
 KINDS = {
     "feature": "column",
@@ -39,17 +36,16 @@ KINDS = {
 
 
 def differences_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw what sets some rows apart; below, on demand, groups of similar rows."""
+    """Draw the differences of some rows, and groups of similar rows."""
     _differences(dataset, shown)
     if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
         _similar(dataset, shown)
 
 
 def _differences(dataset: Dataset, shown: Shown) -> None:
-    """Draw which rows are looked at, the answer, its picture, and all numbers on demand."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whose, mask, key = _rows(dataset, shown)
-        tools(dataset, shown)
+        controls.tools(dataset, shown)
     selected = int(state.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
@@ -58,19 +54,19 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    chosen_by = key.partition(" = ")[0]  # says no more than what the rows were chosen by
+    chosen_by = key.partition(" = ")[0]  # differs by choice
     told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
     comparison = comparison._replace(differences=told)
     st.markdown(f"**{markdown(sentence(comparison, whose))}**")
-    with st.container(key="beside"):  # its columns stand below each other in a narrow window
+    with st.container(key="beside"):
         left, right = st.columns([3, 2], gap="large")
         with left:
-            strongest = [d for d in comparison.differences if d.matters][:BARS]
-            chart(differences.bars(strongest or comparison.differences[:BARS]), "group_bars")
+            strongest = [d for d in told if d.matters][:BARS]
+            chart(differences.bars(strongest or told[:BARS]), "group_bars")
         with right:
             if dataset.image_shape is not None:
                 _group_images(dataset, mask, key, dataset.image_shape)
-    with st.expander(f"All {len(comparison.differences):,} comparisons"):
+    with st.expander(f"All {len(told):,} comparisons"):
         _comparison_table(comparison)
         some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
         st.caption(
@@ -81,7 +77,7 @@ def _differences(dataset: Dataset, shown: Shown) -> None:
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
-    """Draw the choice of rows; return what they are called, which they are, and a key of them."""
+    """Draw the choice of rows; return their name, their mask and a key."""
     selected = state.get(dataset)
     offered = kept(f"offered-{shown.key}", lambda: _offered(dataset, shown))
     labels = {SELECTION: ("Selection", int(selected.sum()))} if selected.any() else {}
@@ -98,16 +94,15 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
         return name, selected, str(state.token(dataset))
     label, rows = offered[chosen]
     mask = np.isin(np.arange(dataset.n_rows), rows)
-    select_button("Select these rows", dataset, mask, "group_select")
+    press("Select these rows", "group_select", state.put, dataset, mask)
     return f"The {counted(len(rows), 'row')} of {label}", mask, chosen
 
 
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
     """Return the fullest panels and the classes: key to label and rows."""
-    fitted = shown.fitted
     choices = {
         f"panel {subspace.components}": (title(subspace.components), subspace.rows)
-        for subspace in ranked(fitted.active)[:PANELS]
+        for subspace in ranked(shown.fitted.active)[:PANELS]
     }
     for classes in kit.every(dataset):
         for c, name in enumerate(classes.names):
@@ -133,34 +128,27 @@ def _group_images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int
 def _comparison_table(comparison: GroupComparison) -> None:
     import pandas as pd
 
-    pairs = [differences.sides(d) for d in comparison.differences]
-    table = pd.DataFrame(
-        {
-            "what": [d.name for d in comparison.differences],
-            "kind": [KINDS[d.kind] for d in comparison.differences],
-            "these": [these for these, _ in pairs],
-            "rest": [rest for _, rest in pairs],
-            "effect": [d.effect for d in comparison.differences],
-            "strength": [d.strength for d in comparison.differences],
-            "p, corrected": [f"{d.corrected:.2g}" for d in comparison.differences],
-        }
-    )
+    names = ["what", "kind", "these", "rest", "effect", "strength", "p, corrected"]
+    lines = [
+        [d.name, KINDS[d.kind], *differences.sides(d), d.effect, d.strength, f"{d.corrected:.2g}"]
+        for d in comparison.differences
+    ]
     effect = st.column_config.NumberColumn(
         format="%+.2f",
         help="Of a number, Cliff's delta: how much more often a row of these has the larger value. "
         "Of a share, the difference. From −1 to 1.",
     )
-    columns = {"effect": effect}
-    st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
+    look: Any = {"hide_index": True, "width": "stretch", "column_config": {"effect": effect}}
+    st.dataframe(pd.DataFrame(lines, columns=names), key="group_table", **look)
 
 
-PAGE = 6  # groups on a page
-LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
-IMAGES, LINES, FEATURES = 12, 4, 5  # members shown of a group: images, or lines and columns
-CHIPS, LETTERS = 6, 18  # classes named, and letters of a text
-SIZES = (5, 200)  # rows a group
-MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
-PANEL_HEIGHT = 620  # pixels
+PAGE = 6
+LEAST_MEMBERS = 3  # two rows are near each other by chance
+IMAGES, LINES, FEATURES = 12, 4, 5
+CHIPS, LETTERS = 6, 18
+SIZES = (5, 200)
+MOST_SUBSPACES = 40
+PANEL_HEIGHT = 620
 
 
 class FoundGroups(NamedTuple):
@@ -172,33 +160,50 @@ class FoundGroups(NamedTuple):
 
 
 def _similar(dataset: Dataset, shown: Shown) -> None:
-    """Draw the answer, the groups as cards, and the subspace of the one last clicked."""
+    usual = int(np.clip(dataset.n_rows // 40, *(5, 20)))
+    widget: Any = {"key": f"similar_size-{dataset.digest[:8]}", "persist_state": "session"}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         classes = kit.choose(dataset, "similar")
-        size = _size(dataset)
-    groups = _found(dataset, shown, classes, size)
-    if not groups.groups:
+        size = int(st.number_input("Rows per group", *SIZES, usual, width=130, **widget))
+    members = _grouped(f"{shown.key}-{size}", shown.fitted, size)
+    by_pair = opens_in_pair_view(shown.fitted.active)
+    groups = FoundGroups(sorted(members, key=lambda group: group.spread), [], by_pair)
+    if classes is not None:
+        mixed = mixtures(members, classes.codes, len(classes.names))
+        groups = FoundGroups([of for of, _ in mixed], [classed for _, classed in mixed], by_pair)
+    if not members:
         st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
-    st.markdown(similar_sentence(groups, classes))
-    first = first_of_page(len(groups.groups), PAGE, f"similar-page-{shown.key}-{size}")
-    chosen = state.get(dataset)
-    places = range(first, min(first + PAGE, len(groups.groups)))
-    cards = (_card(dataset, shown, groups, place, classes, chosen) for place in places)
-    with st.container(
-        key="beside_similar"
-    ):  # its columns stand below each other in a narrow window
+    st.markdown(_similar_sentence(groups, classes))
+    first = first_of_page(len(members), PAGE, f"similar-page-{shown.key}-{size}")
+    chosen, cards, panel = state.get(dataset), "", groups.groups[first]
+    for place in range(first, min(first + PAGE, len(members))):
+        group = groups.groups[place]
+        is_chosen = int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
+        cards += _card(dataset, shown, groups, place, classes, is_chosen)
+        panel = group if is_chosen else panel
+
+    def select(text: str, _: str) -> None:
+        if 0 <= int(text) < len(members):
+            state.put(dataset, groups.groups[int(text)].rows)
+
+    with st.container(key="beside_similar"):
         left, right = st.columns([1, 1], gap="medium")
     with left:
-        list_of = tag("div", "".join(cards), "ca-group-list")
-        kit.acting(list_of, "similar", {"group": lambda text, _: _select(dataset, groups, text)})
+        kit.acting(tag("div", cards, "ca-group-list"), "similar", {"group": select})
     with right:
-        here = (place for place in places if _is(groups.groups[place], chosen))
-        _panel(dataset, shown, groups, groups.groups[next(here, first)])
+        colouring = next(iter(colour_choices(dataset)))
+        canvas.draw(
+            *(dataset, canvas.scene_of(dataset, shown, colouring)),
+            "pairs" if by_pair else "subspaces",
+            colouring,
+            key="similar_panel",
+            height=PANEL_HEIGHT,
+            options={"panels": [title(panel.components)]},
+        )
 
 
-def similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:
-    """Say as Markdown which classes are in the same group most often."""
+def _similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:
     total = counted(len(groups.groups), "group")
     joined = joined_pairs(groups.mixtures)
     if classes is None or not joined:
@@ -209,40 +214,6 @@ def similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:
         f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
         "select it, and see above what its rows share."
     )
-
-
-def _is(group: SimilarRows, chosen: np.ndarray) -> bool:
-    """Whether a group's rows are those that are selected."""
-    return int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
-
-
-def _panel(dataset: Dataset, shown: Shown, groups: FoundGroups, group: SimilarRows) -> None:
-    """Draw the panel that a group lies in."""
-    colouring = next(iter(colour_choices(dataset)))
-    canvas.draw(
-        *(dataset, scene_of(dataset, shown, colouring)),
-        "pairs" if groups.by_pair else "subspaces",
-        colouring,
-        key="similar_panel",
-        height=PANEL_HEIGHT,
-        options={"panels": [title(group.components)]},
-    )
-
-
-def _size(dataset: Dataset) -> int:
-    usual = int(np.clip(dataset.n_rows // 40, *(5, 20)))  # small tables: small groups
-    key = f"similar_size-{dataset.digest[:8]}"
-    widget: dict[str, Any] = {"key": key, "width": 130, "persist_state": "session"}
-    return int(st.number_input("Rows per group", *SIZES, usual, **widget))
-
-
-def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -> FoundGroups:
-    by_pair = opens_in_pair_view(shown.fitted.active)
-    groups = _grouped(f"{shown.key}-{size}", shown.fitted, size)
-    if classes is None:
-        return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
-    mixed = mixtures(groups, classes.codes, len(classes.names))
-    return FoundGroups([group for group, _ in mixed], [classed for _, classed in mixed], by_pair)
 
 
 @by_key(16)
@@ -258,48 +229,35 @@ def _card(
     groups: FoundGroups,
     place: int,
     classes: Classes | None,
-    chosen: np.ndarray,
+    is_chosen: bool,
 ) -> str:
     group = groups.groups[place]
     name = title(group.components)
     head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{name}"))
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
     if classes is not None:
-        head += _chips(groups.mixtures[place], classes)
-    here = _is(group, chosen)
-    seen = (
-        _images(dataset, group, classes) if dataset.image_shape else _table(dataset, shown, group)
-    )
+        counts, chips = groups.mixtures[place].counts, ""
+        order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
+        for c in order[:CHIPS]:
+            text = f"{shortened(classes.names[c], LETTERS)} ({counts[c]:,})"
+            dot = tag("i", "", style=f"background:{classes.colours[c]}")
+            chips += tag("span", dot + words(text))
+        more = len(order) - CHIPS
+        head += tag("span", chips + tag("span", f"and {more} more") * (more > 0), "ca-chips")
+    if dataset.image_shape is None:
+        seen = _table(dataset, shown, group)
+    else:
+        rows, colours = group.rows[:IMAGES], None
+        if classes is not None:
+            of_codes = [*classes.colours, MISSING]
+            colours = [of_codes[code if code >= 0 else -1] for code in classes.codes[rows]]
+        source = strip(dataset, rows, colours)
+        seen = tag("img", "", src=source, alt=f"the {len(rows)} rows nearest the centre")
     label = f"Select these {len(group.rows)} rows"
-    return kit.button(tag("div", head) + seen, "group", place, label, "ca-act ca-group", here)
-
-
-def _chips(mixed: Mixture, classes: Classes) -> str:
-    order = [c for c in np.argsort(-mixed.counts, kind="stable") if mixed.counts[c]]
-    chips = [
-        tag(
-            "span",
-            tag("i", "", style=f"background:{classes.colours[c]}")
-            + words(f"{shortened(classes.names[c], LETTERS)} ({mixed.counts[c]:,})"),
-        )
-        for c in order[:CHIPS]
-    ]
-    if len(order) > CHIPS:
-        chips.append(tag("span", words(f"and {len(order) - CHIPS} more")))
-    return tag("span", "".join(chips), "ca-chips")
-
-
-def _images(dataset: Dataset, group: SimilarRows, classes: Classes | None) -> str:
-    rows, colours = group.rows[:IMAGES], None
-    if classes is not None:
-        table_of = [*classes.colours, MISSING]
-        colours = [table_of[code if code >= 0 else -1] for code in classes.codes[rows]]
-    source = strip(dataset, rows, colours)
-    return tag("img", "", src=source, alt=f"the {len(rows)} rows nearest the centre")
+    return kit.button(tag("div", head) + seen, "group", place, label, "ca-act ca-group", is_chosen)
 
 
 def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
-    """Return the members nearest the centre as lines: id, label, the features that weigh most."""
     every = kept(f"weights-{shown.key}", lambda: patterns(shown.fitted, None))
     weights = np.abs(every)[list(group.components)].max(axis=0)
     features = np.argsort(-weights, kind="stable")[:FEATURES].tolist()
@@ -307,19 +265,13 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     heads = ["row", *labels, *(dataset.column_names[j] for j in features)]
     lines = []
     for row in group.rows[:LINES].tolist():
-        cells = [shortened(dataset.labels[name][row], LETTERS) for name in labels]
-        cells += [minus(f"{float(dataset.X[row, j]):.4g}") for j in features]
-        lines.append(table_line(shortened(dataset.ids[row], LETTERS), cells))
-    return table((words(shortened(head, LETTERS)) for head in heads), lines)
+        texts = [dataset.ids[row], *(dataset.labels[name][row] for name in labels)]
+        numbers = [minus(f"{float(dataset.X[row, j]):.4g}") for j in features]
+        lines.append([shortened(text, LETTERS) for text in texts] + numbers)
+    return table((shortened(head, LETTERS) for head in heads), lines)
 
 
-def _select(dataset: Dataset, groups: FoundGroups, text: str) -> None:
-    place = int(text)
-    if 0 <= place < len(groups.groups):
-        state.put(dataset, groups.groups[place].rows)
-
-
-LEVEL = 0.99  # of rows drawn from the model lie below either limit
+LEVEL = 0.99  # of rows of the model are within either limit
 HELP = (
     "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²)."
@@ -332,28 +284,23 @@ LASSO = ":material/lasso_select:"
 
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw how many rows are beyond a limit, and the rows as a table, the worst first."""
+    """Draw the rows as a table, those beyond a limit first."""
     said = kept(f"unusual-{shown.key}", lambda: verdict(distances(shown.fitted), None, LEVEL))
-    order, fits = said.order, said.fits
-    beyond = order[~fits[order]]
+    n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
+    t2, q = (said.ratios > 1).sum(axis=0)
+    answer = (
+        f"{len(beyond):,} of {n:,} rows ({percent(len(beyond) / n, 1)}) are unusual: {q:,} far "
+        f"from their subspace, {t2:,} far out within it. By chance, 1% of rows would be beyond "
+        "each limit."
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**{answer(said)}**", width="content", help=HELP)
+        st.markdown(f"**{answer}**", width="content", help=HELP)
         if len(beyond):
             label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
-            select_button(label, dataset, beyond, "unusual_select", icon=LASSO)
-            rows_popover(dataset, shown, beyond, key="unusual")
+            press(label, "unusual_select", state.put, dataset, beyond, icon=LASSO)
+            downloads.rows_popover(dataset, shown, beyond, key="unusual")
             gone = counted(len(beyond), "unusual row")
-            leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
+            controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     st.caption(WHAT_TO_DO)
-    row = rows.draw(dataset, shown.fitted, said, order, shown.key)
-    select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)
-
-
-def answer(verdicts: NewRowsVerdict) -> str:
-    """Say how many rows pass a limit, and which."""
-    n, beyond = len(verdicts.fits), int((~verdicts.fits).sum())
-    t2, q = (verdicts.ratios > 1).sum(axis=0)
-    return (
-        f"{beyond:,} of {n:,} rows ({percent(beyond / n, 1)}) are unusual: {q:,} far from their "
-        f"subspace, {t2:,} far out within it. By chance, 1% of rows would be beyond each limit."
-    )
+    row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
+    press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -25,15 +25,11 @@ from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
-from appca.ui import canvas, fits, kit, state
-from appca.ui.arrivals import Options, Report, scratch
-from appca.ui.canvas import PageScene
+from appca.ui import arrivals, canvas, fits, kit, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
-from appca.ui.kit import chart, markdown, one_of
 from appca.ui.rows import draw
 from appca.ui.services import by_key, kept
-from appca.ui.state import KEYS
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -41,54 +37,40 @@ if TYPE_CHECKING:
 
 MISSING = {"model": "Fill from the model", "mean": "Mean of the new rows", "drop": "Drop the rows"}
 MOST_NAMES = 6
-# Streamlit sends each file by a request of its own and leaves out those that failed: of 1,440
-# images, 29 did not arrive.
-MOST_FILES = 100
+MOST_FILES = 100  # Streamlit drops failed uploads unsaid: of 1,440 images, 29 did not arrive
 
 
-class Arrival(NamedTuple):
-    """New rows in the columns of the run, or the sentence why not, and what was found."""
-
-    matched: Matched | None
-    sentence: str
-    report: Report
-
-
-def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
-    """Draw the choice of new rows and what was found in them; None while there are none."""
+def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     st.caption(
         "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
     )
     files = st.file_uploader(
         "A file with new rows, or several images",
         accept_multiple_files=True,
-        key=f"new-data-{st.session_state.setdefault(KEYS.upload, 0)}",
+        key=f"new-data-{st.session_state.setdefault(state.KEYS.upload, 0)}",
         help="A table needs the columns of the data, in any order; others are left out. "
         "Images must have the size of the data's.",
     )
     if not files:
         warm()
         return None
-    wanted = wanted_by(dataset)
-    options = _options(files, wanted)
+    wanted, options = wanted_by(dataset), arrivals.Options()
+    if wanted.image_shape is not None and all(kind_of(file.name) == "images" for file in files):
+        options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
+        height, width = wanted.image_shape[:2]
+        if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
+            options["size"] = (height, width)
     ids = " ".join([shown.config.dataset, *(file.file_id for file in files)])
-    outcome = _outcome(ids, json.dumps(options), files, wanted, options)
-    if outcome.report.get("missing"):
-        # whether the run can describe rows of which some cells are missing
+    match, refusal, report = _outcome(ids, json.dumps(options), files, wanted, options)
+    if report.get("missing"):
         takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
         possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
-        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
+        chosen = kit.one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
         options |= {"missing": chosen}
-        outcome = _outcome(ids, json.dumps(options), files, wanted, options)
-    if outcome.matched is None:
-        st.error(markdown(outcome.sentence))
+        match, refusal, _ = _outcome(ids, json.dumps(options), files, wanted, options)
+    if match is None:
+        st.error(kit.markdown(refusal))
         return None
-    st.caption(markdown(in_words(outcome.matched)))
-    return outcome.matched.dataset
-
-
-def in_words(match: Matched) -> str:
-    """Say how the new rows were brought into the columns of the run."""
     parts = [counted(match.dataset.n_rows, "new row")]
     if match.by_name:
         order = ", in another order" if match.reordered else ""
@@ -99,28 +81,18 @@ def in_words(match: Matched) -> str:
         names = ", ".join(f"“{shortened(name)}”" for name in match.ignored[:MOST_NAMES])
         more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
-    return f"{'; '.join(parts)}."
-
-
-def _options(files: list[UploadedFile], wanted: Wanted) -> Options:
-    """Draw the choices that images call for."""
-    images = all(kind_of(file.name) == "images" for file in files)
-    if not images or wanted.image_shape is None:
-        return {}
-    options: Options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
-    height, width = wanted.image_shape[:2]
-    if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
-        options["size"] = (height, width)
-    return options
+    st.caption(kit.markdown(f"{'; '.join(parts)}."))
+    return match.dataset
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4)
 def _outcome(
-    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
-) -> Arrival:
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: arrivals.Options
+) -> tuple[Matched | None, str, arrivals.Report]:
+    """Return new rows in the columns of the run, or the sentence why not, and their report."""
     del ids, key
     named = [(file.name, file) for file in _files]
-    limits = ReadLimits(scratch=scratch(), least_rows=1)
+    limits = ReadLimits(scratch=arrivals.scratch(), least_rows=1)
 
     def opened(roles: dict[str, str]) -> Dataset:
         chosen = _options | ({"roles": roles} if roles else {})
@@ -133,67 +105,67 @@ def _outcome(
                 f"{MOST_FILES}; take them out and give one zip of them."
             )
             raise InputError(msg)
-        opened_as = read_as(opened, _wanted)
+        matched = read_as(opened, _wanted)
     except InputError as error:
-        return Arrival(None, str(error), error.report or {})
-    return Arrival(opened_as, "", opened_as.dataset.provenance.get("report", {}))
+        return None, str(error), error.report or {}
+    return matched, "", matched.dataset.provenance.get("report", {})
 
 
-MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the data, and new ones
-PLACEMENT_SEED = 11  # of the sample of the data: the same each time
+MOST_OLD, MOST_NEW = 3000, 5000
+PLACEMENT_SEED = 11
 KINDS = ("new, fits", "new, does not fit")
-OLD = -1  # no class: grey, and not in the legend
+OLD = -1
 COLOURING = "new"
-HEIGHT = 560  # pixels
+HEIGHT = 560
 
 
 class DescribedData(NamedTuple):
-    """New rows and what the run says of them."""
+    """New rows under a run."""
 
     dataset: Dataset
-    fitted: FittedRun  # a run's, with the new rows in the place of its own
-    key: str  # names these numbers in a cache
+    fitted: FittedRun  # the run's, with the new rows in the place of its own
+    key: str  # of these numbers, in caches
 
 
 class OldAndNewRows(NamedTuple):
-    """Rows of the data and, after them, new rows, as one data set."""
+    """Rows of the data, then new rows, as one data set."""
 
     dataset: Dataset
     fitted: FittedRun
     n_old: int
 
 
-def draw_new_rows(
+def _draw_new_rows(
     dataset: Dataset, shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict
 ) -> np.ndarray | None:
-    """Draw the canvas; return the new rows that are selected in it, None when there are none."""
     drawn = np.sort(verdicts.order[:MOST_NEW])
     key = f"{shown.key}-{seen.key}-{verdicts.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
     both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
     codes = np.full(both.dataset.n_rows, OLD)
     codes[both.n_old :] = ~verdicts.fits[drawn]
-    memory: dict[str, np.ndarray] = st.session_state.setdefault(KEYS.marked, {})
+    memory: dict[str, np.ndarray] = st.session_state.setdefault(state.KEYS.marked, {})
 
     def take(mask: np.ndarray) -> None:
-        memory.clear()  # of other rows
+        memory.clear()
         if mask[both.n_old :].any():
             memory[seen.key] = drawn[mask[both.n_old :]]
 
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
-    scene = PageScene(_scene(key, both, codes), f"new {key}")
-    layout = scene.meta["first"]
+    scene = canvas.PageScene(_scene(key, both, codes), f"new {key}")
     canvas.draw(
-        both.dataset,
-        scene,
-        layout,
-        COLOURING,
+        *(both.dataset, scene, scene.meta["first"], COLOURING),
         key="canvas-new",
         height=HEIGHT,
         selected=selected,
         on_select=take,
     )
-    st.caption(_caption(dataset, both, seen.dataset.n_rows, len(drawn)))
+    text, n_new = "Grey: the data", seen.dataset.n_rows
+    if both.n_old < dataset.n_rows:
+        text += f", {both.n_old:,} of {dataset.n_rows:,} rows drawn at random"
+    if len(drawn) < n_new:
+        text += f"; of {counted(n_new, 'new row')} the {len(drawn):,} that fit least"
+    st.caption(f"{text}. A lasso lists only the new rows in it below.")
     return memory.get(seen.key)
 
 
@@ -208,10 +180,9 @@ def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
 def together(
     dataset: Dataset, fitted: FittedRun, new: Dataset, projected: DescribedRows, drawn: np.ndarray
 ) -> OldAndNewRows:
-    """Put a sample of the data (`dataset`, `fitted`) and new rows one after the other.
+    """Return a sample of the data (`dataset`, `fitted`), then the rows `drawn` of new ones.
 
-    Of the rows in `new`, which has the columns of the data, those in `drawn` are taken; `projected`
-    is what the fit says of all of them.
+    `new` has the columns of the data; `projected` describes all its rows under the fit.
     """
     order = np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)
     old = np.sort(order[:MOST_OLD])
@@ -219,13 +190,20 @@ def together(
     if len(set(ids.tolist())) < len(ids):
         places = enumerate(ids)
         ids = np.array([f"{text} ({'data' if i < len(old) else i})" for i, text in places])
-    names = dict.fromkeys([*dataset.labels, *new.labels])
-    sides = (partial(_label, dataset, old), partial(_label, new, drawn))
+
+    def label(name: str) -> np.ndarray:
+        sides = ((dataset, old), (new, drawn))
+        texts = [
+            side.labels[name][rows].astype(str) if name in side.labels else np.full(len(rows), "")
+            for side, rows in sides
+        ]
+        return np.concatenate(texts)
+
     both = Dataset(
         name=new.name,
         X=np.concatenate([dataset.X[old], new.X[drawn]]),
         ids=ids,
-        labels={name: np.concatenate([each(name) for each in sides]) for name in names},
+        labels={name: label(name) for name in dict.fromkeys([*dataset.labels, *new.labels])},
         image_shape=dataset.image_shape,
         provenance=new.provenance,
     )
@@ -236,42 +214,28 @@ def together(
 _together = by_key(4)(together)
 
 
-def _label(side: Dataset, rows: np.ndarray, name: str) -> np.ndarray:
-    """Return a label of rows as text, empty where the data have none of that name."""
-    return side.labels[name][rows].astype(str) if name in side.labels else np.full(len(rows), "")
+MOST_ROWS = 2_000
 
 
-def _caption(dataset: Dataset, both: OldAndNewRows, n_new: int, drawn: int) -> str:
-    text = "Grey: the data"
-    if both.n_old < dataset.n_rows:
-        text += f", {both.n_old:,} of {dataset.n_rows:,} rows drawn at random"
-    if drawn < n_new:
-        text += f"; of {counted(n_new, 'new row')} the {drawn:,} that fit least"
-    return f"{text}. A lasso lists only the new rows in it below."
-
-
-MOST_ROWS = 2_000  # of each side, a fair sample
-SEED = 0
-
-
-def draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, key: str) -> None:
-    """Draw the answer in a sentence and the figure; `seen` describes the new rows."""
-
+def _draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, key: str) -> None:
     def compared() -> "pd.DataFrame":
-        old, later = _table(dataset, shown.fitted), _table(new, seen)
-        both = [name for name in old if name in later]
-        sides = [{name: table[name] for name in both} for table in (old, later)]
-        return drifted(*sides, random_state=SEED)
+        tables = []
+        for side, rows in ((dataset, shown.fitted), (new, seen)):
+            taken = np.random.default_rng(0).permutation(side.n_rows)[:MOST_ROWS]
+            tables.append(dataset_table(side.take(taken), rows.take(taken)))
+        both = [name for name in tables[0] if name in tables[1]]
+        old, later = ({name: table[name] for name in both} for table in tables)
+        return drifted(old, later, random_state=0)
 
     try:
         tests = kept(f"drift-{key}", compared)
     except InputError as error:
-        st.caption(markdown(str(error)))
+        st.caption(kit.markdown(str(error)))
         return
     names = shown.fitted.names
     st.markdown(sentence(tests, names))
     drawn = tests.assign(column=[called(name, names) for name in tests["column"]])
-    chart(drift_chart(drawn), "drift_chart")
+    kit.chart(drift_chart(drawn), "drift_chart")
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
         "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
@@ -281,7 +245,7 @@ def draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, ke
 
 
 def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
-    """Say as Markdown how many columns and components have shifted, and which one most."""
+    """Return as Markdown how many columns and components have shifted, and which one most."""
     shifted = tests[tests["q"] < SIGNIFICANT]
     if not len(shifted):
         if tests.attrs.get("least_q", 0.0) >= SIGNIFICANT:
@@ -293,13 +257,13 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     some, every = _subjects(shifted), _subjects(tests)
     told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
     most = shifted.sort_values("effect", key=np.abs).iloc[-1]
-    name = markdown(shortened(called(most["column"], names)))
+    name = kit.markdown(shortened(called(most["column"], names)))
     way = f"{most['part']} of {name} is {most['direction']} in the new rows"
     return f"**{' and '.join(told)} have shifted.** Most: the {way}."
 
 
 def _subjects(tests: "pd.DataFrame") -> Counter[str]:
-    """Count the columns and the components of tests; a component may have several."""
+    """Count columns and components, of which each may have several tests."""
     subjects = {
         ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
         for name in tests["column"]
@@ -307,13 +271,8 @@ def _subjects(tests: "pd.DataFrame") -> Counter[str]:
     return Counter(noun for noun, _ in subjects)
 
 
-def _table(dataset: Dataset, rows: FittedRun) -> dict[str, Any]:
-    taken = np.random.default_rng(SEED).permutation(dataset.n_rows)[:MOST_ROWS]
-    return dataset_table(dataset.take(taken), rows.take(taken))
-
-
 LEVEL = 0.99  # of the rows of the data are within each limit
-MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
+MANY = 0.5  # of the new rows; more misfits point at the file
 
 _live = by_key(8)(project)
 _distances = by_key(8)(distances)
@@ -321,15 +280,25 @@ GAPS = "Q of a row with missing cells uses the cells it has."
 
 
 def page(dataset: Dataset) -> None:
-    """Draw the tab: new rows, where they lie, which of them do not fit, and files of them."""
-    shown = kit.finished()
-    new = None if shown is None else choose(dataset, shown)
-    seen = None if shown is None or new is None else described(shown, new)
+    """Draw the tab."""
+    shown = kit.shown(fits.finished)
+    new = None if shown is None else _choose(dataset, shown)
+    seen = None if shown is None or new is None else _described(shown, new)
     if shown is None or seen is None:
         return
-    verdicts = verdict_of(shown, seen)
-    rows = draw_new_rows(dataset, shown, seen, verdicts)
-    draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
+    of_data, theirs = _distances(shown.key, shown.fitted), _distances(seen.key, seen.fitted)
+    verdicts = verdict(theirs, of_data, LEVEL)
+    st.markdown(_summary(verdicts))
+    text = (
+        "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "
+        "more often, and clearly more often where the data have few rows. A row of another kind "
+        "fits, too, if the components happen to rebuild it."
+    )
+    if shown.config.preprocessing.get("pca"):
+        text += " What PCA before the fit leaves out of a row is not counted."
+    st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
+    rows = _draw_new_rows(dataset, shown, seen, verdicts)
+    _draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
     draw(seen.dataset, seen.fitted, verdicts, order, seen.key)
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
@@ -339,48 +308,33 @@ def page(dataset: Dataset) -> None:
     )
 
 
-def described(shown: Shown, new: Dataset) -> DescribedData | None:
-    """Return what the run says of the new rows; None while a job finds it out."""
+def _described(shown: Shown, new: Dataset) -> DescribedData | None:
     run = shown.run
     if run is None:
         return None
     key = key_of(run.id, new.digest)
+
+    def start() -> None:
+        keep_rows(home(), key, np.asarray(new.with_gaps()), run.id)
+        kit.begin("project", key, {"key": key, "run": run.id})
+
     rows: DescribedRows | None
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
         rows = _live(key, run.config, run.fitted, new.with_gaps())
     else:
         rows = stored(home(), key)
     if rows is None:
-        if fits.running(key) is None and not fits.declined(key):
-            _start(shown, new, key)
+        if fits.running(key) is None and key not in fits.declined():
+            start()
         if not kit.follow(key, cancel="new_data_cancel"):
             label = f"Describe the {counted(new.n_rows, 'new row')}"
-            look: dict[str, Any] = {"type": "primary", "key": "new_data_start"}
-            st.button(label, on_click=state.guarded(_start), args=[shown, new, key], **look)
+            kit.press(label, "new_data_start", start, type="primary")
         return None
     seen = numbered(run.fitted.with_rows(rows), shown.numbering)
     return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
 
 
-def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
-    """Draw how many rows are beyond the limits; return the verdict."""
-    verdicts = verdict(
-        _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), LEVEL
-    )
-    st.markdown(summary(verdicts))
-    text = (
-        "One in 100 rows of the data is beyond each limit. New rows of the same kind are a little "
-        "more often, and clearly more often where the data have few rows. A row of another kind "
-        "fits, too, if the components happen to rebuild it."
-    )
-    if shown.config.preprocessing.get("pca"):
-        text += " What PCA before the fit leaves out of a row is not counted."
-    st.caption(text if seen.dataset.missing is None else f"{text} {GAPS}")
-    return verdicts
-
-
-def summary(verdicts: NewRowsVerdict) -> str:
-    """Say how many of the new rows do not fit."""
+def _summary(verdicts: NewRowsVerdict) -> str:
     n_rows = len(verdicts.fits)
     outside = int((~verdicts.fits).sum())
     if not outside:
@@ -398,9 +352,3 @@ def summary(verdicts: NewRowsVerdict) -> str:
             "columns in the same order?"
         )
     return text
-
-
-def _start(shown: Shown, new: Dataset, key: str) -> None:
-    keep_rows(home(), key, np.asarray(new.with_gaps()), shown.config.id)
-    # Only now: what could not be kept waits for another press.
-    kit.begin("project", key, {"key": key, "run": shown.config.id})

@@ -26,25 +26,16 @@ from appca.runs.store import FOLDERS, Run, RunStore
 from appca.storage import files
 from appca.storage.identity import digest_of
 from appca.ui import STATIC, arrivals, fits, kit, services, state
-from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, tag, words
+from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, press, tag, words
 from appca.ui.rows import is_dark
-from appca.ui.services import by_key
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, refusing
 
 EXPLORE = "pages/explore/explore.py"
-PICTURES = STATIC / "pictures"  # of the data sets that ship with the project
-PHOTOGRAPHS = {"turntable", "coil20"}  # that stay as they are in the dark
-ACROSS, DOWN = 9, 5  # images on a card
-SAMPLE = 1440  # first rows of files, of which some are drawn
-
-
-def source_cards() -> None:
-    """Draw a card for each data set, MNIST and COIL-20 first."""
-    with st.container(key="cards-built-in"):
-        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
-            with st.container(border=True, key=f"source-{source.key}"):
-                _source_card(source)
+PICTURES = STATIC / "pictures"  # of the data sets that ship with the app
+PHOTOGRAPHS = {"turntable", "coil20"}  # not inverted on a dark page
+ACROSS, DOWN = 9, 5
+SAMPLE = 1440
 
 
 def _source_card(source: Source) -> None:
@@ -55,26 +46,30 @@ def _source_card(source: Source) -> None:
         st.image(picture, width="stretch", alt=f"Some of {source.title}")
     else:
         st.html(tag("div", words(source.tile), "ca-tile"))
-    st.html(
-        tag("div", words(source.title), "ca-name")
-        + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
-    )
+    text = f"{source.description}. {source.rows:,} rows"
+    st.html(tag("div", words(source.title), "ca-name") + tag("div", words(text), "ca-quiet"))
     busy = fits.running(source.key) is not None
     label = apart("Loading…" if busy else "Open", source.title)
     pressed = st.button(label, key=f"source-{source.key}-open", disabled=busy)
+    values: dict[str, Any] = {}
     if source.options:
         label = apart("Options", f"of {source.title}")
         with st.popover(label, type="tertiary", key=f"more-{source.key}"):
             for option in source.options:
-                _widget(source, option)
+                value = _option(f"source-{source.key}-{option.name}", option)
+                values |= {} if value in (option.default, [], None) else {option.name: value}
+    if pressed and source.offline:
+        state.open_dataset(services.datasets().put(load(source.key)))
+    elif pressed:
+        key = f"{source.key} {json.dumps(values, sort_keys=True)}"
+        spec = {"key": source.key, "options": values}
+        fits.start_job("download", spec, fits.Watched("download", source.key), key=key)
     if pressed:
-        _open_source(source)
         st.switch_page(EXPLORE)
 
 
 @st.cache_resource(show_spinner=False)
 def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
-    """Return the picture that ships with a data set, or one of a published one that is here."""
     from PIL import Image
 
     if SOURCES[key].offline:
@@ -82,7 +77,7 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
             return np.asarray(file.convert("RGB"))
     try:
         dataset = load(key, n=SAMPLE) if is_here else None
-    except InputError:  # another file by that name; said when it is opened
+    except InputError:  # said when it is opened
         dataset = None
     if dataset is None:
         return None
@@ -92,55 +87,35 @@ def _picture_of(key: str, is_here: bool) -> np.ndarray | None:
 
 
 def ahead() -> Iterator[Callable[[], object]]:
-    """Draw ahead what the cards of published data sets show."""
+    """Return what draws the pictures of downloaded data sets ahead."""
     published = (key for key, source in SOURCES.items() if not source.offline)
     return (partial(_picture_of, key, are_here(key)) for key in published)
 
 
-def _widget(source: Source, option: Option) -> None:
-    key, label, most = _key(source, option), option.help, option.most
+def _option(key: str, option: Option) -> Any:
+    look: Any = {"key": key, "persist_state": "session"}
     if option.choices is None:
-        box: dict[str, Any] = {"value": option.default, "placeholder": "no"}
-        st.number_input(label, option.least, most, key=key, persist_state="session", **box)
-    elif option.default is None:
-        st.pills(label, option.choices, selection_mode="multi", key=key, persist_state="session")
-    else:
-        names = {choice: str(choice) for choice in option.choices}
-        one_of(label, names, default=option.default, key=key)
-
-
-def _key(source: Source, option: Option) -> str:
-    return f"source-{source.key}-{option.name}"
-
-
-def _open_source(source: Source) -> None:
-    if source.offline:
-        state.open_dataset(services.datasets().put(load(source.key)))
-        return
-    values = {of: st.session_state.get(_key(source, of), of.default) for of in source.options}
-    options = {of.name: v for of, v in values.items() if v not in (of.default, [], None)}
-    key = f"{source.key} {json.dumps(options, sort_keys=True)}"
-    spec = {"key": source.key, "options": options}
-    fits.start_job("download", spec, fits.Watched("download", source.key), key=key)
+        box: Any = {"value": option.default, "placeholder": "no"}
+        return st.number_input(option.help, option.least, option.most, **look, **box)
+    if option.default is None:
+        return st.pills(option.help, option.choices, selection_mode="multi", **look)
+    names = {choice: str(choice) for choice in option.choices}
+    return one_of(option.help, names, default=option.default, key=key)
 
 
 _NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
 
 
 class Deletion(NamedTuple):
-    """What goes together with fits that are deleted, and what stays."""
+    """Fits to be deleted, with their data unless other fits use them."""
 
-    runs: frozenset[str]  # ids
-    data: frozenset[str]  # digests
-    shared: tuple[tuple[str, int], ...]  # data sets that stay: name, other works that use them
+    runs: frozenset[str]
+    data: frozenset[str]
+    shared: tuple[tuple[str, int], ...]  # data sets that stay: name, number of other works
 
 
 def planned(home: Path, run_ids: Collection[str]) -> Deletion:
-    """Say what goes with fits: their data, unless another kept fit uses them.
-
-    A file that was read several times is one work until a fit of it is kept, so its data sets go
-    together.
-    """
+    """Return what is deleted with fits: also other readings of the same file."""
     runs, stored = RunStore(home).list(), DatasetStore(home).list()
     chosen = {run.config.dataset for run in runs if run.id in run_ids}
     others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
@@ -153,7 +128,7 @@ def planned(home: Path, run_ids: Collection[str]) -> Deletion:
 
 
 def erase(home: Path, deletion: Deletion | None = None) -> None:
-    """Delete fits and data with all that was made of them; without a deletion, everything.
+    """Delete fits and data with their results; without a deletion, everything.
 
     Raises InputError when the disk refuses.
     """
@@ -165,15 +140,14 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
         for name in FOLDERS:
             for path in (home / name).glob("[!.]*"):
                 text = path.name if name in _NAMED else _text(path)
-                # a cache that says nothing of what it was made of goes as well
-                unknown = not text and path.suffix == ".npz"
-                if deletion is None or unknown or any(mark in text for mark in marks):
+                is_unknown = not text and path.suffix == ".npz"
+                if deletion is None or is_unknown or any(mark in text for mark in marks):
                     files.discard(path)
             files.sweep(home / name)
 
 
 def _text(path: Path) -> str:
-    """Return what says whose a file is; of a folder also the names in it."""
+    """Return the text that names the runs and data of a file, or of a folder's files."""
     if path.is_dir():
         inside = sorted(path.iterdir())
         return " ".join([*(file.name for file in inside), path.name, *map(_text, inside)])
@@ -183,58 +157,50 @@ def _text(path: Path) -> str:
     return files.made_of(path) if path.suffix == ".npz" else ""
 
 
-PAGE = 4
-
-
 def _recent_work() -> None:
-    """Draw damaged runs, and all work on cards that can be opened, renamed and deleted."""
     for run_id, sentence in services.runs().damaged().items():
         with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{run_id}"):
             st.warning(markdown(sentence))
-            st.button("Delete", key=f"drop-{run_id}", on_click=_delete, args=[[run_id]])
-    all_works = works()
-    if all_works:
+            press("Delete", f"drop-{run_id}", _delete, [run_id])
+    if works := _works(services.runs()):
         st.subheader("Recent work", anchor=False)
-        first = first_of_page(len(all_works), PAGE, "recent_page")
-        work_cards(all_works[first : first + PAGE])
-    for number, folder in enumerate(files.homes()):
-        _of_others(folder, number)
-
-
-def _of_others(folder: Path, number: int) -> None:
-    """Draw what a home has that `APPCA_SHARED` names: it can be opened, and nothing else."""
+        first = first_of_page(len(works), PAGE, "recent_page")
+        _work_cards(works[first : first + PAGE], "cards-recent")
     here = services.runs().folder
-    runs = [run for run in works(RunStore(folder)) if not (here / run.id).is_dir()]
-    fitted = {run.config.dataset for run in runs}
-    data = [item for item in DatasetStore(folder).list() if item.digest not in fitted]
-    if runs or data:
-        st.subheader(f"Shared by {folder.name}", anchor=False)
-    work_cards(runs, key=f"cards-recent-{number}")
-    for item in data:
-        label = f"{item.name} · {counted(item.n_rows, 'row')}"
-        if st.button(words(label), f"shared-{number}-{item.digest}", type="tertiary"):
-            state.open_dataset(item.digest)
-            st.switch_page(EXPLORE)
+    for number, folder in enumerate(files.homes()):  # of APPCA_SHARED: to be opened only
+        runs = [run for run in _works(RunStore(folder)) if not (here / run.id).is_dir()]
+        fitted = {run.config.dataset for run in runs}
+        data = [item for item in DatasetStore(folder).list() if item.digest not in fitted]
+        if runs or data:
+            st.subheader(f"Shared by {folder.name}", anchor=False)
+        _work_cards(runs, f"cards-recent-{number}")
+        for item in data:
+            label = f"{item.name} · {counted(item.n_rows, 'row')}"
+            if st.button(words(label), f"shared-{number}-{item.digest}", type="tertiary"):
+                state.open_dataset(item.digest)
+                st.switch_page(EXPLORE)
 
 
-def works(store: RunStore | None = None) -> list[Run]:
-    """Return what is work: runs that stay, and the newest of a data set without one."""
-    runs = (store or services.runs()).list()
+def _works(store: RunStore) -> list[Run]:
+    """Return the kept runs, and the newest of each data set without one, newest first."""
+    runs = store.list()
     kept = [run for run in runs if run.kept]
     fitted = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
-    # The newest first; PCA, which Compare makes by itself, only where there is nothing else.
-    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):
+    for run in sorted(
+        runs, key=lambda run: run.config.model == "PPCA"
+    ):  # Compare makes PCA unasked
         if run.config.dataset not in fitted:
             dataset = _dataset(run)
             is_file = dataset is not None and dataset.provenance.get("source") == "file"
-            # a corrected file takes the place of the one of the same name
             newest.setdefault(dataset.name if dataset and is_file else run.config.dataset, run)
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
 
 
-def work_cards(runs: Sequence[Run], key: str = "cards-recent") -> None:
-    """Draw works on cards side by side."""
+PAGE = 4
+
+
+def _work_cards(runs: Sequence[Run], key: str) -> None:
     with st.container(key=key):
         for run in runs:
             with st.container(border=True, key=f"work-{run.id}"):
@@ -242,20 +208,21 @@ def work_cards(runs: Sequence[Run], key: str = "cards-recent") -> None:
 
 
 def _work_card(run: Run) -> None:
-    dataset = _dataset(run)
-    dark = is_dark()
-    picture = None if dataset is None else _picture(f"{run.id} {dark}", run, dataset, dark)
-    if picture is not None:
-        st.image(picture, width="stretch", alt="The fullest panels")
-    name = _title(run, dataset)
-    rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
-    st.html(
-        tag("div", words(name), "ca-name")
-        + tag("div", words(f"{rows}{nats_per_row(run.info)}"), "ca-quiet")
-        + tag("div", words(f"{datetime.fromtimestamp(run.created):%d %b %Y, %H:%M}"), "ca-quiet")
-    )
-    opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
-    if opened:
+    dataset, dark = _dataset(run), is_dark()
+    name, rows = "Data no longer here", ""
+    if dataset is not None:
+        name, rows = dataset.name, f"{counted(dataset.n_rows, 'row')} · "
+        picture = _picture(f"{run.id} {dark}", run, dataset, dark)
+        if picture is not None:
+            st.image(picture, width="stretch", alt="The fullest panels")
+    stopped = " (stopped)" if run.config.stopped_at is not None else ""
+    mark = " (imported)" if run.config.imported is not None else stopped
+    name = run.custom_name or f"{name} · {', '.join(run.config.sizes)}{mark}"
+    when = f"{datetime.fromtimestamp(run.created):%d %b %Y, %H:%M}"
+    lines = (f"{rows}{nats_per_row(run.info)}", when)
+    quiet = "".join(tag("div", words(line), "ca-quiet") for line in lines)
+    st.html(tag("div", words(name), "ca-name") + quiet)
+    if dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}"):
         try:
             state.open_config(run.config)
         except InputError as error:
@@ -264,27 +231,16 @@ def _work_card(run: Run) -> None:
             st.switch_page(EXPLORE)
     if run.is_shared:
         return
+
+    @guarded
+    def rename() -> None:
+        services.runs().rename(run.id, st.session_state[f"name-{run.id}"])
+
     with st.popover(apart("More", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
-        st.text_input(
-            "Name",
-            run.custom_name or "",
-            key=f"name-{run.id}",
-            max_chars=120,
-            placeholder=name,
-            on_change=_rename,
-            args=[run.id],
-        )
-        label, key = "Delete for good, with data, maps and selections", f"delete-{run.id}"
-        st.button(label, key=key, on_click=_delete, args=[[run.id]])
-
-
-def _title(run: Run, dataset: Dataset | None) -> str:
-    if run.custom_name:
-        return run.custom_name
-    name = "Data no longer here" if dataset is None else dataset.name
-    stopped = " (stopped)" if run.config.stopped_at is not None else ""
-    mark = " (imported)" if run.config.imported is not None else stopped
-    return f"{name} · {', '.join(run.config.sizes)}{mark}"
+        look: Any = {"max_chars": 120, "placeholder": name, "on_change": rename}
+        st.text_input("Name", run.custom_name or "", key=f"name-{run.id}", **look)
+        label = "Delete for good, with data, maps and selections"
+        press(label, f"delete-{run.id}", _delete, [run.id])
 
 
 def _dataset(run: Run) -> Dataset | None:
@@ -294,7 +250,7 @@ def _dataset(run: Run) -> Dataset | None:
         return None
 
 
-@by_key(64)
+@services.by_key(64)
 def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     try:
         fitted: FittedRun = run.fitted
@@ -304,29 +260,18 @@ def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     return thumbnail(fitted, classes[0].codes if classes else None, dark)
 
 
-def _stays(deletion: Deletion) -> str:
-    """Say which data stay, and why."""
-    return " ".join(
-        f"The data “{name}” stay: {counted(n, 'other work')} needs them."
-        for name, n in deletion.shared
-    )
-
-
-@guarded
 def _delete(runs: Sequence[str] | None = None) -> None:
-    """Delete works, by default everything."""
     deletion = None if runs is None else planned(home(), runs)
     services.jobs().end([""] if deletion is None else deletion.data)
     erase(home(), deletion)
     if deletion is None or state.config().dataset in deletion.data:
         state.open_first()
     if deletion is not None and deletion.shared:
-        state.notify("info", _stays(deletion))
-
-
-@guarded
-def _rename(run_id: str) -> None:
-    services.runs().rename(run_id, st.session_state[f"name-{run_id}"])
+        stay = (
+            f"The data “{name}” stay: {counted(n, 'other work')} needs them."
+            for name, n in deletion.shared
+        )
+        state.notify("info", " ".join(stay))
 
 
 KINDS = (
@@ -339,17 +284,20 @@ def open_tab() -> None:
     _files()
     _recent_work()
     st.subheader("Built in", anchor=False)
-    source_cards()
+    with st.container(key="cards-built-in"):
+        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
+            with st.container(border=True, key=f"source-{source.key}"):
+                _source_card(source)
     if services.datasets().list() or services.runs().list():
         with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
             st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")
-            st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
+            press("Delete everything", "recent_all_really", _delete, type="primary")
 
 
 def _files() -> None:
-    generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
+    generation = st.session_state.setdefault(KEYS.upload, 0)
     folder = st.session_state.get("upload_folder", False)
-    files = st.file_uploader(
+    uploaded = st.file_uploader(
         "Drop a file, a folder or images anywhere",
         accept_multiple_files="directory" if folder else True,
         key=f"upload-{'folder-' * folder}{generation}",
@@ -359,8 +307,8 @@ def _files() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{KINDS} ({SUFFIX}). Files stay on this computer.")
         st.toggle("Choose a folder", key="upload_folder")
-    if not files:  # as in a browser, which brings them as it brings those dropped anywhere
+    if not uploaded:
         warm()
         return
     st.session_state[KEYS.upload] += 1
-    arrivals.arrive(arrivals.uploaded(files))
+    arrivals.arrive(arrivals.uploaded(uploaded))

@@ -1,7 +1,7 @@
 """Rows as pictures, as a table, and one row as an equation."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -21,10 +21,8 @@ from appca.canvas import sheets
 from appca.data.dataset import Dataset
 from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines
 from appca.plots.groups import image_row
-from appca.ui import state
-from appca.ui.controls import select_button
-from appca.ui.fits import Shown
-from appca.ui.kit import apart, markdown, table, table_line, tag, words
+from appca.ui import fits, state
+from appca.ui.kit import apart, markdown, press, table, tag, words
 from appca.ui.services import by_key, kept, kept_of_row
 from appca.ui.state import KEYS, guarded
 from appca.words import counted, fixed, minus, number, percent, shortened
@@ -42,12 +40,12 @@ _is_ink = by_key(64)(sheets.is_ink)
 
 
 def is_ink(dataset: Dataset) -> bool:
-    """Whether rows are images of strokes, bright on black as stored."""
+    """Whether rows are images of bright strokes on black."""
     return _is_ink(dataset.digest, dataset)
 
 
-def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
-    """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
+def _tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3)."""
     if dataset.image_shape is None:
         lines = row_lines(dataset, np.asarray(rows))
         return lines if is_dark() else 255 - lines
@@ -60,8 +58,8 @@ def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
 
 
 def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
-    """Return the images of rows side by side as text for an <img>, on strips of their colours."""
-    return data_uri(image_row(tiles(dataset, rows), colours))
+    """Return the images of rows side by side as the source of an <img>, on strips of colours."""
+    return data_uri(image_row(_tiles(dataset, rows), colours))
 
 
 def figure(image: np.ndarray, name: str, alt: str = "") -> str:
@@ -72,23 +70,18 @@ def figure(image: np.ndarray, name: str, alt: str = "") -> str:
 
 def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
-    return drawn(dataset, sheets.tiles_of(dataset, rows), columns)
-
-
-def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
-    """Lay out pictures in the manner of a data set's own."""
     ground = 0 if is_ink(dataset) and is_dark() else 255
-    return montage(on_page(dataset, tiles), columns, ground=ground)
+    return montage(on_page(dataset, sheets.tiles_of(dataset, rows)), columns, ground=ground)
 
 
-PARAMETER = "row"  # in the address
+PARAMETER = "row"
 WANTED = "point_wanted"
-LONGEST = 200  # characters
-LONGEST_NUMBER = 16  # digits
+LONGEST = 200
+LONGEST_NUMBER = 16
 
 
 def chosen(dataset: Dataset) -> int:
-    """Return the row on screen: the one last chosen, the address's, or the first selected one."""
+    """Return the row on screen: the one chosen last, the address's, or the first selected one."""
     rows = st.session_state.setdefault(KEYS.points, {})
     selected = np.flatnonzero(state.get(dataset)).tolist()
     alone = selected[0] if len(selected) == 1 else None
@@ -100,61 +93,54 @@ def chosen(dataset: Dataset) -> int:
         linked = np.flatnonzero(dataset.ids == wanted).tolist()
         rows[dataset.digest] = [*linked, *selected, 0][0]
         if wanted and not linked:
-            st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
+            st.session_state[WANTED] = wanted[:LONGEST]
     row: int = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
     return row
 
 
-def show(dataset: Dataset, row: int) -> None:
-    """Look at this row from now on, and ring it in the picture."""
+def _show(dataset: Dataset, row: int) -> None:
     rows = st.session_state.setdefault(KEYS.points, {})
     rows |= {dataset.digest: int(row), f"held-{dataset.digest}": True}
 
 
 def hold(dataset: Dataset, row: int | None) -> None:
-    """Show the row that a click in the picture holds beside it; None lets go of it."""
+    """Show and ring the row of a click; None removes the ring."""
     if row is None:
         st.session_state.setdefault(KEYS.points, {}).pop(f"held-{dataset.digest}", None)
         return
-    show(dataset, row)
+    _show(dataset, row)
     st.query_params["tab"] = "point"
 
 
 def held(dataset: Dataset) -> int | None:
-    """Return the row on screen where it is ringed in the picture, until a click lets go of it."""
+    """Return the row with the ring."""
     is_held = f"held-{dataset.digest}" in st.session_state.get(KEYS.points, {})
     return chosen(dataset) if is_held else None
 
 
-def choose(dataset: Dataset) -> int:
-    """Draw what chooses a row, and return the row."""
+def _choose(dataset: Dataset) -> int:
     row, through = chosen(dataset), np.flatnonzero(state.get(dataset))
     word = "selected row" if len(through) else "row"
+
+    @guarded
+    def search() -> None:
+        match = find(dataset, st.session_state[WANTED])
+        if match is not None:
+            _show(dataset, match)
+            st.session_state[WANTED] = ""
+
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.text_input(
-            "Find a row",
-            key=WANTED,
-            placeholder="Row id or number",
-            max_chars=LONGEST,
-            width=160,
-            label_visibility="collapsed",
-            on_change=_search,
-            args=[dataset],
-        )
+        look: Any = {"placeholder": "Row id or number", "max_chars": LONGEST, "width": 160}
+        look |= {"key": WANTED, "label_visibility": "collapsed", "on_change": search}
+        st.text_input("Find a row", **look)
         for name, side, by in (("previous", "left", -1), ("next", "right", 1)):
             target = neighbour(row, through, dataset.n_rows, by)
-            st.button(
-                apart("", f"{name.capitalize()} row"),
-                key=f"point_{name}",
-                icon=f":material/chevron_{side}:",
-                disabled=target is None,
-                on_click=guarded(show),
-                args=[dataset, target],
-                help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
-            )
-    text = st.session_state.get(WANTED, "").strip()
-    if text:  # there only until a row is found
+            look = {"icon": f":material/chevron_{side}:", "disabled": target is None}
+            look["help"] = f"The {'one before' if by < 0 else 'next one'}, {word} by {word}."
+            label = apart("", f"{name.capitalize()} row")
+            press(label, f"point_{name}", _show, dataset, target, **look)
+    if text := st.session_state.get(WANTED, "").strip():
         st.warning(
             f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
             f"numbers go from 1 to {dataset.n_rows:,}."
@@ -163,10 +149,7 @@ def choose(dataset: Dataset) -> int:
 
 
 def find(dataset: Dataset, text: str) -> int | None:
-    """Return the row a text stands for: by its id, else its number from 1, else part of its id.
-
-    Of several rows whose ids have that part it is the first, as in the search of the picture.
-    """
+    """Return the row with this id or number, from 1, else the first whose id contains the text."""
     text = text.strip()
     matches = np.flatnonzero(dataset.ids == text)
     if not len(matches) and text:
@@ -174,14 +157,6 @@ def find(dataset: Dataset, text: str) -> int | None:
             return int(text) - 1
         matches = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
     return int(matches[0]) if len(matches) else None
-
-
-@guarded
-def _search(dataset: Dataset) -> None:
-    row = find(dataset, st.session_state[WANTED])
-    if row is not None:
-        show(dataset, row)
-        st.session_state[WANTED] = ""
 
 
 def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
@@ -192,19 +167,19 @@ def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None
 
 
 NEAREST = 6
-FEATURES = 8  # of a table's row, those farthest from the average
-OTHERS = 3  # sets of components that the row might use instead
+FEATURES = 8
+OTHERS = 3
 DOUBTFUL, CERTAIN = 0.5, 0.9
 
 
-def body(dataset: Dataset, shown: Shown) -> None:
-    """Draw the row that is selected alone, or the one last looked for."""
-    row, fitted = choose(dataset), shown.fitted
+def body(dataset: Dataset, shown: fits.Shown) -> None:
+    """Draw the row that is selected alone, or the one found last."""
+    row, fitted = _choose(dataset), shown.fitted
     pieces = parts(dataset, fitted, row)
     y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0].astype(float)
     st.html(_heading(dataset, shown, row, y))
     st.caption("How it is built")
-    st.html(built(dataset, pieces))
+    st.html(_built(dataset, pieces))
     st.markdown(equation(fitted, pieces))
     error = float(fitted.error[row])
     above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
@@ -222,11 +197,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within, *around])
-    select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
+    key, icon = "select_neighbours", ":material/hub:"
+    press("Select neighbours", key, state.put, dataset, near, icon=icon)
 
 
 def equation(fitted: FittedRun, pieces: RowParts) -> str:
-    """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
+    """Return a row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
     text = "average"
     for k, score in zip(pieces.components, pieces.scores, strict=True):
         size = fixed(score, 1)
@@ -236,7 +212,7 @@ def equation(fitted: FittedRun, pieces: RowParts) -> str:
     return text
 
 
-def _heading(dataset: Dataset, shown: Shown, row: int, y: np.ndarray) -> str:
+def _heading(dataset: Dataset, shown: fits.Shown, row: int, y: np.ndarray) -> str:
     fitted, classes, name = shown.fitted, dataset.class_column, str(dataset.ids[row])
     used = tuple(np.flatnonzero(fitted.active[row]).tolist())
     label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
@@ -258,24 +234,18 @@ def _heading(dataset: Dataset, shown: Shown, row: int, y: np.ndarray) -> str:
 def _picture(dataset: Dataset, row: int, size: int) -> str:
     if dataset.image_shape is None and not dataset.is_ordered:
         return ""
-    source = data_uri(tiles(dataset, np.array([row]))[0])
+    source = data_uri(_tiles(dataset, np.array([row]))[0])
     return tag("img", "", src=source, alt=f"row {dataset.ids[row]}", style=f"width:{size}px")
 
 
-def built(dataset: Dataset, pieces: RowParts) -> str:
-    """Return a row as a sum in pictures, or its features beside what they are rebuilt as.
-
-    Of a table, the features are those that lie farthest from the average.
-    """
+def _built(dataset: Dataset, pieces: RowParts) -> str:
     shape = dataset.image_shape
     if shape is None:
         spread = kept(f"spread-{dataset.digest}", lambda: dataset.X.std(axis=0, dtype=np.float64))
         far = np.abs(pieces.original - pieces.average) / np.where(spread > 0, spread, 1.0)
         sides = np.column_stack([pieces.original, pieces.reconstruction])
-        lines = (
-            table_line(dataset.column_names[j], list(map(number, sides[j].tolist())))
-            for j in np.argsort(-far, kind="stable")[:FEATURES].tolist()
-        )
+        farthest = np.argsort(-far, kind="stable")[:FEATURES].tolist()
+        lines = ([dataset.column_names[j], *map(number, sides[j].tolist())] for j in farthest)
         return table(("", "value", "rebuilt"), lines)
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = on_page(dataset, grey)
@@ -287,8 +257,8 @@ def built(dataset: Dataset, pieces: RowParts) -> str:
     return tag("div", html + tag("span", "=") + figure(grey[1], "rebuilt"), "ca-built")
 
 
-def near_rows(dataset: Dataset, shown: Shown, row: int) -> np.ndarray:
-    """Return the rows nearest to a row in the data, which are the same for every K and L."""
+def near_rows(dataset: Dataset, shown: fits.Shown, row: int) -> np.ndarray:
+    """Return the rows nearest to a row in the preprocessed data."""
     key = f"near-{dataset.digest}-{shown.config.preprocessing}-{row}"
     of = dataset.X, shown.fitted.preprocessing, row, NEAREST
     return kept_of_row(key, lambda: near_in_data(*of))
@@ -306,28 +276,26 @@ def _neighbours(dataset: Dataset, near: np.ndarray, heading: str, where: str) ->
             with st.container(key=key, width=46 if pictured else "content", gap=None):
                 if pictured:
                     st.html(_picture(dataset, row, 40))
-                name = names[codes[row]] if codes[row] >= 0 else dataset.ids[row]
-                st.button(
-                    markdown(shortened(name)),
-                    key=f"look-{where}-{row}",
-                    type="tertiary",
-                    on_click=guarded(show),
-                    args=[dataset, row],
-                    help=f"Look at {markdown(str(dataset.ids[row]))}",
+                name = markdown(
+                    shortened(names[codes[row]] if codes[row] >= 0 else dataset.ids[row])
                 )
+                look: Any = {
+                    "type": "tertiary",
+                    "help": f"Look at {markdown(str(dataset.ids[row]))}",
+                }
+                press(name, f"look-{where}-{row}", _show, dataset, row, **look)
 
 
-MOST_LISTED = 100  # rows; the saved file has all
-HEIGHT = 400  # pixels
+MOST_LISTED = 100
+HEIGHT = 400
 
 
 def draw(
     dataset: Dataset, fitted: FittedRun, verdict: NewRowsVerdict, order: np.ndarray, key: str
 ) -> int:
-    """Draw the table and take apart the row that is ticked, else the first; return that row.
+    """Draw rows as a table, and the ticked or first one as a sum; return that row.
 
-    `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
-    another table is another widget.
+    `order` has the rows, at least one, the worst fitting first; `key` is of the numbers.
     """
     top = order[:MOST_LISTED]
     images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
@@ -347,7 +315,7 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    st.html(built(dataset, parts(dataset, fitted, row)))
+    st.html(_built(dataset, parts(dataset, fitted, row)))
     return row
 
 
@@ -358,7 +326,7 @@ def table_of(
     rows: np.ndarray,
     images: dict[str, list[str]],
 ) -> "pd.DataFrame":
-    """Return what is known of rows as a table; `images` gives columns of pictures."""
+    """Return facts about rows as a table; `images` are further columns."""
     import pandas as pd
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images
@@ -377,7 +345,6 @@ def table_of(
 
 @by_key(16)
 def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
-    """Return rows and what the run rebuilds of them as pictures; nothing of a table."""
     if dataset.image_shape is None:
         return {}
     W, scores = (of.astype(np.float64) for of in (fitted.components, fitted.scores[rows]))

@@ -19,11 +19,11 @@ from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
 from appca.words import InputError
 
-NOTED = ("ordered", "events", "class_names")  # of a data set, by a person
+NOTED = ("ordered", "events", "class_names")  # facts that a person notes of a data set
 
 
 class Services(NamedTuple):
-    """What lives as long as the server."""
+    """The stores and the queue of a home."""
 
     datasets: DatasetStore
     runs: RunStore
@@ -48,28 +48,28 @@ def close() -> None:
 
 
 def datasets() -> DatasetStore:
-    """Return the data sets on disk."""
+    """Return the stored data sets."""
     return _of(str(home())).datasets
 
 
 def runs() -> RunStore:
-    """Return the runs on disk."""
+    """Return the stored runs."""
     return _of(str(home())).runs
 
 
 def jobs() -> Jobs:
-    """Return the background jobs, running and finished."""
+    """Return the background jobs."""
     return _of(str(home())).jobs
 
 
 def cookie(name: str) -> str:
-    """Return a cookie that the browser sent when it opened this window; empty without."""
+    """Return a cookie of the browser; empty without."""
     value = st.context.cookies.get(name)
     return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
 
 
 def dataset(digest: str) -> Dataset:
-    """Open a data set by its digest, once for each time it is stored; its matrix stays on disk."""
+    """Open a stored data set, whose matrix stays on disk."""
     folder = datasets().folder / digest
     place = folder.stat().st_ino if is_digest(digest) and folder.exists() else 0
     return _opened(str(home()), digest, place)
@@ -83,17 +83,17 @@ def _opened(folder: str, digest: str, _place: int) -> Dataset:
 
 
 def note(digest: str, **facts: Any) -> None:
-    """Keep facts with a stored data set, such as the names of its classes."""
+    """Note facts of a stored data set, such as the names of its classes."""
     stored = datasets().get(digest)
     datasets().put(replace(stored, provenance=stored.provenance | facts))
     _opened.clear()
 
 
 def put_again(dataset: Dataset) -> str:
-    """Store a data set as `datasets().put`; what was noted of the same data before stays."""
+    """Store a data set with the notes of its earlier copy; return its digest."""
     try:
         before = datasets().get(dataset.digest).provenance
-    except InputError:  # it was not there
+    except InputError:
         before = {}
     noted = {name: before[name] for name in NOTED if name in before}
     return datasets().put(replace(dataset, provenance=noted | dataset.provenance))
@@ -117,11 +117,11 @@ _Made = TypeVar("_Made")
 def by_key(
     most: int,
 ) -> Callable[[Callable[_Given, _Made]], Callable[Concatenate[str, _Given], _Made]]:
-    """Return what caches the last results of a function by a key in front of its arguments."""
+    """Return a decorator that caches the last results by a key before the arguments."""
 
     def decorate(make: Callable[_Given, _Made]) -> Callable[Concatenate[str, _Given], _Made]:
         @st.cache_resource(show_spinner=False, max_entries=most)
-        @wraps(make)  # Streamlit tells functions apart by their names, and hashes no name with a _
+        @wraps(make)  # Streamlit tells functions apart by name, and hashes no argument with a _
         def kept(*, key: str, _given: tuple[Any, ...], _named: dict[str, Any]) -> _Made:
             del key
             return make(*_given, **_named)
@@ -134,25 +134,13 @@ def by_key(
     return decorate
 
 
-def kept(key: str, make: Callable[[], _Made]) -> _Made:
-    """Return what `make` returns, called once as long as `key` is among the last ones asked for."""
-    value: _Made = _kept(key, make)
-    return value
+@by_key(48)
+def kept(make: Callable[[], _Made]) -> _Made:
+    """Return `make()`, cached by a key."""
+    return make()
 
 
-def kept_of_row(key: str, make: Callable[[], _Made]) -> _Made:
-    """Return what `make` says of one row, as `kept`; clicks on rows leave all else in place."""
-    value: _Made = _kept_of_row(key, make)
-    return value
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _kept_of_row(key: str, _make: Callable[[], Any]) -> Any:
-    del key
-    return _make()
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _kept(key: str, _make: Callable[[], Any]) -> Any:
-    del key
-    return _make()
+@by_key(48)
+def kept_of_row(make: Callable[[], _Made]) -> _Made:
+    """Return `make()` of one row, in a cache of its own, because rows are many."""
+    return make()

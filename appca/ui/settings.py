@@ -14,7 +14,6 @@ from appca.runs.home import home
 from appca.runs.run import MODELS, RunConfig, defaults
 from appca.ui import kit, state
 from appca.ui.fits import Shown, seconds, stored
-from appca.ui.kit import around, fact_list, fit_facts
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, counted, percent
 
@@ -28,11 +27,11 @@ REDUCTIONS = {
     "dimensions": "PCA to dimensions",
     "share": "PCA to a share of variance",
 }
-PLACES = 10  # of a per cent: there and back gives the same share
+PLACES = 10
 
 
 def preprocessing(dataset: Dataset) -> None:
-    """Draw the widgets; a change applies at once and is recorded with every run."""
+    """Draw the settings of the preprocessing."""
     options = Preprocessing.from_dict(state.config().preprocessing)
     most = min(dataset.n_rows - 1, dataset.n_features)
     pca = options.pca
@@ -45,12 +44,23 @@ def preprocessing(dataset: Dataset) -> None:
         shown["share"] = round(100 * pca, PLACES)
     st.session_state.update({f"pre-{name}": value for name, value in shown.items()})
 
+    @guarded
+    def apply() -> None:
+        seen = st.session_state
+        reductions = {
+            "none": None,
+            "dimensions": min(seen.get("pre-dimensions", 50), most),
+            "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
+        }
+        same = {name: seen[f"pre-{name}"] for name in ("divide", "centre", "scale")}
+        state.set_preprocessing(Preprocessing(**same, pca=reductions[seen["pre-reduce"]]))
+
     def look(name: str, help_text: str = "", **more: Any) -> dict[str, Any]:
-        return {"key": f"pre-{name}", "on_change": _apply_preprocessing, "help": help_text} | more
+        return {"key": f"pre-{name}", "on_change": apply, "help": help_text} | more
 
     left, right = st.columns(2)
     divide = "255 brings grey values to 0 … 1; 1 leaves the values alone."
-    limits = around((1e-9, 1e12), options.divide)
+    limits = kit.around((1e-9, 1e12), options.divide)
     left.number_input("Divide all values by", *limits, **look("divide", divide, format="%g"))
     mean = "The model has a mean of its own; centring matters for the mean setting “zero”."
     left.toggle("Subtract each feature's mean", **look("centre", mean))
@@ -68,34 +78,21 @@ def preprocessing(dataset: Dataset) -> None:
     if kind == "dimensions":
         right.number_input("Dimensions", 1, most, **look("dimensions"))
     elif kind == "share":
-        limits = around((1.0, 99.99), shown["share"])
+        limits = kit.around((1.0, 99.99), shown["share"])
         right.number_input("Share of variance, %", *limits, **look("share", format="%g"))
     if options != suggest(dataset):
-        act, args = guarded(state.set_preprocessing), [suggest(dataset)]
-        st.button("Use what is suggested", key="pre-suggest", on_click=act, args=args)
-
-
-@guarded
-def _apply_preprocessing() -> None:
-    seen, dataset = st.session_state, state.current_dataset()
-    reductions = {
-        "none": None,
-        "dimensions": min(seen.get("pre-dimensions", 50), dataset.n_features, dataset.n_rows - 1),
-        "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
-    }
-    same = {name: seen[f"pre-{name}"] for name in ("divide", "centre", "scale")}
-    state.set_preprocessing(Preprocessing(**same, pca=reductions[seen["pre-reduce"]]))
+        kit.press("Use what is suggested", "pre-suggest", state.set_preprocessing, suggest(dataset))
 
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
-NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
+NEIGHBOURS, DISTANCE = 15, 0.1
 MOST_NEIGHBOURS = 200
-LEAST_ROWS = 3  # two neighbours each
+LEAST_ROWS = 3
 START_SECONDS, ROW_SECONDS = 15.0, 1e-3
 
 
 def map_settings(dataset: Dataset) -> None:
-    """Draw the settings; another map is laid out when it is asked for."""
+    """Draw the settings of the map."""
     chosen = st.session_state.setdefault(KEYS.umap, {})
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:
@@ -121,7 +118,7 @@ def map_settings(dataset: Dataset) -> None:
 
 
 def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
-    """Return the map of the present settings; None where there are too few rows for any."""
+    """Return the map of the present settings; None for too few rows."""
     chosen = st.session_state.get(KEYS.umap) or {}
     usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
     asked = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
@@ -133,14 +130,14 @@ def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
 
 
 def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
-    """Return the finished map of the present settings, if there is one."""
+    """Return the finished map of the present settings."""
     config = config_of(dataset, fit)
     stored = None if config is None else EmbeddingStore(home()).get(config.id)
     return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
 
 
 def trust_sentence(trust: np.ndarray) -> str:
-    """Say how far a map can be trusted as a whole; trust is (N, 3), NaN where not compared."""
+    """Return how far a map can be trusted; trust is (N, 3), NaN where not compared."""
     compared = trust[~np.isnan(trust[:, 0])]
     false, missing, kept = compared.mean(axis=0, dtype=np.float64)
     how = f"{len(compared):,} of {len(trust):,} rows are compared with all others."
@@ -151,7 +148,7 @@ def trust_sentence(trust: np.ndarray) -> str:
 
 
 def offer(dataset: Dataset, shown: Shown) -> None:
-    """Draw how far the map is, or the button that lays it out."""
+    """Draw the progress of the map, or the button that starts it."""
     config = config_of(dataset, shown.config)
     if config is None:
         st.caption(f"A map needs {LEAST_ROWS} rows or more.")
@@ -161,20 +158,20 @@ def offer(dataset: Dataset, shown: Shown) -> None:
         kit.job_button(label, "umap_run", "umap", config.id, config.to_dict())
 
 
-FIXED = "fixed"  # the setting is a number of the person's
-EXTENSIONS = ("noise", "row_scale", "n_active")  # of the paper's model
+FIXED = "fixed"
+EXTENSIONS = ("noise", "row_scale", "n_active")
 
 
 class SettingChoice(NamedTuple):
     """A parameter with few values."""
 
     label: str
-    names: dict[str, str]  # value to what is on screen
+    names: dict[str, str]
     help: str
 
 
 class Number(NamedTuple):
-    """A parameter that is a number, whole where its limits are."""
+    """A parameter that is a number, whole if its limits are."""
 
     label: str
     least: float
@@ -300,22 +297,22 @@ FIELDS: dict[str, SettingChoice | Number] = {
     ),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
-FURTHER |= {"n_paths"}  # behind “Further settings”
+FURTHER |= {"n_paths"}
 PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))} - {*EXTENSIONS}
 
 
 def popover(dataset: Dataset) -> None:
-    """Draw the model's name, behind which all its settings are."""
+    """Draw the model's name, which opens its settings."""
     now = state.config()
     title = MODELS[now.model].title
     with st.popover(title, icon=":material/tune:", key="bar_model", width="content"):
-        model_settings(dataset)
+        _model_settings()
         with st.expander("Before the fit"):
             preprocessing(dataset)
         run = stored()
         if run is not None:
             with st.expander("About this fit"):
-                st.html(fact_list(fit_facts(run)))
+                st.html(kit.fact_list(kit.fit_facts(run)))
         cost = f"A fit with these settings takes {about(seconds())}."
         if dataset.missing is not None:
             fate = "fills them" if fits_around_gaps(now) else "needs whole rows"
@@ -324,78 +321,60 @@ def popover(dataset: Dataset) -> None:
         kit.onward("check/advanced", "Which model suits these data?", ":material/fact_check:")
 
 
-def model_settings(dataset: Dataset) -> None:
-    """Draw all settings of the present model but K and L."""
+def _model_settings() -> None:
     now, key = state.config(), "set-model"
-    st.session_state[key] = now.model
+    model, st.session_state[key] = MODELS[now.model], now.model
+
+    @guarded
+    def set_model() -> None:
+        state.set_model(st.session_state[key])
+
     titles = {name: model.title for name, model in MODELS.items()}
-    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=_set_model)
-    st.caption(MODELS[now.model].about)
-    choices = MODELS[now.model].choices
-    names = [
-        name
-        for name in FIELDS
-        if name in now.parameters and (name != "n_active" or name in choices)
-    ]
-    _grid([name for name in names if name not in FURTHER | PRIORS], now)
-    for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
-        rest = [name for name in names if name in behind]
-        if rest:
-            with st.expander(title):
-                _grid(rest, now)
-
-
-def _grid(names: list[str], now: RunConfig) -> None:
-    for first in range(0, len(names), 2):
-        for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
-            with column:
-                _widget(name, FIELDS[name], now)
+    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=set_model)
+    st.caption(model.about)
+    has_l = "n_active" in model.choices
+    names = [name for name in FIELDS if name in now.parameters and (name != "n_active" or has_l)]
+    for title, part in (
+        ("", set(names) - FURTHER - PRIORS),
+        ("Further settings", FURTHER),
+        ("Priors", PRIORS),
+    ):
+        there = [name for name in names if name in part]
+        if there:
+            with st.expander(title) if title else st.container():
+                for first in range(0, len(there), 2):
+                    for column, name in zip(st.columns(2), there[first : first + 2], strict=False):
+                        with column:
+                            _widget(name, FIELDS[name], now)
 
 
 def _widget(name: str, field: SettingChoice | Number, now: RunConfig) -> None:
     key, value = f"set-{name}", now.parameters[name]
-    look: dict[str, Any] = {"help": field.help, "on_change": _apply_model}
+    look: dict[str, Any] = {"help": field.help, "on_change": _apply_model, "args": [name, key]}
     if isinstance(field, Number):
         kind = type(field.least)
         value = st.session_state[key] = kind(value)
-        limits = around((field.least, field.most), value)
-        form = None if kind is int else "%g"
-        st.number_input(field.label, *limits, key=key, format=form, args=[name], **look)
+        limits = kit.around((field.least, field.most), value)
+        st.number_input(field.label, *limits, key=key, format=None if kind is int else "%g", **look)
         return
     options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
     is_number = isinstance(value, int | float)
     if not is_number and str(value) not in options:
-        options.append(str(value))  # a run from the command line knows more values than the page
+        options.append(str(value))  # the command line knows more values
     st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
-    st.selectbox(
-        field.label,
-        options,
-        format_func=lambda option: field.names.get(option, option),
-        key=key,
-        args=[name],
-        **look,
-    )
+    titles = {option: field.names.get(option, option) for option in options}
+    st.selectbox(field.label, options, format_func=titles.__getitem__, key=key, **look)
     if is_number and name != "n_active":  # L has its slider in the bar
-        fixed = f"set-{name}-value"
-        st.session_state[fixed] = float(value)
-        st.number_input(
-            "Fixed at",
-            *around((1e-9, 1e9), float(value)),
-            key=fixed,
-            format="%g",
-            args=[name, fixed],
-            on_change=_apply_model,
-        )
+        key = f"set-{name}-value"
+        value = st.session_state[key] = float(value)
+        limits = kit.around((1e-9, 1e9), value)
+        look = {"on_change": _apply_model, "args": [name, key]}
+        st.number_input("Fixed at", *limits, key=key, format="%g", **look)
 
 
 @guarded
-def _set_model() -> None:
-    state.set_model(st.session_state["set-model"])
-
-
-@guarded
-def _apply_model(name: str, widget: str | None = None) -> None:
-    value = st.session_state[widget or f"set-{name}"]
+def _apply_model(name: str, widget: str) -> None:
+    value = st.session_state[widget]
     usual = defaults(state.config().model)
     if value == FIXED:
         value = usual["n_active"] if name == "n_active" else 1.0
@@ -403,7 +382,7 @@ def _apply_model(name: str, widget: str | None = None) -> None:
 
 
 def _together(name: str, value: object, usual: dict[str, Any]) -> dict[str, Any]:
-    """Return what else must change: not every inference fits every extension of the model."""
+    """Return further changes: not every inference fits every extension of the model."""
     now = state.config().parameters
     if name == "noise" and value != usual[name]:
         fixed = not isinstance(now.get("latent_variance"), str)

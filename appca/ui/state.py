@@ -25,33 +25,33 @@ from appca.storage.schema import Count, Misfit, fitted
 from appca.ui import services, streamlit_internals
 from appca.words import TOO_MUCH, InputError
 
-FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+FIRST_DATA = "digits"
 LAST_COOKIE = "appca_last"
 LAST_NAMES = {"data", "run", "k", "l"}
-LONGEST_COOKIE = 400  # characters; what is longer was not written here
+LONGEST_COOKIE = 400
 
 
 class Keys(NamedTuple):
     """Names in `st.session_state`; no other file spells one out."""
 
     config: str = "config"
-    configs: str = "configs"  # data set digest -> the configuration last used with it
-    job: str = "job"  # the jobs in the address
-    history: str = "history"  # the steps that can be undone
-    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
-    watched: str = "watched"  # the jobs this window waits for
+    configs: str = "configs"
+    job: str = "job"
+    history: str = "history"
+    tab: str = "tab"
+    watched: str = "watched"
     umap: str = "umap_settings"
-    upload: str = "upload"  # counts the files taken over
-    arrival: str = "arrival"  # the files that can be read otherwise
+    upload: str = "upload"
+    arrival: str = "arrival"
     declined: str = "declined"  # runs whose refinement was cancelled or failed
-    notices: str = "notices"  # sentences to show once
-    selections: str = "selections"  # data set digest -> rows
-    points: str = "points"  # data set digest -> the row on the page Point
-    marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
-    turn: str = "turn"  # the lock of the callback that runs
-    drawn: str = "drawn"  # id of the run found last
-    screen: str = "screen"  # the fit drawn last, to which the next is matched
-    sizes: str = "sizes"  # the widgets of K and L
+    notices: str = "notices"
+    selections: str = "selections"
+    points: str = "points"
+    marked: str = "marked"  # key of described new rows -> those selected
+    turn: str = "turn"
+    drawn: str = "drawn"
+    screen: str = "screen"
+    sizes: str = "sizes"
 
 
 KEYS = Keys()
@@ -60,7 +60,7 @@ KEYS = Keys()
 class Notice(NamedTuple):
     """A sentence for the person."""
 
-    kind: str  # "error", "info" or "success"
+    kind: str
     text: str
 
 
@@ -76,25 +76,31 @@ def current_dataset() -> Dataset:
 
 
 def begin() -> bool:
-    """Resolve the address once a session, and say whether it was now.
+    """Resolve the address once a session; return whether it was now.
 
-    It names a run or a data set; the bare one opens the last work of this browser, or the digits.
+    A bare address opens the last work of this browser, or the digits.
     """
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
     last = {} if LAST_NAMES & set(address) else last_address()
-    if not (resolve(address) or resolve(last)):
+    if not (_resolve(address) or _resolve(last)):
         if last:
-            take_notices()  # nobody has asked for it
+            take_notices()  # nobody has asked for the last work
         open_first()
         _apply_k_and_l(address if "data" not in address else {})
     return True
 
 
-def resolve(address: dict[str, str]) -> bool:
-    """Look at the run or the data set that an address names; tell whether there was one."""
+def last_address() -> dict[str, str]:
+    """Return the last query parameters of this browser, from the cookie of static/frame.js."""
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
+    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
+
+
+def _resolve(address: dict[str, str]) -> bool:
+    """Show the run or data set of an address; return whether there was one."""
     run = services.runs().get(address.get("run") or "")
     try:
         if run is not None:
@@ -113,7 +119,7 @@ def resolve(address: dict[str, str]) -> bool:
 
 
 def open_first() -> None:
-    """Look at the digits; where they cannot be stored, at the newest data set that is."""
+    """Show the digits; where they cannot be stored, the newest data set."""
     here = services.datasets()
     try:
         digest = services.put_again(load(FIRST_DATA))
@@ -127,7 +133,7 @@ def open_first() -> None:
 
 
 def is_ready() -> bool:
-    """Whether there is anything to look at."""
+    """Whether there is a configuration."""
     return KEYS.config in st.session_state
 
 
@@ -136,34 +142,29 @@ def _apply_k_and_l(address: dict[str, str]) -> None:
     names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
     sizes = {}
     for key in names.keys() & address.keys():
-        with suppress(Misfit):  # it is no size; any other is as near as a run may have it
+        with suppress(Misfit):
             size: int = fitted(Count, address[key], from_text=True)
             sizes[names[key]] = min(max(1, size), MOST_COMPONENTS)
     set_parameters(**sizes)
 
 
 def open_dataset(digest: str) -> None:
-    """Look at a data set, with the configuration last used for it or the suggested one."""
+    """Show a data set with its last configuration, or the suggested one."""
     dataset = services.dataset(digest)  # raises before anything has changed
     config = st.session_state.get(KEYS.configs, {}).get(digest)
     _set(config or first_config(dataset))
 
 
 def open_config(wanted: RunConfig) -> None:
-    """Look at a run's data set with the run's configuration."""
-    services.dataset(wanted.dataset)
+    """Show a configuration and its data set."""
+    services.dataset(wanted.dataset)  # raises before anything has changed
     _set(wanted)
 
 
 def first_config(dataset: Dataset) -> RunConfig:
-    """Return the configuration with which a data set is first shown: aPPCA with K = 4, L = 2."""
-    start = RunConfig(
-        dataset=dataset.digest,
-        preprocessing=suggest(dataset).to_dict(),
-        model="aPPCA",
-        parameters=defaults("aPPCA"),
-    )
-    return fitting_limits(start, dataset)
+    """Return the first configuration of a data set: aPPCA with K = 4, L = 2."""
+    before = suggest(dataset).to_dict()
+    return fitting_limits(RunConfig(dataset.digest, before, "aPPCA", defaults("aPPCA")), dataset)
 
 
 def set_parameters(**changes: object) -> None:
@@ -172,10 +173,9 @@ def set_parameters(**changes: object) -> None:
 
 
 def with_parameters(**changes: object) -> RunConfig:
-    """Return the configuration on screen with other parameters, to be fitted.
+    """Return the configuration with other parameters, K and L within the data's limits.
 
-    K and L are kept within what the data and each other allow; asking for more active components
-    than there are asks for more components.
+    An L above K raises K.
     """
     old = config()
     wanted = {**old.parameters, **changes}
@@ -186,12 +186,12 @@ def with_parameters(**changes: object) -> RunConfig:
 
 
 def set_model(model: str) -> None:
-    """Change the model; parameters that both models have keep their values."""
+    """Change the model; parameters of both models keep their values."""
     _change(model=model, parameters=suited(model, config().parameters))
 
 
 def set_preprocessing(options: Preprocessing) -> None:
-    """Change what is done to the data before the fit."""
+    """Change the preprocessing."""
     _change(preprocessing=options.to_dict())
 
 
@@ -200,7 +200,7 @@ def _change(**parts: Any) -> None:
 
 
 def most_components(wanted: RunConfig, dataset: Dataset) -> int:
-    """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
+    """Return the largest K: N - 1, and for orthogonal components at most D."""
     if MODELS[wanted.model].can.beyond_features:
         return max(1, dataset.n_rows - 1)
     features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
@@ -208,47 +208,37 @@ def most_components(wanted: RunConfig, dataset: Dataset) -> int:
 
 
 def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
-    """Return the configuration with L <= K <= what the data allow."""
+    """Return the configuration with L <= K <= `most_components`."""
     k = min(wanted.k, most_components(wanted, dataset))
     parameters = wanted.parameters | {wanted.name_of_k: k}
     return replace(wanted, parameters=suited(wanted.model, parameters))
 
 
 def notify(kind: str, text: str) -> None:
-    """Keep a sentence for the next time the frame is drawn; the same one twice is said once."""
+    """Show a sentence when the frame is drawn next; equal ones are shown once."""
     waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
     if said not in waiting:
         waiting.append(said)
 
 
 def take_notices() -> list[Notice]:
-    """Return the sentences to show, once, in the order in which they came."""
+    """Return the sentences to show, once, in the order of `notify`."""
     notices: list[Notice] = st.session_state.pop(KEYS.notices, [])
     return notices
 
 
-def address(**more: str | None) -> dict[str, str]:
-    """Return the query parameters of what is on screen; `more` adds to them where not None."""
-    now = config()
-    wanted = {
-        "data": now.dataset,
-        "run": now.id,
-        "k": str(now.k),
-        "l": None if now.chosen_size is None else str(now.chosen_size),
-        "job": st.session_state.get(KEYS.job),
-        **more,
-    }
-    return {key: value for key, value in wanted.items() if value is not None}
-
-
 def write_address(**more: str | None) -> None:
-    """Bring the address bar up to date; a page link has cleared it."""
-    wanted = address(**more)
-    for key in {"data", "run", "k", "l", "job", *more} - set(wanted):
+    """Update the address bar; a page link has cleared it."""
+    now, size = config(), config().chosen_size
+    wanted: dict[str, str | None] = {"data": now.dataset, "run": now.id, "k": str(now.k)}
+    wanted["l"] = None if size is None else str(size)
+    wanted |= {"job": st.session_state.get(KEYS.job)} | more
+    there = {key: value for key, value in wanted.items() if value is not None}
+    for key in set(wanted) - set(there):
         if key in st.query_params:
             del st.query_params[key]
-    if any(st.query_params.get(key) != value for key, value in wanted.items()):
-        st.query_params.update(wanted)
+    if any(st.query_params.get(key) != value for key, value in there.items()):
+        st.query_params.update(there)
 
 
 def _set(wanted: RunConfig) -> None:
@@ -256,30 +246,19 @@ def _set(wanted: RunConfig) -> None:
     st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted
 
 
-def last_address() -> dict[str, str]:
-    """Return the query parameters of what this browser looked at last; empty without.
-
-    The page keeps it as a cookie (see `frame/frame.js`): the server learns it when a window opens,
-    and another person's browser does not. What it names is looked up like an address, and may be
-    gone.
-    """
-    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
-    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
-
-
 def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
-    """Go on with a data set without some rows, numbers or a mask (N,), and the same settings."""
-    stored = services.datasets().get(dataset.digest)  # with the classes that the file has
+    """Continue without some rows, numbers or a mask (N,), with the same settings."""
+    stored = services.datasets().get(dataset.digest)  # with the classes of the file
     _move_to(services.put_again(stored.without(rows, why)))
 
 
 def put_back(dataset: Dataset) -> None:
-    """Go on with all rows of the data set that rows were left out of."""
+    """Continue with the rows that were left out."""
     _move_to(left_out(dataset)["of"])
 
 
 def left_out(dataset: Dataset) -> dict[str, Any]:
-    """Return what `Dataset.without` noted of a data set; empty where no row was left out."""
+    """Return the note of `Dataset.without`; empty where no row was left out."""
     noted: dict[str, Any] = dataset.provenance.get("left_out") or {}
     return noted
 
@@ -289,34 +268,34 @@ def _move_to(digest: str) -> None:
     _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
 
 
-REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
+REMEMBERED = 256  # selections by token, of 9 kB for 70,000 rows
 
 
 def get(dataset: Dataset) -> np.ndarray:
-    """Return the selected rows of a data set as a mask, shape (N,)."""
+    """Return the selection as a mask (N,)."""
     mask: np.ndarray | None = st.session_state.setdefault(KEYS.selections, {}).get(dataset.digest)
     return np.zeros(dataset.n_rows, dtype=bool) if mask is None else mask
 
 
 def put(dataset: Dataset, rows: np.ndarray) -> None:
-    """Select these rows on every page; they are a mask (N,), or row numbers."""
+    """Select rows, a mask (N,) or row numbers, on every page."""
     mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
 
 
 def store() -> SelectionStore:
-    """Return the selections on disk, of all data sets."""
+    """Return the named selections of all data sets."""
     return SelectionStore(home())
 
 
 def named(dataset: Dataset) -> list[SavedSelection]:
-    """Return the selections of a data set that were given a name."""
+    """Return the named selections of a data set."""
     return store().list(dataset.digest, dataset.n_rows)
 
 
 def delete_named(dataset: Dataset, name: str) -> None:
-    """Forget a named selection; an undo brings it back."""
+    """Delete a named selection; undo restores it."""
     (old,) = (kept for kept in named(dataset) if kept.name == name)
     act = partial(store().delete, dataset.digest, name)
     act()
@@ -324,19 +303,19 @@ def delete_named(dataset: Dataset, name: str) -> None:
 
 
 def save_rule(dataset: Dataset, mask: np.ndarray, conditions: str) -> None:
-    """Keep the rows (N,) bool that meet a rule, under its conditions as a name."""
+    """Keep the rows (N,) bool of a rule as a named selection."""
     name = store().save(dataset.digest, conditions, mask)
     notify("info", f"“{name}” is kept among the named selections.")
 
 
 def token(dataset: Dataset) -> str | None:
-    """Return what stands in the address for the selection, or None without one."""
+    """Return the token of the selection in the address; None without a selection."""
     mask = get(dataset)
     return token_of(mask) if mask.any() else None
 
 
 def restore(dataset: Dataset, wanted: str | None) -> None:
-    """Select what a token from the address stands for, if the server or the disk still knows it."""
+    """Select the rows of a token, if the server or a named selection has it."""
     bits = _server_wide().get(wanted or "")
     if bits is not None and len(bits) == -(-dataset.n_rows // 8):
         _keep(dataset, _unpacked(bits, dataset))
@@ -364,13 +343,13 @@ def _server_wide() -> OrderedDict[str, bytes]:
     return OrderedDict()
 
 
-TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
+TOLD = (ValueError, OSError, MemoryError)  # shown as a sentence; all other errors are ours
 
 _Given = ParamSpec("_Given")
 
 
 def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
-    """Return the callback that is not interrupted, and says an error on the page it leads to."""
+    """Return a callback that is not interrupted, and whose errors become notices."""
 
     @wraps(act)
     def guard(*args: _Given.args, **named: _Given.kwargs) -> None:
@@ -384,13 +363,13 @@ def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
 
 
 def wait() -> None:
-    """Wait for callbacks of an earlier run, which has ended but for them."""
+    """Wait for callbacks of an earlier run."""
     with _turn():
         pass
 
 
 def sentence(error: Exception) -> str:
-    """Return an error as one sentence for a person; not yet protected from Markdown."""
+    """Return an error as one sentence, not yet protected from Markdown."""
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return (
@@ -404,13 +383,12 @@ def sentence(error: Exception) -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let no newer request of the browser end this run, and later runs of the session wait."""
+    """Let no newer request end this run, and make later runs of the session wait."""
     with streamlit_internals.uninterrupted() as asked, _turn() if asked else nullcontext():
         yield
 
 
 def _turn() -> AbstractContextManager[bool]:
-    """Return the lock that one callback of a session holds at a time."""
     lock: AbstractContextManager[bool] = st.session_state.setdefault(KEYS.turn, threading.RLock())
     return lock
 
@@ -418,28 +396,28 @@ def _turn() -> AbstractContextManager[bool]:
 MOST_STEPS = 100
 
 
-Change = tuple[Callable[[], object], Callable[[], object]]  # what takes back, and does again
+Change = tuple[Callable[[], object], Callable[[], object]]
 
 
 class Step(NamedTuple):
-    """What was on screen."""
+    """A step of the history."""
 
     number: int
     config: RunConfig
     selected: bytes  # packed, of the configuration's data
-    changes: tuple[Change, ...] = ()  # since the step before
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass
 class _History:
     steps: list[Step] = field(default_factory=list)
     at: int = -1
-    number: int = 0  # of the newest step
+    number: int = 0
     pending: list[Change] = field(default_factory=list)
 
 
 def record() -> bool:
-    """Take down what is on screen; whether it is another than that of the present step."""
+    """Add the screen to the history; return whether it differs from the present step."""
     if not is_ready():
         return False
     kept = _kept()
@@ -455,73 +433,66 @@ def record() -> bool:
 
 
 def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
-    """Let a change of a store belong to the next step."""
+    """Add a change of a store to the next step."""
     _kept().pending.append((undo, redo))
 
 
 def number() -> str:
-    """Return the number of the step on screen, for the address."""
+    """Return the number of the present step, for the address."""
     kept = _kept()
     return str(kept.steps[kept.at].number if kept.steps else kept.number)
 
 
 def begin_at(asked: str | None) -> None:
-    """Go on with the number of the address: an earlier session has taken the steps before it."""
+    """Continue with the step number of the address, after a reload."""
     if asked and asked.isdecimal() and len(asked) < 10:
         _kept().number = int(asked)
 
 
-def can_undo() -> bool:
-    """Whether there is a step before this one."""
-    return _kept().at > 0
-
-
-def can_redo() -> bool:
-    """Whether a step was taken back."""
-    return _kept().at < len(_kept().steps) - 1
+def can_step(by: int) -> bool:
+    """Whether there is a step before (-1) or after (1) this one."""
+    return 0 <= _kept().at + by < len(_kept().steps)
 
 
 @guarded
 def undo() -> None:
-    """Go back by one step."""
+    """Undo the last step."""
     record()
-    if can_undo():
-        _go(_kept().at - 1)
+    _go(_kept().at - 1)
 
 
 @guarded
 def redo() -> None:
-    """Take up again the step that was taken back last."""
-    if can_redo():
-        _go(_kept().at + 1)
+    """Redo the step that was undone last."""
+    _go(_kept().at + 1)
 
 
 @guarded
 def follow(address: dict[str, str]) -> None:
-    """Show the step of an address to which the browser went, or else what it says."""
+    """Show the step of an address to which the browser went back or forward."""
     asked, kept = address.get("step"), _kept()
-    if asked in (None, number()) or record():  # what was changed at the same time wins
+    if asked in (None, number()) or record():  # a change at the same time wins
         return
     numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
     place = numbers.get(asked or "")
     if place is not None:
         _go(place)
     elif "data" in address or "run" in address:  # of an earlier session, before a reload
-        resolve(address)
+        _resolve(address)
         restore(current_dataset(), address.get("sel"))
 
 
 def _go(place: int) -> None:
     kept = _kept()
+    if not can_step(place - kept.at):
+        return
     between = kept.steps[min(place, kept.at) + 1 : max(place, kept.at) + 1]
     wanted = kept.steps[place]
-    open_config(wanted.config)  # refuses before anything has changed
+    open_config(wanted.config)  # raises before anything has changed
     put(current_dataset(), _unpacked(wanted.selected, current_dataset()))
     changes = [change for step in between for change in step.changes]
-    for _, again in changes if place > kept.at else ():
-        again()
-    for back, _ in reversed(changes) if place < kept.at else ():
-        back()
+    for back, again in changes if place > kept.at else reversed(changes):
+        (again if place > kept.at else back)()
     kept.at = place
 
 
@@ -532,8 +503,8 @@ def _kept() -> _History:
 
 @guarded
 def rename(run: Run | None, component: int, name: str) -> None:
-    """Name a component, counted from 0; an empty name takes its own away."""
-    if run is not None:  # a preview has nothing to keep it in
+    """Name a component, counted from 0; an empty name removes its own."""
+    if run is not None:
         numbers = ComponentNumbers(home())
         old = numbers.of_run(run).names[component]
         numbers.rename(run, component, name)
@@ -543,7 +514,7 @@ def rename(run: Run | None, component: int, name: str) -> None:
 
 @guarded
 def flip(run: Run | None, component: int) -> None:
-    """Turn a component, counted from 0, and its scores round."""
+    """Flip the sign of a component, counted from 0, and of its scores."""
     if run is not None:
         turn = partial(ComponentNumbers(home()).flip, run, component)
         turn()
@@ -551,7 +522,7 @@ def flip(run: Run | None, component: int) -> None:
 
 
 def rename_class(digest: str, label: str, before: str, now: str) -> None:
-    """Rename what is shown as a class of a label; an empty name restores that of the data."""
+    """Rename a class of a label; an empty name restores that of the data."""
     stored = services.datasets().get(digest)
     if label not in stored.labels:
         return

@@ -1,12 +1,10 @@
-"""All that is used of Streamlit's inside: what is set there, and what is looked up.
+"""All uses of Streamlit's internals, written for 1.67; `pyproject.toml` admits no later minor.
 
-It was written for Streamlit 1.67, and `pyproject.toml` admits no later minor version untested.
-`tests/ui/server/test_inside.py` has a test for each use, which fails when a version makes it
-needless or takes it away.
+`tests/ui/server/test_inside.py` has a test for each, which fails once it is needless or gone.
 """
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,17 +13,16 @@ from streamlit import delta_generator, runtime
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-LOOK = "on_scriptrunner_yield"  # of a session's requests: asks whether the run shall end
+LOOK = "on_scriptrunner_yield"  # of a session's requests: asks whether to end the run
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 
 
 def prepare() -> None:
     """Keep the first run of a process like all others.
 
-    Streamlit runs its old page discovery until the first `st.navigation`, because a folder named
-    ``pages`` exists; it does not know our pages, and says of a deep link “Page not found”. And with
-    its first element it finds out whether it runs in a console, which opens the files of all
-    modules: half a second while they are still being loaded.
+    Until the first `st.navigation`, Streamlit finds pages by itself if there is a folder ``pages``,
+    and says of a deep link “Page not found”. With its first element it looks for a console, which
+    opens the files of all modules: half a second while they are being loaded.
     """
     PagesManager.uses_pages_directory = False
     delta_generator._use_warning_has_been_displayed = True
@@ -33,17 +30,13 @@ def prepare() -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[bool]:
-    """Let no newer request of the browser end this run; tell whether one could have.
-
-    Not in a test without a session, nor within another such callback.
-    """
+    """Let no newer request end this run; False without a session, and within another such block."""
     context = get_script_run_ctx()
     requests = None if context is None else context.script_requests
     if requests is None or LOOK in vars(requests):
         yield False
         return
-    never: Callable[[], None] = lambda: None  # noqa: E731
-    setattr(requests, LOOK, never)
+    setattr(requests, LOOK, lambda: None)
     try:
         yield True
     finally:
@@ -51,7 +44,7 @@ def uninterrupted() -> Iterator[bool]:
 
 
 def bind(path: str) -> None:
-    """Let the server listen at a Unix socket, which Streamlit refuses to, in place of its port."""
+    """Let the server listen at a Unix socket, which Streamlit refuses, in place of its port."""
     from streamlit.web.server.starlette import starlette_server
 
     def bound(*_: object) -> tuple[socket.socket, str]:
@@ -66,28 +59,28 @@ def bind(path: str) -> None:
 
 
 def session() -> str:
-    """Return the id of the session that a page is drawn for; empty outside of one."""
+    """Return the id of the session of this page; empty outside of one."""
     context = get_script_run_ctx()
     return "" if context is None else context.session_id
 
 
 def went() -> bool:
-    """Whether the page is drawn because the browser went back or forward."""
+    """Whether the browser went back or forward to this page."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def is_connected(session: str) -> bool:
-    """Whether a browser has the session open now."""
+    """Whether a browser has the session open."""
     return runtime.exists() and runtime.get_instance().is_active_session(session)
 
 
 def scripts(*widgets: str) -> list[str]:
-    """Return the names of the files with the code of widgets, which change with each version."""
+    """Return the names of the script files of widgets, which change with each version."""
     return [file.name for name in widgets for file in SCRIPTS.glob(f"{name}.*.js")]
 
 
 def base() -> str:
-    """Return the path below which all addresses of the server are, as it was told."""
+    """Return the base path of the server."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}" if base else ""

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count, groupby
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,30 +17,15 @@ from appca.data.pixels import Judged, PixelShape, pixel_order
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
-from appca.ui import arrivals, fits, services, state
-from appca.ui.arrivals import (
-    DOUBTS,
-    HEAD_ROWS,
-    HEADER_LINES,
-    KINDS,
-    Chip,
-    Opened,
-    Reading,
-    changed,
-    chips,
-    judged,
-    shape_of,
-    with_shape,
-)
-from appca.ui.kit import acting, button, choice, data_facts, fact_list, markdown, tag, words
+from appca.ui import arrivals, fits, kit, services, settings, state
+from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, KINDS, Opened, Reading, with_shape
+from appca.ui.kit import Act, acting, button, choice, data_facts, markdown, press, tag, words
 from appca.ui.rows import is_dark, sheet_of
-from appca.ui.services import by_key
-from appca.ui.settings import preprocessing
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, minus, shortened
 
-BARS, PARTS = 12, 24  # of a histogram, and of the rows whose gaps are shown together
-MOST_JUDGED = 20_000  # rows of a histogram
+BARS, PARTS = 12, 24
+MOST_JUDGED = 20_000
 MOSTLY_MISSING = 0.2
 
 
@@ -49,100 +34,87 @@ class SeenColumn(NamedTuple):
 
     name: str
     role: str  # "id", "label", "feature" or "ignored"
-    number: int  # in the file
-    feature: int  # number among the features; -1 of other columns
+    number: int
+    feature: int  # number among the features, else -1
     n_missing: int
-    why: str  # it is left out
+    why: str
 
 
 class ColumnLook(NamedTuple):
-    """What a column holds."""
+    """The look of a column."""
 
     words: str
-    bars: list[float]  # heights, the greatest is 1
+    bars: list[float]
     gaps: list[float]  # share missing in each part of the rows
     cells: Sequence[str | None]  # None where missing
 
 
 def columns_of(reading: Reading) -> list[SeenColumn]:
-    """Return the columns of a table in the order of the file; of other data, as they are used."""
-    report = reading.report
+    """Return the columns of a table in the file's order, of other data labels first."""
+    report, data = reading.report, reading.dataset
     gaps, why = report.get("missing", {}), report.get("left_out", {})
     roles = report.get("roles") or dict.fromkeys(reading.head, "ignored")
-    if not roles and reading.dataset is not None:
-        data = reading.dataset
+    if not roles and data is not None:
         roles = dict.fromkeys(data.labels, "label") | dict.fromkeys(data.column_names, "feature")
         if data.missing is not None:
             gaps = dict(zip(data.column_names, data.missing.sum(axis=0).tolist(), strict=True))
-    numbers = count()
-    return [
-        SeenColumn(
-            name,
-            role,
-            number,
-            next(numbers) if role == "feature" else -1,
-            gaps.get(name, 0),
-            why.get(name, ""),
-        )
-        for number, (name, role) in enumerate(roles.items())
-    ]
+    seen, numbers = [], count()
+    for number, (name, role) in enumerate(roles.items()):
+        feature = next(numbers) if role == "feature" else -1
+        seen.append(SeenColumn(name, role, number, feature, gaps.get(name, 0), why.get(name, "")))
+    return seen
 
 
 def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
-    """Return what a column holds."""
+    """Return the look of a column."""
     cells: Sequence[str | None] = reading.head.get(column.name, [])
     words = column.why or ("" if column.role == "feature" else column.role)
-    bars: list[float] = []
-    gaps: list[float] = []
-    data = reading.dataset
+    counts, gaps, data = np.array([]), list[float](), reading.dataset
     if data is not None and column.role == "feature":
         values = np.asarray(data.X[:, column.feature])
-        missing = None if data.missing is None else np.asarray(data.missing[:, column.feature])
-        present = values if missing is None else values[~missing]
-        some = present[:: max(1, len(present) // MOST_JUDGED)].astype(np.float64)
+        if data.missing is not None:
+            missing = np.asarray(data.missing[:, column.feature])
+            parts = np.array_split(missing, min(PARTS, len(missing)))
+            gaps, values = [float(part.mean()) for part in parts], values[~missing]
+        some = values[:: max(1, len(values) // MOST_JUDGED)].astype(np.float64)
         if len(some) and np.isfinite(np.ptp(some)):
             counts = np.histogram(some, BARS)[0]
-            bars = (counts / counts.max()).tolist()
-        if missing is not None:
-            parts = np.array_split(missing, min(PARTS, len(missing)))
-            gaps = [float(part.mean()) for part in parts]
         words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
         first = data.with_gaps(slice(HEAD_ROWS))[:, column.feature]
         cells = cells or [None if np.isnan(value) else f"{float(value):.6g}" for value in first]
     elif data is not None and column.role == "label" and column.name in data.labels:
         names, codes = data.classes(column.name)
-        counts = np.bincount(codes)[:BARS]
-        bars, words = (counts / counts.max()).tolist(), counted(len(names), "value")
+        counts, words = np.bincount(codes)[:BARS], counted(len(names), "value")
         cells = cells or [names[code] for code in codes[:HEAD_ROWS]]
     elif column.role == "id":
         words = "all differ"
         cells = cells or ([] if data is None else data.ids[:HEAD_ROWS].tolist())
+    bars = (counts / counts.max(initial=1)).tolist()
     return ColumnLook(words, bars, gaps, cells or [""] * HEAD_ROWS)
 
 
-AT_ONCE = 24  # features in the table; the others are one press away
-MOST_SEEN = 200  # columns; of more, a name is looked for
+AT_ONCE = 24
+MOST_SEEN = 200
 MOST_PINNED = 6
-LONGEST_LINE, SHOWN = 1 << 22, 100  # characters of a line that are read, and drawn
-ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of a file in doubt
-LISTED = ("feature", "label", "id", "ignored")  # as in the menu
+LONGEST_LINE, SHOWN = 1 << 22, 100
+ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of an ambiguous file
+LISTED = ("feature", "label", "ignored", "id")
 
 
-def chip_row(opened: Opened, reading: Reading) -> None:
-    """Draw how the files are read, and one suggestion at most."""
-    listed = chips(opened.kind, reading.report, opened.draft)
+def _chip_row(opened: Opened, reading: Reading) -> None:
+    listed = {chip.name: chip for chip in arrivals.chips(opened.kind, reading.report, opened.draft)}
     parts = [tag("span", "Read as", "ca-quiet")] if listed else []
-    parts += [
-        choice(
-            list(chip.choices.values()),
-            "chip",
-            chip.name,
-            list(chip.choices).index(chip.now) if chip.now in chip.choices else -1,
-            chip.label,
-        )
-        for chip in listed
-    ]
-    acts = {"chip": lambda name, place: _choose(opened, listed, name, place)}
+    for chip in listed.values():
+        values = list(chip.choices)
+        now = values.index(chip.now) if chip.now in values else -1
+        parts.append(choice(list(chip.choices.values()), "chip", chip.name, now, chip.label))
+
+    def choose(name: str, place: str) -> None:
+        values = list(listed[name].choices) if name in listed else []
+        if place.isdecimal() and int(place) < len(values):
+            opened.change(name, values[int(place)])
+
+    acts: dict[str, Act] = {"chip": choose}
     suggestion = _suggestion(opened, reading)
     if suggestion is not None:
         text, label, act = suggestion
@@ -153,51 +125,35 @@ def chip_row(opened: Opened, reading: Reading) -> None:
         acting(tag("div", "".join(parts), "ca-read-as"), "read_as", acts)
 
 
-def _choose(opened: Opened, listed: list[Chip], name: str, place: str) -> None:
-    """Read the files otherwise; what the browser sends is a place in a list of ours."""
-    for chip in listed:
-        if chip.name == name and place.isdecimal() and int(place) < len(chip.choices):
-            opened.draft = changed(opened.draft, name, list(chip.choices)[int(place)])
-
-
 def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[], None]] | None:
-    """Return a reason, what to press, and what that does."""
+    """Return a reason, the label of a button, and its act."""
     for column, values in reading.report.get("far", {}).items():
         value, n = values[0]
         gap = f"{value:g}"
         gaps = [*opened.draft.get("na_values", ()), gap]
         text = f"{shortened(column, 24)} holds {minus(gap)} in {counted(n, 'cell')}."
-        return text, f"{minus(gap)} is a gap", partial(_change, opened, "na_values", gaps)
+        return text, f"{minus(gap)} is a gap", partial(opened.change, "na_values", gaps)
     for column, n in reading.report.get("likely_labels", {}).items():
         if column not in opened.draft.get("roles", {}):
             short = shortened(column, 24)
             text = f"{short} holds {counted(n, 'whole number')}."
-            return text, f"Use {short} as label", partial(set_roles, opened, [column], "label")
-    n_rows = reading.report.get("rows", 0)
-    sparse = [
-        column.name
-        for column in columns_of(reading)
-        if column.role == "feature" and column.n_missing > MOSTLY_MISSING * n_rows
-    ]
-    data = reading.dataset
+            return text, f"Use {short} as label", partial(_set_roles, opened, [column], "label")
+    most, data = MOSTLY_MISSING * reading.report.get("rows", 0), reading.dataset
+    features = (column for column in columns_of(reading) if column.role == "feature")
+    sparse = [column.name for column in features if column.n_missing > most]
     if "roles" in reading.report and sparse and data and len(sparse) <= data.n_features - 2:
         label = f"Ignore {counted(len(sparse), 'column')}"
-        act = partial(set_roles, opened, sparse, "ignored")
+        act = partial(_set_roles, opened, sparse, "ignored")
         return f"Over {MOSTLY_MISSING:.0%} missing:", label, act
     return None
 
 
-def _change(opened: Opened, name: str, value: object) -> None:
-    opened.draft = changed(opened.draft, name, value)
-
-
 def _question(opened: Opened, reading: Reading) -> None:
-    """Draw both readings of a file that is in doubt, each with its first rows."""
     doubt = reading.report.get("doubt")
     if doubt is None or doubt["option"] in opened.draft:
         return
     st.markdown("**Which is right?**")
-    option, other = doubt["option"], changed(opened.draft, doubt["option"], doubt["other"])
+    option, other = doubt["option"], arrivals.changed(opened.draft, doubt["option"], doubt["other"])
     both = {doubt["now"]: reading, doubt["other"]: opened.read(other)}
     for place, (value, read) in zip(st.columns(2, gap="large"), both.items(), strict=True):
         columns = columns_of(read)[:ASKED_COLUMNS]
@@ -206,12 +162,10 @@ def _question(opened: Opened, reading: Reading) -> None:
         with place:
             st.caption(DOUBTS[option, value])
             st.html(_table(cut, False))
-            act = guarded(partial(_change, opened, option, value))
-            st.button("This one", key=f"doubt-{value}", on_click=act)
+            press("This one", f"doubt-{value}", opened.change, option, value)
 
 
 def _lines(opened: Opened, reading: Reading) -> None:
-    """Draw the first lines of a text table, of which another can be pressed to be the header."""
     (_, file), *others = opened.arrival.files
     if opened.kind != "csv" or others:
         return
@@ -222,87 +176,84 @@ def _lines(opened: Opened, reading: Reading) -> None:
             is_packed = start.read(2) == b"\x1f\x8b"
         with gzip.open(file, "rt", **how) if is_packed else file.open(**how) as text:
             lines = [text.readline(LONGEST_LINE) for _ in range(HEADER_LINES)]
-    now = reading.report.get("header_line")
-    rows = [
-        tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
-        + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
-        for n, line in enumerate(lines, 1)
-        if line.strip()
-    ]
-    body = tag("div", tag("table", "".join(tag("tr", row) for row in rows)), "ca-rows")
-    acts = {"line": lambda n, _: _change(opened, "header", int(n)) if n.isdecimal() else None}
+    now, rows = reading.report.get("header_line"), ""
+    for n, line in enumerate(lines, 1):
+        if line.strip():
+            head = tag("td", button(str(n), "line", n, f"Line {n} is the header", pressed=n == now))
+            rows += tag(
+                "tr", head + tag("td", words(shortened(line.strip(), SHOWN)), "ca-is-label")
+            )
+    acts: dict[str, Act] = {"line": lambda n, _: opened.change("header", int(n))}
     with st.expander("Lines of the file", expanded=reading.dataset is None, key="header_lines"):
         st.caption("Press the number of the line that names the columns.")
-        acting(body, "header_line", acts)
+        acting(tag("div", tag("table", rows), "ca-rows"), "header_line", acts)
 
 
-def set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
-    """Read the files with another role of some columns; a second id is none."""
+def _set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
+    """Read the files with another role of some columns; there is one id at most."""
     roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
     if role == "id":
         before = opened.read(opened.draft).report.get("roles", {}) | roles
         others = (name for name, was in before.items() if was == "id" and name != names[0])
         roles |= dict.fromkeys(others, "ignored")
-    opened.draft = changed(opened.draft, "roles", roles)
+    opened.change("roles", roles)
 
 
-def table(reading: Reading, opened: Opened | None, key: str) -> None:
-    """Draw the first rows; with files at hand, columns get other roles here."""
-    columns = columns_of(reading)
+def _preview(reading: Reading, opened: Opened | None, key: str) -> None:
+    columns = listed = columns_of(reading)
     can_change = opened is not None and "roles" in reading.report
-    place = f"preview_first-{key}"
-    listed = _found(columns, key, opened if can_change else None)
+
+    def set_roles(names: list[str], place: str) -> None:
+        if opened is not None and place in ("0", "1", "2", "3"):
+            _set_roles(opened, names, LISTED[int(place)])
+
+    if len(columns) > MOST_SEEN:
+        left, right = st.columns([2, 1], vertical_alignment="bottom")
+        look: Any = {"key": f"find-{key}", "placeholder": "part of the name"}
+        wanted = left.text_input("Find a column", **look).strip().casefold()
+        listed = [column for column in columns if wanted in column.name.casefold()]
+        names = [column.name for column in listed]
+        if wanted and names and can_change:
+            label = f"Use {counted(len(names), 'column')} as"
+            texts = ["Features", "Labels", "Ignored"]
+            body = f"{words(label)} {choice(texts, 'all', '', -1, label)}"
+            with right:
+                acts: dict[str, Act] = {"all": lambda _, place: set_roles(names, place)}
+                acting(tag("label", body, "ca-quiet"), "role_of_all", acts)
     features = [column for column in listed if column.role not in ("id", "label")]
-    start = min(st.session_state.get(place, 0), max(0, len(features) - 1))
+    first = kit.first_of_page(len(features), AT_ONCE, f"preview_first-{key}-{len(features)}")
     labels = list(reading.dataset.labels) if reading.dataset is not None else []
     pinned = [column for column in columns if column.role in ("id", "label")]
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
-    in_view = pinned[:MOST_PINNED] + features[start : start + AT_ONCE]
+    in_view = pinned[:MOST_PINNED] + features[first : first + AT_ONCE]
     body = _table([(column, contents(reading, column)) for column in in_view], can_change)
-    body += _steps(features, start)
+    if len(features) > AT_ONCE:
+        last = min(first + AT_ONCE, len(features))
+        said = f"{first + 1:,} to {last:,} of {counted(len(features), 'column')}"
+        body += tag("div", tag("span", said, "ca-quiet"), "ca-steps")
 
-    def change(column: str, chosen: str) -> None:
-        if opened is not None and column.isdecimal() and chosen in ("0", "1", "2", "3"):
-            set_roles(opened, [columns[int(column)].name], LISTED[int(chosen)])
+    def change(column: str, place: str) -> None:
+        if column.isdecimal():
+            set_roles([columns[int(column)].name], place)
 
-    def go(number: str, _text: str) -> None:
-        st.session_state[place] = int(number) if number.isdecimal() else 0
-
-    acting(body, "preview", {"role": change, "first": go})
-
-
-def _found(columns: list[SeenColumn], key: str, opened: Opened | None) -> list[SeenColumn]:
-    """Draw a search over many columns, and the role of all that it finds."""
-    if len(columns) <= MOST_SEEN:
-        return columns
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    wanted = left.text_input(
-        "Find a column", key=f"find-{key}", placeholder="part of the name"
-    ).strip()
-    listed = [column for column in columns if wanted.casefold() in column.name.casefold()]
-    if wanted and listed and opened is not None:
-        names = [column.name for column in listed]
-
-        def set_all(_value: str, chosen: str) -> None:
-            if chosen in ("0", "1", "2"):
-                set_roles(opened, names, ("feature", "label", "ignored")[int(chosen)])
-
-        label = f"Use {counted(len(names), 'column')} as"
-        lists = choice(["Features", "Labels", "Ignored"], "all", "", -1, label)
-        body = tag("label", f"{words(label)} {lists}", "ca-quiet")
-        with right:
-            acting(body, "role_of_all", {"all": set_all})
-    return listed
+    acting(body, "preview", {"role": change})
 
 
 def _table(drawn: list[tuple[SeenColumn, ColumnLook]], can_change: bool) -> str:
-    heads = [_head(column, look, can_change) for column, look in drawn]
-    rows = [
-        "".join(_cell(look.cells, i, column.role) for column, look in drawn)
-        for i in range(max((len(look.cells) for _, look in drawn), default=0))
-    ]
-    inner = tag("thead", tag("tr", "".join(heads)))
-    inner += tag("tbody", "".join(tag("tr", row) for row in rows))
+    heads = "".join(_head(column, look, can_change) for column, look in drawn)
+    rows = ""
+    for i in range(max((len(look.cells) for _, look in drawn), default=0)):
+        cells = ""
+        for column, look in drawn:
+            text, css = look.cells[i] if i < len(look.cells) else "", f"ca-is-{column.role}"
+            if text is None:
+                cells += tag("td", "missing", f"{css} ca-amber")
+            else:
+                short = shortened(text, 18)
+                body = words(minus(short) if column.role == "feature" else short)
+                cells += tag("td", body, css, title=text)
+        rows += tag("tr", cells)
+    inner = tag("thead", tag("tr", heads)) + tag("tbody", rows)
     about = {"tabindex": "0", "role": "region", "aria-label": "First rows"}
     return tag("div", tag("table", inner), "ca-rows", **about)
 
@@ -318,63 +269,34 @@ def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
         role = tag("span", capital(column.role), css)
     bars = "".join(tag("i", "", style=f"height:{bar:.0%}") for bar in holds.bars)
     said = tag("small", words(holds.words), "ca-amber" * (column.n_missing > 0))
-    parts = tag("div", bars, "ca-bars") + tag("div", "", "ca-gaps", style=_strip(holds.gaps))
+    strip, step = "", 100 / max(1, len(holds.gaps))
+    if any(holds.gaps):  # amber where rows are missing, in the file's order
+        stops = []
+        for i, share in enumerate(holds.gaps):
+            shade = np.ceil(10 * share) * 8 + 20 * (share > 0)
+            colour = f"color-mix(in srgb, var(--ca-gap) {shade:.0f}%, transparent)"
+            stops.append(f"{colour} {i * step:.1f}% {(i + 1) * step:.1f}%")
+        strip = f"background-image:linear-gradient(90deg,{','.join(stops)})"
+    parts = tag("div", bars, "ca-bars") + tag("div", "", "ca-gaps", style=strip)
     return tag("th", name + role + parts + said, f"ca-is-{column.role}", scope="col")
 
 
-def _strip(gaps: list[float]) -> str:
-    """Return a strip of the rows in the file's order, amber where some are missing."""
-    if not any(gaps):
-        return ""
-    step, stops = 100 / len(gaps), []
-    shades = [float(np.ceil(10 * share)) * 8 + 20 * (share > 0) for share in gaps]
-    for shade, same in groupby(enumerate(shades), lambda part: part[1]):
-        places = [i for i, _ in same]
-        colour = f"color-mix(in srgb, var(--ca-gap) {shade:.0f}%, transparent)"
-        stops.append(f"{colour} {places[0] * step:.1f}% {(places[-1] + 1) * step:.1f}%")
-    return f"background-image:linear-gradient(90deg,{','.join(stops)})"
-
-
-def _cell(cells: Sequence[str | None], row: int, role: str) -> str:
-    text = cells[row] if row < len(cells) else ""
-    if text is None:
-        return tag("td", "missing", f"ca-is-{role} ca-amber")
-    short = shortened(text, 18)
-    body = words(minus(short) if role == "feature" else short)
-    return tag("td", body, f"ca-is-{role}", title=text)
-
-
-def _steps(features: list[SeenColumn], start: int) -> str:
-    """Return what leads to the columns before and after those in the table."""
-    end = min(start + AT_ONCE, len(features))
-    steps = []
-    if start:
-        steps.append(button("Previous", "first", max(0, start - AT_ONCE), css="ca-act ca-offer"))
-    if end < len(features):
-        steps.append(button("Next", "first", end, css="ca-act ca-offer"))
-    said = tag(
-        "span", f"{start + 1:,} to {end:,} of {counted(len(features), 'column')}", "ca-quiet"
-    )
-    return tag("div", said + "".join(steps), "ca-steps") if steps else ""
-
-
-CARDS, JUDGED = 4, 9  # shapes that are drawn, and first rows of which one is drawn in them
+CARDS, JUDGED = 4, 9
 MOST_SIDE = 4096
 ORDERS = ("Row by row", "Column by column")
 Use = Callable[[PixelShape | None], None]
 
 
-def shapes(opened: Opened, reading: Reading) -> None:
-    """Draw the choice of height, width and order of pixels where rows can be images."""
+def _shapes(opened: Opened, reading: Reading) -> None:
     if opened.kind not in KINDS:
         return
-    now = shape_of(opened.kind, opened.draft)
+    now = arrivals.shape_of(opened.kind, opened.draft)
     if now is None and opened.kind == "csv" and reading.report.get("image_shape"):
-        now = PixelShape(*reading.report["image_shape"])  # squares of whole numbers
+        now = PixelShape(*reading.report["image_shape"])
     data = opened.read(with_shape(opened.kind, opened.draft, None)).dataset
     if data is None or data.image_shape is not None:
         return
-    offered = judged(opened.kind, data)
+    offered = arrivals.judged(opened.kind, data)
     is_likely = now is not None or (bool(offered) and offered[0].is_likely)
     if reading.head and not is_likely:
         return
@@ -388,19 +310,12 @@ def shapes(opened: Opened, reading: Reading) -> None:
         for side, place in enumerate(st.columns(2)):
             label, key = ("Height", "Width")[side], f"side_{side}-{opened.key}"
             st.session_state[key] = base[side] or None
-            place.number_input(
-                label,
-                1,
-                MOST_SIDE,
-                None,
-                key=key,
-                placeholder="no",
-                on_change=guarded(partial(_typed, key, side, base, data.n_features, use)),
-            )
+            typed = partial(_typed, key, side, base, data.n_features, use)
+            look: Any = {"key": key, "placeholder": "no", "on_change": guarded(typed)}
+            place.number_input(label, 1, MOST_SIDE, None, **look)
 
 
 def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> None:
-    """Take a height or a width; the other side follows from the number of values."""
     pixels, channels = st.session_state[key], base.channels
     if not pixels:
         return
@@ -418,33 +333,24 @@ def _typed(key: str, side: int, base: PixelShape, n_values: int, use: Use) -> No
 
 
 def _cards(data: Dataset, now: PixelShape | None, offered: list[Judged], use: Use) -> None:
-    """Draw the chosen shape, in both orders, and the most plausible ones as pictures of one row."""
-    likely = [each.shape for each in offered[:CARDS]]
     mine = [] if now is None else [now, now._replace(by_column=not now.by_column)]
-    listed = list(dict.fromkeys([*mine, *likely]))
-    row = int(np.argmax(np.var(data.X[:JUDGED], axis=1)))
-    cards = [
-        button(
-            tag("span", tag("img", "", src=data_uri(_picture(data, row, shape)), alt=""))
-            + tag("b", f"{shape.height} × {shape.width}")
-            + tag("small", ORDERS[shape.by_column].lower() + ", colour" * (shape.channels == 3)),
-            "shape",
-            i,
-            css="ca-shape",
-            pressed=shape == now,
-        )
-        for i, shape in enumerate(listed)
-    ]
-    cards.append(button(tag("b", "No images"), "shape", -1, css="ca-shape", pressed=now is None))
+    listed = list(dict.fromkeys([*mine, *(each.shape for each in offered[:CARDS])]))
+    row, cards = int(np.argmax(np.var(data.X[:JUDGED], axis=1))), ""
+    for i, shape in enumerate(listed):
+        picture = tag("img", "", src=data_uri(_picture(data, row, shape)), alt="")
+        order = ORDERS[shape.by_column].lower() + ", colour" * (shape.channels == 3)
+        name = tag("b", f"{shape.height} × {shape.width}") + tag("small", order)
+        body = tag("span", picture) + name
+        cards += button(body, "shape", i, css="ca-shape", pressed=shape == now)
+    cards += button(tag("b", "No images"), "shape", -1, css="ca-shape", pressed=now is None)
 
     def take(place: str, _text: str) -> None:
         use(listed[int(place)] if place in map(str, range(len(listed))) else None)
 
-    acting(tag("div", "".join(cards), "ca-shapes"), "shape_cards", {"shape": take})
+    acting(tag("div", cards, "ca-shapes"), "shape_cards", {"shape": take})
 
 
 def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
-    """Return a row as an image, uint8; strokes are dark on a light page."""
     values = np.asarray(data.X[[row]], np.float64)[:, pixel_order(shape)]
     some = np.asarray(data.X[:: max(1, data.n_rows // 200)], np.float64)
     low, high = float(some.min()), float(some.max())
@@ -454,9 +360,8 @@ def _picture(data: Dataset, row: int, shape: PixelShape) -> np.ndarray:
     return 255 - image if style_of(images) == "ink" and not is_dark() else image
 
 
-COLUMNS, LINES = 20, 6  # of the picture of images
+COLUMNS, LINES = 20, 6
 MOST_NAMES = 6
-LEAST = 4  # features of a line
 
 
 def page(dataset: Dataset) -> None:
@@ -465,69 +370,55 @@ def page(dataset: Dataset) -> None:
     if opened is not None and not _is_as_opened(opened):
         return
     if opened is None and dataset.image_shape is None:
-        table(Reading(dataset, "", {}), None, dataset.digest[:12])
+        _preview(Reading(dataset, "", {}), None, dataset.digest[:12])
     with st.container(key="beside"):
         look, before = st.columns([1.5, 1], gap="large")
     with look:
-        overview(dataset)
+        _overview(dataset)
     with before:
         st.subheader("Before the fit", anchor=False)
-        preprocessing(dataset)
+        settings.preprocessing(dataset)
 
 
 def _is_as_opened(opened: Opened) -> bool:
-    """Draw how the files are read; return whether the data on screen are what that gives."""
+    """Draw how the files are read; return whether that gives the data on screen."""
     reading = opened.read(opened.draft)
-    names = [name for name, _ in opened.arrival.files]
+    data, names = reading.dataset, [name for name, _ in opened.arrival.files]
     name = names[0] if len(names) == 1 else counted(len(names), "file")
     rows, columns = (reading.report.get(side, 0) for side in ("rows", "columns"))
     sides = f"{counted(rows, 'row')}, {counted(columns, 'column')}" if rows else ""
     st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
-    chip_row(opened, reading)
+    _chip_row(opened, reading)
     _question(opened, reading)
-    shapes(opened, reading)
-    if reading.dataset is None:
+    _shapes(opened, reading)
+    if data is None:
         st.error(markdown(reading.sentence))
     _lines(opened, reading)
-    if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
-        table(reading, opened, opened.key)
-    if reading.dataset is None:
-        _cancel(opened)
-        return False
-    if reading.dataset.digest == opened.digest:
+    if reading.head or (data is not None and data.image_shape is None):
+        _preview(reading, opened, opened.key)
+    if data is not None and data.digest == opened.digest:
         return True
-    pictures(reading.dataset)
-    _finish(opened, reading.dataset)
+    if data is not None:
+        _pictures(data)
+    with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
+        if data is not None:
+            what = f"{data.n_features:,} features"
+            if data.image_shape is not None:
+                what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
+            colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
+            first = state.first_config(data)
+            takes = capital(about(estimate_seconds(data.n_rows, data.n_features, first)))
+            rows = counted(data.n_rows, "row")
+            st.text(f"{rows}, {what}{colour}. {takes}.", width="stretch")
+        if opened.digest is not None and opened.draft != opened.options:
+            press("Cancel", "upload_cancel", setattr, opened, "draft", opened.options)
+        look: Any = {"type": "primary", "icon": ":material/arrow_forward:"}
+        if data is not None and st.button("Explore", key="upload_use", **look):
+            arrivals.use(opened, opened.draft, data)
     return False
 
 
-def _finish(opened: Opened, data: Dataset) -> None:
-    """Draw what the files are to become, and the way there."""
-    with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
-        what = f"{data.n_features:,} features"
-        if data.image_shape is not None:
-            what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
-        colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
-        takes = about(estimate_seconds(data.n_rows, data.n_features, state.first_config(data)))
-        rows = counted(data.n_rows, "row")
-        st.text(f"{rows}, {what}{colour}. {capital(takes)}.", width="stretch")
-        _cancel(opened)
-        if st.button("Explore", type="primary", key="upload_use", icon=":material/arrow_forward:"):
-            opened.options = opened.draft
-            arrivals.use(opened, data)
-
-
-def _cancel(opened: Opened) -> None:
-    @guarded
-    def back() -> None:
-        opened.draft = opened.options
-
-    if opened.digest is not None and opened.draft != opened.options:
-        st.button("Cancel", key="upload_cancel", on_click=back)
-
-
-def overview(dataset: Dataset) -> None:
-    """Draw the facts and a picture of the rows."""
+def _overview(dataset: Dataset) -> None:
     st.subheader(markdown(dataset.name), anchor=False)
     constant, repeated = _checked(dataset.digest, dataset.X)
     named = f"{len(constant):,}" if len(constant) else "none"
@@ -539,27 +430,21 @@ def overview(dataset: Dataset) -> None:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": about(fits.seconds()),
     }
-    st.html(fact_list(data_facts(dataset) | lines))
-    _order(dataset)
-    pictures(dataset)
+    st.html(kit.fact_list(data_facts(dataset) | lines))
+    if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
+        key = f"ordered-{dataset.digest[:12]}"
+
+        @guarded
+        def change() -> None:
+            services.note(dataset.digest, ordered=bool(st.session_state[key]))
+
+        st.session_state[key] = dataset.is_ordered
+        label = "Features are in order, such as times or wavelengths"
+        st.toggle(label, key=key, on_change=change, help="Components and rows become lines.")
+    _pictures(dataset)
 
 
-def _order(dataset: Dataset) -> None:
-    """Draw whether the features follow each other: components and rows are lines then."""
-    if dataset.image_shape is not None or dataset.is_recording or dataset.n_features < LEAST:
-        return
-
-    def change() -> None:
-        services.note(dataset.digest, ordered=bool(st.session_state[key]))
-
-    key = f"ordered-{dataset.digest[:12]}"
-    st.session_state[key] = dataset.is_ordered
-    label = "Features are in order, such as times or wavelengths"
-    st.toggle(label, key=key, on_change=guarded(change), help="Components and rows become lines.")
-
-
-def pictures(dataset: Dataset) -> None:
-    """Draw a sample of the images."""
+def _pictures(dataset: Dataset) -> None:
     if dataset.image_shape is None:
         return
     rows = sample(dataset.n_rows, COLUMNS * LINES)
@@ -569,7 +454,7 @@ def pictures(dataset: Dataset) -> None:
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
 
 
-@by_key(16)
+@services.by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the numbers of the columns that have one value only, and how many rows repeat."""
+    """Return the columns with one value, and the number of repeated rows."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)

@@ -1,10 +1,8 @@
-"""What a server loads, draws and compiles before anybody asks for it.
+"""Loading, drawing and compiling ahead, so that pages come sooner.
 
-Nothing before a browser has asked for a page or `appca` has opened data: a server that nobody uses
-is small. First what the first picture needs, while the browser loads the code of the frame; where
-`appca` opens data, that is the first look at all of them, too. The rest when the picture is there,
-step by step, whenever nobody has asked for anything for a moment: other pages, the figures of
-Paper, and what many rows need compiled, which a process of its own does.
+It begins when a browser asks for a page or `appca` opens data, because an unused server is small.
+First come the modules of the first picture, then, whenever the server is quiet, other pages, the
+figures of Paper and, in another process, the compiled code for many rows.
 """
 
 import gc
@@ -23,23 +21,19 @@ from appca import ui
 
 FIRST = ("appca.ui.frame", "appca.ui.explore", "appca.models.adaptive_ppca", "sklearn.datasets")
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
-COMPILED = (  # what pictures of many rows need, then what fits need
-    "appca.canvas.image_placement",
-    "appca.models.em",
-    "appca.models.gaps",
-)
-OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
-PATIENCE = 10.0  # seconds for somebody to come
-QUIET_SECONDS = 1.0  # in which the browser draws a page
-DRAWING = 4.0  # seconds in which a browser draws very many rows, on all processors
-page_was_asked = threading.Event()  # by a browser, for the first time
-_drawing: set[object] = set()  # pages that are computed
-_drawn: list[float] = []  # when the last one had been
+COMPILED = ("appca.canvas.image_placement", "appca.models.em", "appca.models.gaps")
+OPENS = "APPCA_OPENS"  # set if the digest of the data to be opened comes by a pipe
+PATIENCE = 10.0  # seconds until a page is drawn
+QUIET_SECONDS = 1.0
+DRAWING = 4.0  # seconds in which a browser draws many rows on all processors
+page_was_asked = threading.Event()
+_drawing: set[object] = set()
+_drawn: list[float] = []
 
 
 @asynccontextmanager
 async def while_serving(_app: object) -> AsyncIterator[None]:
-    """Warm up beside the server; end the jobs with it: a signal ends it without `atexit`."""
+    """Warm up beside the server; end the jobs with it, because a signal skips `atexit`."""
     warming = WarmUp()
     warming.start()
     yield
@@ -62,7 +56,7 @@ def drawing() -> Iterator[None]:
 
 
 def wait_for_quiet(seconds: float = QUIET_SECONDS) -> None:
-    """Wait until no page is computed, nor was so many seconds before."""
+    """Wait until no page has been computed for so many seconds."""
     while _drawing or (_drawn and time.monotonic() < _drawn[0] + seconds):
         time.sleep(0.05)
 
@@ -83,7 +77,7 @@ class WarmUp(threading.Thread):
         if OPENS in os.environ:
             threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
         else:
-            while not page_was_asked.wait(0.5):  # a server that nobody uses stays small
+            while not page_was_asked.wait(0.5):
                 if self._ended.is_set():
                     return
         _load_first()
@@ -96,7 +90,7 @@ class WarmUp(threading.Thread):
             if self._ended.is_set():
                 return
             wait_for_quiet()
-            with suppress(Exception):  # the page that needs it says why
+            with suppress(Exception):
                 step()
         from appca.processes import start_compiler
 
@@ -113,7 +107,7 @@ class WarmUp(threading.Thread):
 
 
 def _load_first() -> None:
-    gc.disable()  # nothing of what is loaded is garbage
+    gc.disable()  # nothing that is loaded is garbage
     try:
         for name in FIRST:
             import_module(name)
@@ -122,11 +116,10 @@ def _load_first() -> None:
 
 
 def _look_ahead() -> None:
-    """Compute what the picture of many rows needs, which all windows share."""
-    with suppress(Exception):  # the page says why
+    with suppress(Exception):
         from appca.ui import services
 
-        dataset = services.dataset(sys.stdin.readline().strip())  # is read while all is loaded
+        dataset = services.dataset(sys.stdin.readline().strip())
         from appca.canvas import image_placement
         from appca.ui import canvas, fits, state
 

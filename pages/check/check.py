@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui import choose, compare, controls, diagnostics, kit, state
+from appca.ui import choose, compare, controls, diagnostics, fits, kit, state
 from appca.ui.kit import tabs
 
 dataset = state.current_dataset()
@@ -12,7 +12,7 @@ if tab == "choose":
     if choose.is_offered():
         choose.choose_tab(dataset)
 elif tab == "trust":
-    if (shown := kit.finished()) is not None:
+    if (shown := kit.shown(fits.finished)) is not None:
         diagnostics.body(dataset, shown)
         st.subheader("Beside PCA and other fits", anchor=False)
         compare.compare_tab(dataset, shown)
@@ -21,5 +21,5 @@ elif tab == "trust":
 else:
     choose.which_model_tab(dataset)
     hidden = st.toggle("Predict hidden cells", key="check_hidden", persist_state="session")
-    if hidden and (shown := kit.finished()) is not None:
+    if hidden and (shown := kit.shown(fits.finished)) is not None:
         choose.hidden_cells(dataset, shown)

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from appca.ui import controls, export, kit, state
+from appca.ui import controls, export, fits, kit, state
 
 dataset = state.current_dataset()
 controls.heading("Export")
-shown = kit.finished()
+shown = kit.shown(fits.finished)
 if shown is not None:
     with st.container(key="beside"):
         first, others = st.columns([1.5, 1], gap="medium")

@@ -18,7 +18,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
 from appca.runs.run import MODELS, RunConfig
-from tests.data.file_makers import encoded, idx, noise
+from tests.data.file_makers import encoded, idx, noise, npz
 from tests.fitted_runs import differing
 
 ROOT = Path(__file__).parents[2]
@@ -136,12 +136,6 @@ def test_built_in_data_are_loaded_and_unknown_ones_taken_from_the_home(provenanc
     dataset = Dataset("a", X, np.arange(12).astype(str), provenance=provenance)
     text = script(dataset, recipe_of(RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})))
     assert f"\ndataset = {statement.format(digest=dataset.digest)}\n" in text
-
-
-def npz(**arrays):
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -77,31 +77,24 @@ def test_numbers_texts_and_nothing_come_back_to_the_last_bit(store, seed):
         store.append(NAME, [float("nan")])
 
 
-LINES = [[1, 2.5], [2, 3.5], [3, 0.123456789]]
-
-
 @pytest.mark.parametrize(
     ("damage", "kept"),
     [
-        *[(lambda content, cut=cut: content[:-cut], LINES[:2]) for cut in range(1, 20)],
-        (lambda content: content.replace(b"2.5", b"2.6"), LINES[1:]),
+        *((lambda content, cut=cut: content[:-cut], [0, 1]) for cut in (1, 9, 19)),
+        (lambda content: content.replace(b"2.5", b"2.6"), [1, 2]),
         (lambda _content: b"\xff\xfe\x00rubbish\n\n12345678 [1]\nzzz\n", []),
     ],
 )
 def test_a_line_cut_short_or_changed_is_dropped_and_the_next_one_is_whole(store, damage, kept):
-    for record in LINES:
+    lines = [[1, 2.5], [2, 3.5], [3, 0.123456789]]
+    for record in lines:
         store.append(NAME, record)
     file = store.folder / NAME / "records.txt"
     file.write_bytes(damage(file.read_bytes()))
-    assert store.records(NAME) == kept
+    assert store.records(NAME) == [lines[i] for i in kept]
     store.begin(NAME, {})
     store.append(NAME, [9])
-    assert store.records(NAME) == [*kept, [9]]
-
-
-@pytest.mark.parametrize("name", ["", "../../etc", "0123456789AB", "f" * 13, "x" * 12])
-def test_a_name_from_an_address_reaches_no_other_folder(store, name):
-    assert (store.records(name), store.config(name)) == ([], None)
+    assert store.records(NAME) == [*(lines[i] for i in kept), [9]]
 
 
 def test_a_damaged_config_is_none_and_a_disk_that_refuses_gets_one_sentence(store, tmp_path):
@@ -110,6 +103,8 @@ def test_a_damaged_config_is_none_and_a_disk_that_refuses_gets_one_sentence(stor
         assert store.config(NAME) is None
         store.begin(NAME, {"what": "again"})
         assert store.config(NAME) == {"what": "again"}
+    for name in ("", "../../etc", "0123456789AB", "f" * 13, "x" * 12):  # from an address
+        assert (store.records(name), store.config(name)) == ([], None)
     (tmp_path / "full").write_text("a file where the folder should be")
     with pytest.raises(InputError, match=r"could not be stored in .*APPCA_HOME"):
         JournalStore(tmp_path, "full").begin(NAME, {})
@@ -125,24 +120,17 @@ def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):
     assert before == {(n, f"{n} squared"): [n**2 / 7] for n in range(6)}
     file = squares.journal(tmp_path).folder / squares.id / "records.txt"
     lines = file.read_bytes().splitlines(keepends=True)
-    lines[2] = lines[2].replace(b"[", b"[[")  # the first line says that it was begun
-    lines[4] = b"\x00\xff" + lines[4]
+    lines[4] = b"\x00\xff" + lines[4]  # the first line says that it was begun
     file.write_bytes(b"".join(lines)[:-7])
     told.clear()
     squares.complete(DATA, tmp_path, lambda *at: told.append(at[0]))
-    assert sorted(set(told)) == [1, 3, 5]
-    assert squares.records(tmp_path) == before
-
-
-def test_earlier_campaigns_are_listed_and_what_cannot_be_read_is_not(tmp_path):
-    first, second = Squares(), Squares(max_rows=2)
-    for squares in (first, second):
-        squares.complete(DATA, tmp_path)
-    journal = Squares.journal(tmp_path)
-    journal.begin(NAME, {"nothing": 1})
-    assert set(Squares.earlier(tmp_path)) == {first, second}
-    assert next(Squares.earlier(tmp_path, first.id)) == first
-    assert next(Squares.earlier(tmp_path, "../../etc")) in {first, second}
+    assert (sorted(set(told)), squares.records(tmp_path)) == ([3, 5], before)
+    second = Squares(max_rows=2)
+    second.complete(DATA, tmp_path)
+    Squares.journal(tmp_path).begin(NAME, {"nothing": 1})
+    assert set(Squares.earlier(tmp_path)) == {squares, second}
+    assert next(Squares.earlier(tmp_path, squares.id)) == squares
+    assert next(Squares.earlier(tmp_path, "../../etc")) in {squares, second}
     assert list(GridConfig.earlier(tmp_path)) == []
 
 
@@ -150,7 +138,7 @@ def test_earlier_campaigns_are_listed_and_what_cannot_be_read_is_not(tmp_path):
 def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     kind, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(compare, "METHODS", ("paper", "ppca", "fa", "gaussian"))
+    monkeypatch.setattr(compare, "METHODS", ("paper", "ppca", "gaussian"))
     config, broken, told = CAMPAIGNS[kind], tmp_path / "broken", []
     config.complete(DATA, tmp_path)
 
@@ -163,26 +151,20 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     assert list(config.records(broken)) == config.steps()[:2]
     config.complete(DATA, broken, lambda place, _share: told.append(place))
     assert sorted(set(told)) == list(range(2, len(config.steps())))
-    for step, record in config.records(tmp_path).items():
-        again = config.records(broken)[step]
-        timed = {"grid": 2, "models": 2}.get(kind)  # the place of the seconds
-        assert [v for i, v in enumerate(again) if i != timed] == [
-            v for i, v in enumerate(record) if i != timed
-        ]
+    timed = {"grid": 2, "models": 2}.get(kind)  # the place of the seconds
+    first, again = (
+        [[v for i, v in enumerate(record) if i != timed] for record in config.records(at).values()]
+        for at in (tmp_path, broken)
+    )
+    assert first == again
     config.complete(DATA, broken, lambda *_: pytest.fail("everything was there"))
-
-
-@pytest.mark.parametrize("kind", CAMPAIGNS)
-def test_settings_come_back_and_name_the_result(kind):
-    config = CAMPAIGNS[kind]
     assert type(config).from_dict(config.to_dict()) == config
     changes = [{"preprocessing": {"centre": True}}, {"parameters": SIZES | {"tol": 0.1}}]
     changes += {
         "grid": [{"n_folds": 5}, {"components": (2, 4)}, {"max_rows": 50}, {"model": "aFA"}],
         "stability": [{"way": "halves"}, {"repeats": 4}],
-        "masked": [],
         "models": [{"n_active": 2}],
-    }[kind]
+    }.get(kind, [])
     ids = {replace(config, **change).id for change in changes}
     assert len(ids | {config.id}) == len(changes) + 1
     assert len(config.fits(60)) == len(config.steps())
@@ -252,13 +234,6 @@ def test_every_row_that_is_used_is_held_back_exactly_once(n_rows, n_folds, max_r
         assert len(np.unique(np.diff(split[0][1]))) > 1
 
 
-def test_ppca_is_measured_first_then_each_cell_once(dataset):
-    steps = config_of(dataset, components=range(2, 7), actives=(1, 3)).steps()
-    expected = [(k, active) for k, active in product(range(2, 7), (1, 3)) if active < k]
-    assert [step[:2] for step in steps[::3]] == [*((q, q) for q in range(1, 7)), *expected]
-    assert [step[2] for step in steps] == [0, 1, 2] * (len(steps) // 3)
-
-
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
@@ -290,13 +265,10 @@ def test_cells_are_sorted_and_those_whose_likelihood_is_an_estimate_are_left_out
     assert (17, 8) in config_of(dataset, components=(10, 17), actives=(2, 8)).cells
     sized = config_of(dataset, parameters=FAST | {"n_components": 4, "n_active": 3})
     assert sized.id == config_of(dataset).id, "the sizes of the page are no settings of the grid"
-
-
-def test_a_cell_that_a_fold_cannot_carry_has_no_number_and_stops_nothing(dataset, tmp_path):
-    config, measures = measured(dataset, tmp_path, preprocessing={"pca": 3})
-    assert set(measures) == set(config.steps())
-    assert measures[5, 2, 0][:2] == [None, None]
-    assert math.isfinite(measures[3, 2, 0][0])
+    steps = config_of(dataset, components=range(2, 7), actives=(1, 3)).steps()
+    expected = [(k, active) for k, active in product(range(2, 7), (1, 3)) if active < k]
+    assert [step[:2] for step in steps[::3]] == [*((q, q) for q in range(1, 7)), *expected]
+    assert [step[2] for step in steps] == [0, 1, 2] * (len(steps) // 3)
 
 
 def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
@@ -306,7 +278,7 @@ def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
     return GridTable(components, actives, values, values * 0 + 1.0, baseline or {})
 
 
-def test_the_baseline_is_probabilistic_pca(tmp_path):
+def test_the_baseline_is_probabilistic_pca(dataset, tmp_path):
     X = planted(80, 6, 4, 2, seed=3, noise=0.3).X
     parameters = {"latent_variance": "component", "random_state": 0, "max_iter": 5}
     plain = {"preprocessing": {}, "parameters": parameters}
@@ -320,9 +292,13 @@ def test_the_baseline_is_probabilistic_pca(tmp_path):
             pca.explained_variance_ *= (n - 1) / n
             pca.noise_variance_ *= (n - 1) / n
             assert value == pytest.approx(pca.score(X[test]), abs=1e-9)
+    config, measures = measured(dataset, tmp_path, preprocessing={"pca": 3})
+    assert set(measures) == set(config.steps())
+    assert measures[5, 2, 0][:2] == [None, None], "a cell that a fold cannot carry stops nothing"
+    assert math.isfinite(measures[3, 2, 0][0])
 
 
-def test_gain_and_share_of_the_gap_are_what_they_say():
+def test_gain_share_of_the_gap_and_differences_by_fold_are_what_they_say():
     baseline = {1: np.array([1.0, 2.0, 3.0]), 3: np.array([5.0, 7.0, 9.0])}
     cell = np.array([4.0, 4.5, 12.0])
     grid = made_up(cell[None, None], (3,), (1,), baseline)
@@ -331,9 +307,6 @@ def test_gain_and_share_of_the_gap_are_what_they_say():
     none = made_up(np.full((2, 1, 3), 4.2), (2, 3), (2,), {2: np.full(3, 4.0), 3: np.full(3, 3.5)})
     for K in (2, 3):  # K = L, and PPCA with 3 worse than with 2
         assert gain(none, (K, 2)) == (pytest.approx(0.2), pytest.approx(np.nan, nan_ok=True))
-
-
-def test_cells_are_compared_fold_by_fold():
     easy = np.array([0.0, 10.0, -20.0])  # what all cells share
     worse, wobbling = np.array([1.0, 1.01, 0.99]), np.array([0.9, -0.4, 0.2])
     values = np.stack([easy, easy - worse, easy - wobbling])
@@ -341,17 +314,6 @@ def test_cells_are_compared_fold_by_fold():
     behind, error = choose.over_folds(easy - values[2])
     assert behind == pytest.approx(wobbling.mean())
     assert error == pytest.approx(np.std(wobbling, ddof=1) / math.sqrt(3))
-
-
-def test_cells_without_all_folds_take_no_part():
-    config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
-    one, better = [-5.0, 0.1, 0.1], [-1.0, 0.1, 0.1]
-    grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
-    assert np.isfinite(grid.log_likelihood[0, 0]).all()
-    assert np.isnan(grid.log_likelihood).sum() == 6
-    assert advise(grid, 2).cell == (2, 1)
-    assert advise(table(config, {}), 2) is None
-    assert not near(table(config, {}).log_likelihood).any()
 
 
 NUMBERS = np.array([2, 3, 4, 6, 8, 10])
@@ -372,20 +334,6 @@ def test_the_elbow_is_where_gains_fall_below_the_average(sizes, values, place):
     assert elbow(sizes, values) == place
 
 
-def test_where_everything_still_rises_only_k_is_advised_for_each_l():
-    k = np.arange(2, 9)
-    curves = np.stack([np.sqrt(k), 2 * np.minimum(k, 5) + 0.1 * k], axis=1)
-    grid = made_up(curves, tuple(range(2, 9)), (1, 2))
-    advice = advise(grid, 2)
-    assert advice.cell == (5, 2)
-    assert advice.reason == (
-        "With L = 2, going beyond 5 components gains little: 0.10 nats for 1 more, "
-        "against 2.10 between 2 and 3."
-    )
-    assert advise(grid, 1).cell[1] == 1
-    assert advise(grid, 7).cell == (5, 2)
-
-
 def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     values = np.full((4, 3, 3), -9.0)
     as_good = np.array([0.1, -0.2, 0.15])
@@ -393,37 +341,42 @@ def test_the_smallest_l_of_cells_as_good_as_the_best_wins_then_the_smallest_k():
     values[1, 1] = -np.abs(as_good.mean()) + as_good - as_good.mean()
     values[3, 0] = -1.0  # smaller L, but worse in every fold
     assert advise(made_up(values, (2, 3, 4, 5), (1, 2, 3)), 1).cell == (3, 2)
+    k = np.arange(2, 9)  # where everything still rises, only K is advised for each L
+    curves = np.stack([np.sqrt(k), 2 * np.minimum(k, 5) + 0.1 * k], axis=1)
+    grid = made_up(curves, tuple(range(2, 9)), (1, 2))
+    assert [advise(grid, L).cell for L in (2, 7)] == [(5, 2)] * 2
+    assert advise(grid, 2).reason == (
+        "With L = 2, going beyond 5 components gains little: 0.10 nats for 1 more, "
+        "against 2.10 between 2 and 3."
+    )
+    assert advise(grid, 1).cell[1] == 1
+    config = GridConfig("d" * 64, {}, "aPPCA", {}, (2, 3), (1, 2), n_folds=2)
+    one, better = [-5.0, 0.1, 0.1], [-1.0, 0.1, 0.1]  # cells without all folds take no part
+    grid = table(config, {(2, 1, 0): one, (2, 1, 1): one, (3, 1, 0): better})
+    assert np.isnan(grid.log_likelihood).sum() == 6
+    assert (advise(grid, 2).cell, advise(table(config, {}), 2)) == ((2, 1), None)
 
 
-def stability_of(dataset: Dataset, k=3, active=1, **changes) -> StabilityConfig:
-    parameters = {"n_components": k, "n_active": active, "random_state": 0}
-    given = {"preprocessing": {}, "model": "aPPCA", "parameters": parameters, "repeats": 3}
-    return StabilityConfig(dataset=dataset.digest, **(given | changes))
-
-
-def test_numbers_are_those_of_fits_by_hand(tmp_path):
+def test_a_stability_is_that_of_fits_by_hand_that_differ_in_starts_or_rows_alone(tmp_path):
     dataset = dataset_of(planted(90, 5, 3, 2, seed=0, noise=0.5, offset=4.0).X)
-    config = stability_of(dataset, 3, 2, way="halves", preprocessing={"centre": True}, repeats=2)
+    given = {"preprocessing": {"centre": True}, "model": "aPPCA", "repeats": 2, "way": "halves"}
+    parameters = {"n_components": 3, "n_active": 2, "random_state": 0}
+    config = StabilityConfig(dataset=dataset.digest, parameters=parameters, **given)
     config.complete(dataset, tmp_path)
     stability = config.outcome(tmp_path)
     Y = dataset.X - dataset.X.mean(axis=0)
-    reference = AdaptivePPCA(3, 2, random_state=0).fit(Y)
-    again = AdaptivePPCA(3, 2, random_state=0).fit(Y[config.variant(2, 90)[1]])
+    reference = AdaptivePPCA(**parameters).fit(Y)
+    again = AdaptivePPCA(**parameters).fit(Y[config.variant(2, 90)[1]])
     assert stability.reference == pytest.approx(reference.score(Y), abs=1e-9)
     assert stability.log_likelihoods[1] == pytest.approx(again.score(Y), abs=1e-7)
     cosines = np.abs(reference.components_ @ again.components_.T)  # all have length one
     orders = (cosines[np.arange(3), list(order)] for order in permutations(range(3)))
     assert stability.cosines[1] == pytest.approx(max(orders, key=sum), abs=1e-6)
-
-
-def test_variants_differ_in_the_start_alone_or_in_the_rows_alone():
-    config = stability_of(dataset_of(np.eye(4)))
-    (one, rows), (two, same) = config.variant(1, 90), config.variant(2, 90)
+    (one, rows), (two, other) = config.variant(1, 91), config.variant(2, 91)
+    assert one == two == config.parameters
+    assert len(set(rows.tolist())) == len(rows) == 46
+    assert not np.array_equal(rows, other)
+    (one, rows), (two, same) = (replace(config, way="starts").variant(i, 90) for i in (1, 2))
     np.testing.assert_array_equal([rows, same], [np.arange(90)] * 2)
     assert one["init"] == two["init"] == "random"
     assert one["random_state"] != two["random_state"]
-    halves = stability_of(dataset_of(np.eye(4)), way="halves")
-    (one, rows), (two, other) = halves.variant(1, 91), halves.variant(2, 91)
-    assert one == two == halves.parameters
-    assert len(set(rows.tolist())) == len(rows) == 46
-    assert not np.array_equal(rows, other)

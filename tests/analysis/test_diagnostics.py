@@ -48,12 +48,12 @@ def two_state_chain(rng, alpha, beta, n):
 def test_a_chain_of_the_required_length_reaches_the_goal(seed):
     rng = np.random.default_rng(seed)
     n = required(0.01, 0.39).total
-    shares = [two_state_chain(rng, 0.01, 0.39, n).mean() for _ in range(400)]
+    shares = [two_state_chain(rng, 0.01, 0.39, n).mean() for _ in range(200)]
     within = np.mean(np.abs(np.array(shares) - 0.025) < 0.005)
-    assert within == pytest.approx(0.95, abs=0.055)  # 400 trials: standard error 0.011
+    assert within == pytest.approx(0.95, abs=0.06)  # 200 trials: standard error 0.015
 
 
-def test_rates_are_recovered_without_thinning_and_a_longer_memory_is_thinned(seed):
+def test_rates_are_recovered_without_thinning_and_a_longer_memory_asks_for_more(seed):
     rng = np.random.default_rng(seed)
     z = two_state_chain(rng, 0.05, 0.3, 40_000)
     assert thinning(z) == 1
@@ -61,10 +61,7 @@ def test_rates_are_recovered_without_thinning_and_a_longer_memory_is_thinned(see
     assert raftery_lewis((~z).astype(float)).total == pytest.approx(total, rel=0.15)
     held = np.repeat(two_state_chain(rng, 0.1, 0.3, 8000), 3)  # every state stays for three steps
     assert thinning(held) > 1
-
-
-def test_an_autoregressive_chain_asks_for_more_than_independent_draws(seed):
-    noise = np.random.default_rng(seed).normal(size=20_000)
+    noise = rng.normal(size=20_000)
     slow = signal.lfilter([np.sqrt(1 - 0.95**2)], [1, -0.95], noise)
     assert raftery_lewis(noise).dependence < 1.3
     assert raftery_lewis(slow).dependence > 5
@@ -85,21 +82,19 @@ def posterior(rng, n_chains=4, n_draws=500, shift=0.0, memory=0.0):
     }
 
 
-LABELS = {
-    "agreeing": ({}, 4, None, "good", ["Chains agree", "Enough draws"]),
-    "apart": ({}, 4, True, "good", ["Chains agree", "Enough draws", "Started apart"]),
-    "one start": ({}, 4, False, "doubtful", ["Chains agree", "Enough draws", "One start"]),
-    "alone": ({"n_chains": 1}, 1, None, "doubtful", ["Chains agree", "Enough draws", "One chain"]),
-}
-
-
 @pytest.mark.parametrize(
-    ("how", "n_chains", "apart", "level", "labels"), LABELS.values(), ids=LABELS
+    ("n_chains", "apart", "level", "last"),
+    [
+        (4, None, "good", "Enough draws"),
+        (4, True, "good", "Started apart"),
+        (4, False, "doubtful", "One start"),
+        (1, None, "doubtful", "One chain"),
+    ],
 )
 def test_chains_that_agree_are_trusted_as_far_as_they_were_asked(
-    seed, how, n_chains, apart, level, labels
+    seed, n_chains, apart, level, last
 ):
-    diagnoses = diagnose(posterior(np.random.default_rng(seed), **how))
+    diagnoses = diagnose(posterior(np.random.default_rng(seed), n_chains))
     assert [d.name for d in diagnoses] == [
         "noise variance",
         "rows of the component ranked 1 by use",
@@ -109,38 +104,40 @@ def test_chains_that_agree_are_trusted_as_far_as_they_were_asked(
     if n_chains > 1:
         assert all(d.r_hat < 1.02 and d.ess_bulk > 1000 for d in diagnoses)
     said = of_chains([d._replace(r_hat=1.0) for d in diagnoses], n_chains, apart=apart)
-    assert [check.label for check in said] == labels
+    labels = [check.label for check in said]
+    assert (labels[:2], labels[-1]) == (["Chains agree", "Enough draws"], last)
     assert worst(said) == level
-
-
-@pytest.mark.parametrize(
-    ("how", "level", "label", "said"),
-    [
-        ({"shift": 2.0}, "bad", "Chains disagree", "The chains disagree about the noise variance"),
-        ({"memory": 0.98}, None, None, "noise variance"),  # slow: doubtful or worse
-        ({"n_draws": 3}, "bad", "Too few draws", "Raise the number of draws."),
-    ],
-)
-def test_chains_apart_slow_or_short_are_named(seed, how, level, label, said):
-    checks = of_chains(diagnose(posterior(np.random.default_rng(seed), **how)), 4)
-    assert any(
-        check.why.startswith(said) or (level is None and said in check.why) for check in checks
+    for parameters, starts in (({}, False), ({"init": "random"}, True)):
+        assert starts_apart("isFA", parameters) == starts
+    assert starts_apart("NPPCA", {})
+    assert starts_apart(
+        "aPPCA", RunConfig("d" * 64, {}, "aPPCA", {"inference": "gibbs"}).parameters
     )
-    assert worst(checks) in ((level,) if level else ("doubtful", "bad"))
-    assert label in (None, checks[0].label)
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters", "apart"),
-    [
-        ("aPPCA", RunConfig("d" * 64, {}, "aPPCA", {"inference": "gibbs"}).parameters, True),
-        ("isFA", {}, False),
-        ("isFA", {"init": "random"}, True),
-        ("NPPCA", {}, True),
-    ],
-)
-def test_runs_say_where_their_chains_started(model, parameters, apart):
-    assert starts_apart(model, parameters) == apart
+def test_chains_apart_slow_short_or_stuck_are_named(seed):
+    def checks(**how):
+        return of_chains(diagnose(posterior(np.random.default_rng(seed), **how)), 4)
+
+    for how, label, said in (
+        ({"shift": 2.0}, "Chains disagree", "The chains disagree about the noise variance"),
+        ({"n_draws": 3}, "Too few draws", "Raise the number of draws."),
+    ):
+        found = checks(**how)
+        assert (found[0].label, worst(found)) == (label, "bad")
+        assert any(check.why.startswith(said) for check in found)
+    slow = checks(memory=0.98)
+    assert worst(slow) != "good"
+    assert any("noise variance" in check.why for check in slow)
+    (found,) = diagnose({"noise_variance": np.tile([[1.0], [2.0]], (1, 100))})
+    assert (found.raftery_lewis, worst(of_chains([found], 2))) == (None, "bad")
+    (halves,) = diagnose({"n_components": np.tile([4.0, 5.0], (2, 100))})
+    assert halves.r_hat == pytest.approx(1.0, abs=0.01), "two values half of the time each"
+    each = np.random.default_rng(seed).random((2, 20, 3))
+    names = list(invariants({"latent_variance": each}))
+    assert names == ["smallest factor variance", "largest factor variance"]
+    shared = np.broadcast_to(each[..., :1], each.shape)
+    assert list(invariants({"latent_variance": shared})) == ["factor variance"]
 
 
 def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
@@ -160,23 +157,6 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     assert len(of_draws(drawn | {"log_posterior": density[:1]}, 7)) == 1
 
 
-def test_chains_that_do_not_move_at_different_places_are_not_trusted():
-    stuck = {"noise_variance": np.tile([[1.0], [2.0]], (1, 100))}
-    (found,) = diagnose(stuck)
-    assert found.raftery_lewis is None
-    assert worst(of_chains([found], 2)) == "bad"
-    (halves,) = diagnose({"n_components": np.tile([4.0, 5.0], (2, 100))})
-    assert halves.r_hat == pytest.approx(1.0, abs=0.01), "two values half of the time each"
-
-
-def test_a_variance_that_components_share_is_one_quantity(seed):
-    each = np.random.default_rng(seed).random((2, 20, 3))
-    names = list(invariants({"latent_variance": each}))
-    assert names == ["smallest factor variance", "largest factor variance"]
-    shared = np.broadcast_to(each[..., :1], each.shape)
-    assert list(invariants({"latent_variance": shared})) == ["factor variance"]
-
-
 @pytest.mark.parametrize(
     ("change", "chains", "burn_in", "short"),
     [
@@ -194,32 +174,25 @@ def test_marks_name_what_falls_short(change, chains, burn_in, short):
 
 
 @pytest.mark.parametrize(
-    ("reason", "level", "said"),
+    ("reason", "at_floor", "level", "said"),
     [
-        ("converged: the last 10 iterations gained", "good", "gained 0.000001 nats per row"),
-        ("closed form, because n_active equals n_components", "good", "Solved exactly"),
-        ("reached max_iter=40 before it converged", "bad", "Not converged"),
-        ("stopped by the callback", "doubtful", "Stopped early"),
-        ("the noise variance reached its floor, 1e-8 of the ...", "doubtful", "Noise at its floor"),
-        ("something new", "doubtful", "something new"),
+        ("converged: the last 10 iterations gained", None, "good", "gained 0.000001 nats per row"),
+        ("closed form, because n_active equals n_components", None, "good", "Solved exactly"),
+        ("reached max_iter=40 before it converged", None, "bad", "Not converged"),
+        ("stopped by the callback", None, "doubtful", "Stopped early"),
+        ("the noise variance reached its floor, 1e-8", None, "doubtful", "Noise at its floor"),
+        ("something new", None, "doubtful", "something new"),
+        ("converged", 0.04, "good", "gained 0.000001 nats per row"),
+        ("converged", 0.3, "doubtful", "30% of the features is at its floor"),
     ],
 )
-def test_a_fit_by_em_is_judged_by_why_it_ended(reason, level, said):
+def test_a_fit_by_em_is_judged_by_why_it_ended(reason, at_floor, level, said):
     curve = np.linspace(0.0, 1e-6 * 50 * 39 / 10, 40)
-    found = of_climb(curve, 50, reason, 1e-4)
+    given = () if at_floor is None else (at_floor,)
+    found = of_climb(curve, 50, reason, 1e-4, *given)
     assert worst(found) == level
-    assert said in f"{found[0].label} {found[0].why}"
-
-
-@pytest.mark.parametrize(("at_floor", "level"), [(0.0, "good"), (0.04, "good"), (0.3, "doubtful")])
-def test_features_at_the_floor_and_the_gain_of_the_last_ten_passes_are_told(at_floor, level):
-    values = np.concatenate([[-1e9], -100.0 + 3.0 * np.arange(11)])
-    ended, noise = of_climb(values, 5, "converged", None, at_floor)
-    assert "gained 6 nats per row." in ended.why
-    assert noise.level == level
-    assert ("30% of the features is at its floor" in noise.why) == (level == "doubtful")
-    short = of_climb(values[:10], 5, "stopped by the callback", 1e-4)
-    assert "too few to see" in short[0].why
+    assert said in " ".join(f"{check.label} {check.why}" for check in found)
+    assert "too few to see" in of_climb(curve[:10], 5, "stopped by the callback", 1e-4)[0].why
 
 
 def test_the_stop_reasons_judged_are_those_the_estimators_give():
@@ -277,29 +250,22 @@ def test_a_component_that_draws_lack_is_averaged_over_the_others(seed):
     assert words == ["identified", "in few draws", "identified"]
 
 
-def drawn(seed, n_kept):
-    rng = np.random.default_rng(seed)
-    scalars = ("log_likelihood", "log_posterior", "log_joint", "noise_variance")
-    return {name: rng.normal(size=(2, 30)) for name in scalars} | {
-        "components": rng.normal(size=(2, n_kept, 3, 5)).astype(np.float32),
-        "mean": rng.normal(size=(2, 30, 5)),
-        "Z_mean": rng.random((2, 7, 3)),
-        "X_mean": rng.normal(size=(2, 7, 3)),
-    }
-
-
 @pytest.mark.parametrize("n_kept", [30, 6])
 def test_draws_come_back_from_the_file_and_thinned_components_have_an_axis(seed, n_kept, tmp_path):
-    draws, file = drawn(seed, n_kept), tmp_path / "draws.nc"
-    file.write_bytes(netcdf_bytes(draws))
+    rng, file = np.random.default_rng(seed), tmp_path / "draws.nc"
+    scalars = ("log_likelihood", "log_posterior", "log_joint", "noise_variance")
+    draws = {name: rng.normal(size=(2, 30)) for name in scalars}
+    draws |= {"components": rng.normal(size=(2, n_kept, 3, 5)).astype(np.float32)}
+    draws |= {"mean": rng.normal(size=(2, 30, 5)), "Z_mean": rng.random((2, 7, 3))}
+    file.write_bytes(netcdf_bytes(draws | {"X_mean": draws["Z_mean"]}))
     data = load_arviz().from_netcdf(str(file))
-    for name in ("mean", "noise_variance", "log_joint"):
-        np.testing.assert_array_equal(data.posterior[name].values, draws[name])
-    group, axis = data.posterior, "draw"
-    if n_kept == 6:
-        assert "components" not in data.posterior
-        group, axis = data.constant_data, "thinned_draw"
+    thinned = n_kept == 6
+    group = data.constant_data if thinned else data.posterior
+    axis = "thinned_draw" if thinned else "draw"
+    assert ("components" in data.posterior) != thinned
     assert group["components"].dims == ("chain", axis, "component", "feature")
-    np.testing.assert_array_equal(group["components"].values, draws["components"])
+    names = {"mean": data.posterior, "noise_variance": data.posterior, "log_joint": data.posterior}
+    names |= {"components": group, "Z_mean": data.constant_data}
+    for name, place in names.items():
+        np.testing.assert_array_equal(place[name].values, draws[name])
     np.testing.assert_array_equal(data.sample_stats["lp"].values, draws["log_posterior"])
-    np.testing.assert_array_equal(data.constant_data["Z_mean"].values, draws["Z_mean"])

@@ -53,23 +53,16 @@ def planted(
     X, labels, active = np.array(dataset.X), dict(dataset.labels), np.array(fitted.active)
     X[mask, 5] += 3 * (where == "f5")
     active[:, 1] = mask if where == "use of component 2" else active[:, 1]
-    scores = fitted.scores - 4 * (where == "score on component 3") * np.outer(
-        mask, np.arange(4) == 2
-    )
+    third = np.outer(mask, np.arange(4) == 2) * (where == "score on component 3")
     labels["kind"] = np.where(mask & (where == "kind = c"), "c", labels["kind"])
     labels["weight"] = labels["weight"] - 3 * (mask & (where == "weight"))
     error = fitted.error + 2 * (mask & (where == "residual"))
     changed = Dataset("d", X, dataset.ids, labels, None, dataset.feature_names)
-    return changed, replace(fitted, active=active, scores=scores * active, error=error)
+    scores = (fitted.scores - 4 * third) * active
+    return changed, replace(fitted, active=active, scores=scores, error=error)
 
 
 PLANTED = ("f5", "use of component 2", "score on component 3", "kind = c", "weight", "residual")
-
-
-def compared(x: np.ndarray, y: np.ndarray) -> list[tuple[float, float | None, float]]:
-    """Effect, Cohen's d and p of each column."""
-    names = [str(j) for j in range(x.shape[1])]
-    return [(one.effect, one.d, one.p) for one in differences("feature", names, x, y)]
 
 
 @pytest.mark.parametrize("where", PLANTED)
@@ -97,13 +90,18 @@ def test_all_tests_are_corrected_together_and_chance_is_found_as_rarely_as_it_sh
     expected = [min(30 * p[j] / ranks[j] for j in np.flatnonzero(p >= one)) for one in p]
     got = [one.corrected for one in found.differences]
     np.testing.assert_allclose(got, expected, rtol=1e-12)
-    masks = (np.random.default_rng(seed + k).permutation(120) < 30 for k in range(60))
+    masks = (np.random.default_rng(seed + k).permutation(120) < 30 for k in range(40))
     found = [min(one.corrected for one in compare(dataset, fitted, m).differences) for m in masks]
-    # At most 5% of 60 are expected; 11 or more happen with probability 2e-4.
-    assert (np.array(found) < 0.05).sum() <= 10
+    # At most 5% of 40 are expected; 9 or more happen with probability 2e-4.
+    assert (np.array(found) < 0.05).sum() <= 8
 
 
-def test_effects_of_numbers_are_counted_pairs_and_pooled_deviations(seed):
+@pytest.mark.parametrize("counts", [(30, 50, 40, 100), (3, 4, 1, 40)])
+def test_effects_and_p_are_counted_pairs_pooled_deviations_and_the_usual_tests(seed, counts):
+    def compared(x: np.ndarray, y: np.ndarray) -> list[tuple[float, float | None, float]]:
+        names = [str(j) for j in range(x.shape[1])]
+        return [(one.effect, one.d, one.p) for one in differences("feature", names, x, y)]
+
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 9, (13, 3)), rng.integers(0, 9, (21, 3))
     for j, (delta, d, _) in enumerate(compared(x, y)):
@@ -114,15 +112,10 @@ def test_effects_of_numbers_are_counted_pairs_and_pooled_deviations(seed):
     assert (delta, np.isnan(d), p) == (0.0, True, 1.0), "a constant column differs in nothing"
     ((_, _, p),) = compared(np.array([[5.0], [6], [7]]), np.array([[1.0], [2], [3], [4]]))
     assert p == pytest.approx(2 / 35), "of C(7, 3) arrangements, two tails"
-
-
-@pytest.mark.parametrize("counts", [(30, 50, 40, 100), (990, 1000, 400, 9000), (3, 4, 1, 40)])
-def test_shares_are_tested_by_chi_square_and_those_of_few_rows_exactly(counts):
-    a, n, b, m = counts
+    a, n, b, m = counts  # shares: chi-square, and exactly where rows are few
     table = [[a, n - a], [b, m - b]]
-    expected = stats.chi2_contingency(table, correction=False).pvalue
-    if n < 10:
-        expected = stats.fisher_exact(table).pvalue
+    few = stats.fisher_exact(table).pvalue
+    expected = few if n < 10 else stats.chi2_contingency(table, correction=False).pvalue
     x, y = (np.arange(size)[:, None] < some for some, size in ((a, n), (b, m)))
     ((effect, _, p),) = compared(x, y)
     assert (effect, p) == pytest.approx((a / n - b / m, expected), rel=1e-9)
@@ -131,14 +124,12 @@ def test_shares_are_tested_by_chi_square_and_those_of_few_rows_exactly(counts):
 
 def test_shares_means_and_missing_numbers_are_those_of_the_rows(seed):
     dataset, fitted, mask = made(seed)
-    weight = np.array(dataset.labels["weight"])
-    weight[::3] = np.nan
+    weight = np.where(np.arange(300) % 3, dataset.labels["weight"], np.nan)
     dataset = Dataset("d", dataset.X, dataset.ids, {"weight": weight}, None, None)
     found = {one.name: one for one in compare(dataset, fitted, mask).differences}
     use = found["use of component 3"]
-    assert use.is_share
-    assert use.group == pytest.approx(fitted.active[mask, 2].mean())
-    assert use.rest == pytest.approx(fitted.active[~mask, 2].mean())
+    shares = [fitted.active[rows, 2].mean() for rows in (mask, ~mask)]
+    assert (use.is_share, use.group, use.rest) == (True, *map(pytest.approx, shares))
     users = fitted.active[:, 0]
     score = found["score on component 1"]
     assert score.group == pytest.approx(fitted.scores[mask & users, 0].mean(), rel=1e-5)
@@ -146,6 +137,9 @@ def test_shares_means_and_missing_numbers_are_those_of_the_rows(seed):
     there = np.isfinite(weight)
     expected = stats.mannwhitneyu(weight[mask & there], weight[~mask & there], method="asymptotic")
     assert found["weight"].p == pytest.approx(expected.pvalue)
+    for selected in (1, 299):
+        with pytest.raises(InputError, match=f"got {selected} selected and {300 - selected} other"):
+            compare(dataset, fitted, np.arange(300) < selected)
 
 
 def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are_not(monkeypatch):
@@ -160,13 +154,6 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
     pictures = Dataset("d", dataset.X, dataset.ids, dataset.labels, (2, 4))
     kinds = {one.kind for one in compare(pictures, fitted, mask).differences}
     assert kinds == {"measure", "score", "use", "subspace", "class"}
-
-
-@pytest.mark.parametrize("selected", [0, 1, 299, 300])
-def test_a_group_without_enough_rows_on_both_sides_is_refused(selected):
-    dataset, fitted, _ = made(0)
-    with pytest.raises(InputError, match=f"got {selected:,} selected and {300 - selected:,} other"):
-        compare(dataset, fitted, np.arange(300) < selected)
 
 
 @pytest.mark.parametrize("mixed", [False, True])
@@ -193,7 +180,7 @@ def a_table(seed: int) -> dict:
     return rule_table(scores, active, columns.items())
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(2))
 def test_a_planted_box_is_found_again(number):
     table = a_table(number)
     price, score = table["x3"], table["score 2"].values
@@ -206,33 +193,29 @@ def test_a_planted_box_is_found_again(number):
     assert bounds["score 2"].low == pytest.approx(-0.2, abs=0.1)
 
 
-@pytest.mark.parametrize("number", range(2))
-def test_rows_of_one_kind_or_another_are_those_that_miss_a_condition(number):
+def test_rows_of_one_kind_or_another_are_those_that_miss_a_condition():
     """No box of conditions describes them: it loses one kind, or takes others in."""
-    table = a_table(number)
+    table = a_table(1)
     either = (table["x3"] > 0.5) | (table["uses 3"].values == 1)
-    found = described(table, either, random_state=number)
+    found = described(table, either, random_state=1)
     assert {clause.column for clause in found.clauses} == {"x3", "uses 3"}
     assert min(found.quality) > 0.97
     assert found.conditions().startswith("not (")
     frame = pd.DataFrame({"x3": table["x3"], "uses 3": table["uses 3"].values == 1})
-    kept = eval(found.to_pandas(), {"table": frame})
-    assert kept.tolist() == found.mask(table).tolist()
-    both = described(table, ~either, random_state=number)
-    assert not both.negated, "a box is said as a box"
+    assert eval(found.to_pandas(), {"table": frame}).tolist() == found.mask(table).tolist()
+    assert not described(table, ~either, random_state=1).negated, "a box is said as a box"
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_use_and_classes_are_conditions_and_rows_that_use_two_components_are_called_so(number):
+def test_use_and_classes_are_conditions_and_rows_that_use_two_components_are_called_so():
     """A range of scores that none of them leaves would select the same rows."""
-    rng = np.random.default_rng(number)
+    rng = np.random.default_rng(1)
     active = rng.random((N, 4)).argsort(axis=1) < 2
     scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
     scores[~active[:, 1], 0] *= 3.0
     table = rule_table(scores, active)
-    conditions = described(table, active[:, 0] & active[:, 1], random_state=number).conditions()
+    conditions = described(table, active[:, 0] & active[:, 1], random_state=1).conditions()
     assert conditions in ("uses 1, uses 2", "uses 2, uses 1")
-    table = a_table(number)
+    table = a_table(1)
     uses = table["uses 3"].values == 1
     found = described(table, (table["kind"] == "b") & uses).sentence(["", "", "slant"])
     assert found == "kind is b, uses slant: 100% of them, 100% right"
@@ -244,14 +227,12 @@ def test_what_is_held_out_is_not_seen():
     wanted = table["x1"] > 0
     first = described(table, wanted, random_state=0)
     order = np.random.default_rng(0)
-    held = [
-        (rows := order.permutation(np.flatnonzero(m)))[: len(rows) // 3] for m in (wanted, ~wanted)
-    ]
-    other = table | {"x1": table["x1"].copy()}
-    other["x1"][np.concatenate(held)] = 0.0
+    groups = [order.permutation(np.flatnonzero(m)) for m in (wanted, ~wanted)]
+    held = np.concatenate([rows[: len(rows) // 3] for rows in groups])
+    other = table | {"x1": np.where(np.isin(np.arange(N), held), 0.0, table["x1"])}
     second = described(other, wanted, random_state=0)
     assert second.clauses == first.clauses
-    assert second.n_held_out == sum(map(len, held))
+    assert second.n_held_out == len(held)
     assert second.quality != first.quality
 
 
@@ -269,19 +250,15 @@ def test_code_text_and_replay_select_the_same_rows():
     exec(found.to_python(), space)
     assert space["selected"].index.tolist() == np.flatnonzero(mask).tolist()
     table = rule_table(rows.scores, rows.active, frame.items())
-    made = RowRule(
-        (Clause("kind", value="it's"), Clause("uses 1", value=False)), RuleQuality(1, 1), 1
-    )
+    clauses = (Clause("kind", value="it's"), Clause("uses 1", value=False))
+    made = RowRule(clauses, RuleQuality(1, 1), 1)
     frame["uses 1"] = rows.active[:, 0]
     assert eval(made.to_pandas(), {"table": frame}).tolist() == made.mask(table).tolist()
     assert made.mask(table).tolist() == ((frame["kind"] == "it's") & ~rows.active[:, 0]).tolist()
-
-
-def test_missing_values_meet_no_condition_and_columns_called_like_components_are_kept_apart():
-    table = pd.DataFrame({"a": [np.nan, 1.0, 3.0], "b": ["x", None, "x"]})
-    assert Clause("a", low=0.0).mask(table["a"]).tolist() == [False, True, True]
-    assert Clause("a", high=2.0).mask(table["a"]).tolist() == [False, True, False]
-    assert Clause("b", value="x").mask(table["b"]).tolist() == [True, False, True]
+    gaps = pd.DataFrame({"a": [np.nan, 1.0, 3.0], "b": ["x", None, "x"]})
+    assert Clause("a", low=0.0).mask(gaps["a"]).tolist() == [False, True, True]
+    assert Clause("a", high=2.0).mask(gaps["a"]).tolist() == [False, True, False]
+    assert Clause("b", value="x").mask(gaps["b"]).tolist() == [True, False, True]
     columns = rule_table(np.ones((2, 1)), np.eye(2, 1) > 0, [("uses 1", 5), ("a", 6), ("a", 7)])
     assert list(columns) == ["uses 1 (column)", "a", "a (column)", "uses 1", "score 1"]
     assert columns["uses 1 (column)"] == 5
@@ -312,50 +289,36 @@ def mask_of(*rows: int, n: int = 10) -> np.ndarray:
     return mask
 
 
-@pytest.mark.parametrize(
-    ("how", "expected"),
-    [("replace", {2, 3}), ("union", {1, 2, 3}), ("intersect", {2}), ("minus", {1})],
-)
-def test_combinations_are_those_of_sets(how, expected):
-    found = COMBINATIONS[how][2](mask_of(1, 2), mask_of(2, 3))
-    assert set(np.flatnonzero(found)) == expected
-
-
 def test_named_selections_come_back_from_the_disk(tmp_path):
-    """Damaged files, and those of other rows: tests/attacks/test_stored.py."""
+    """Damaged files, and those of other rows: tests/faults/test_damage.py."""
     store = SelectionStore(tmp_path)
-    store.save(DIGEST, "door", mask_of(1))
-    store.save(DIGEST, "  odd\n ones ", mask_of(1))
-    store.save(DIGEST, "odd ones", mask_of(1, 3, 9))
-    store.save(DIGEST, "All of <b>it</b> /../..", ~mask_of())
+    for name, mask in (
+        *(("door", mask_of(1)), ("  odd\n ones ", mask_of(1)), ("odd ones", mask_of(1, 3, 9))),
+        ("All of <b>it</b> /../..", ~mask_of()),
+    ):
+        store.save(DIGEST, name, mask)
     again = SelectionStore(tmp_path).list(DIGEST, 10)
     assert [saved.name for saved in again] == ["All of <b>it</b> /../..", "door", "odd ones"]
     assert set(np.flatnonzero(again[2].mask)) == {1, 3, 9}
     assert SelectionStore(tmp_path).list("cd" * 32, 10) == []
     inside = [path.relative_to(tmp_path).parts for path in tmp_path.rglob("*.npz")]
     assert {parts[:2] for parts in inside} == {("selections", DIGEST)}
-    assert not list(tmp_path.rglob(".*")), "no draft"
     for _ in range(2):
         store.delete(DIGEST, "door")
-    assert len(store.list(DIGEST, 10)) == 2
-    tokens = {token_of(mask) for mask in (mask_of(1, 2), mask_of(1), mask_of(2), mask_of(1, n=11))}
-    assert len(tokens) == 4
-
-
-@pytest.mark.parametrize(
-    ("digest", "name", "mask", "words"),
-    [
+    for digest, name, mask, words in (
         (DIGEST, " \n ", mask_of(1), "needs a name"),
         (DIGEST, "empty", mask_of(), "no rows to keep as “empty”"),
         ("../../x", "name", mask_of(1), "64 hex digits"),
-    ],
-)
-def test_a_selection_without_name_or_rows_is_not_kept(tmp_path, digest, name, mask, words):
-    store = SelectionStore(tmp_path)
-    with pytest.raises(InputError, match=words):
-        store.save(digest, name, mask)
+    ):
+        with pytest.raises(InputError, match=words):
+            store.save(digest, name, mask)
     assert len(store.save(DIGEST, "n" * 500, mask_of(1))) == NAME_LENGTH
-    assert len(list(tmp_path.rglob("*.npz"))) == 1
+    assert len(list(tmp_path.rglob("*"))) == 5, "three selections in two folders, and no draft"
+    masks = (mask_of(1, 2), mask_of(1), mask_of(2), mask_of(1, n=11))
+    assert len({token_of(mask) for mask in masks}) == 4
+    ways = (COMBINATIONS[how][2] for how in ("replace", "union", "intersect", "minus"))
+    rows = [set(np.flatnonzero(way(mask_of(1, 2), mask_of(2, 3)))) for way in ways]
+    assert rows == [{2, 3}, {1, 2, 3}, {2}, {1}]
 
 
 CLASSES = RowValues("kind", np.array([0, 1, 2, 1]), ("a", "b", "c"))
@@ -369,30 +332,23 @@ NOTHING = RowValues("size", np.full(4, np.nan))
         (CLASSES, "is", ["b"], {1, 3}),
         (CLASSES, "is", ["a", "c"], {0, 2}),
         (CLASSES, "is not", ["b"], {0, 2}),
-        (CLASSES, "is", [], set()),
         (NUMBERS, "above", 1.5, {1, 3}),
         (NUMBERS, "below", 2.0, {0}),
         (NUMBERS, "highest", 40, {3}),
         (NUMBERS, "lowest", 40, {0}),
         (NOTHING, "highest", 99, set()),
-    ],
-)
-def test_a_rule_finds_its_rows(column, relation, value, rows):
-    assert set(np.flatnonzero(matching(column, relation, value))) == rows
-
-
-@pytest.mark.parametrize(
-    ("column", "relation", "value", "words"),
-    [
         (CLASSES, "above", 1, "“kind” has classes"),
         (NUMBERS, "is", ["a"], "“size” has numbers"),
         (NUMBERS, "highest", 0, "between 0 and 100"),
         (NUMBERS, "lowest", 100, "between 0 and 100"),
     ],
 )
-def test_rules_that_do_not_suit_the_column_are_refused(column, relation, value, words):
-    with pytest.raises(InputError, match=words):
-        matching(column, relation, value)
+def test_a_rule_finds_its_rows_or_does_not_suit_its_column(column, relation, value, rows):
+    if isinstance(rows, str):
+        with pytest.raises(InputError, match=rows):
+            matching(column, relation, value)
+        return
+    assert set(np.flatnonzero(matching(column, relation, value))) == rows
 
 
 def run_of(n: int) -> FittedRun:
@@ -422,14 +378,10 @@ def test_every_name_offered_has_its_column():
     assert (names["score:0"], names["score:1"]) == ("score on component 1", "score on 2 · slant")
     assert np.isnan(columns["score:1"].values).tolist() == [False] + [True] * 177, "not used"
     assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
-
-
-def test_labels_are_classes_where_they_are_text_or_few_and_missing_cells_stay_missing():
-    X, gaps = np.arange(6.0).reshape(3, 2), np.zeros((3, 2), dtype=bool)
-    gaps[1, 0] = True
+    gaps = np.arange(6).reshape(3, 2) == 2
     labels = {"a:b": np.array(["x", "y", "x"]), "digit": np.array([3, 1, 3])}
     labels |= {"angle": np.arange(3), "weight": np.array([0.5, 0.5, 1])}
-    dataset = Dataset("d", X, np.arange(3), labels, missing=gaps)
+    dataset = Dataset("d", np.arange(6.0).reshape(3, 2), np.arange(3), labels, missing=gaps)
     columns = {name: column_of(dataset, run_of(3), f"label:{name}") for name in labels}
     assert columns["digit"].names == ("1", "3")
     assert columns["angle"].names is columns["weight"].names is None

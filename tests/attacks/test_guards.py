@@ -3,17 +3,14 @@
 import asyncio
 import gc
 import hashlib
-import http.client
 import json
 import os
-import shlex
-import socket
+import resource
+import signal
 import stat
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +27,12 @@ from appca.cli import main
 from appca.commands import app
 from appca.runs.home import home
 from appca.storage import access_control, lock
-from appca.ui import arrivals
+from appca.ui import arrivals, server
 from appca.ui.arrivals import MOST_FILES, DroppedFiles, Drops
 from appca.ui.canvas import HOST, MOST_QUESTIONS, MOST_ROWS, SCRIPT, Delivery, RowQuestions
 from appca.ui.server import Guard, place
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 HERE = "127.0.0.1:8501"
 
 
@@ -50,10 +47,9 @@ class Answer(NamedTuple):
 
 def ask(door: Any, path: str, method: str = "GET", body: bytes = b"", **headers: Any) -> Answer:
     """Ask an application itself: clients refuse to send half of these requests."""
-    kind = "websocket" if method == "WEBSOCKET" else "http"
     usual = {"Host": HERE} | ({"Content_Length": str(len(body))} if method == "POST" else {})
     scope = {
-        "type": kind,
+        "type": "websocket" if method == "WEBSOCKET" else "http",
         "method": method,
         "path": unquote(path),
         "query_string": b"",
@@ -79,18 +75,15 @@ def ask(door: Any, path: str, method: str = "GET", body: bytes = b"", **headers:
     with ThreadPoolExecutor(1) as apart:  # Playwright's loop may run in this thread
         apart.submit(lambda: asyncio.run(door(scope, receive, send))).result()
     content = b"".join(bytes(one.get("body", b"")) for one in sent[1:])
-    first = sent[0]
-    status = first.get("status", first["type"])
-    return Answer(status, Headers(raw=first.get("headers", [])), content, len(received))
+    status = sent[0].get("status", sent[0]["type"])
+    return Answer(status, Headers(raw=sent[0].get("headers", [])), content, len(received))
 
 
-# pages of other origins
+# pages of other origins, and addresses for others
 
 OWN = [
     (HERE, "http://127.0.0.1:8501"),
-    ("lab-pc", "http://lab-pc"),
     ("lab-pc", "https://lab-pc:443"),
-    ("lab-pc:443", "https://lab-pc"),
     ("lab-pc:80", "http://LAB-PC"),
     ("[::1]:8501", "http://[::1]:8501"),
     (HERE, "https://proxy.example"),  # that is configured
@@ -98,18 +91,14 @@ OWN = [
 FOREIGN = [
     (HERE, "http://127.0.0.1:3000"),  # another program of this machine
     (HERE, "http://localhost:8501"),
-    (HERE, "http://127.0.0.1"),
     (HERE, "http://proxy.example"),
-    (HERE, "https://proxy.example:8443"),
     (HERE, "https://proxy.example.evil.example"),
     ("lab-pc:80", "https://lab-pc"),
     (HERE, "http://me@127.0.0.1:8501"),
     (HERE, "http://127.0.0.1:8501/x"),
     (HERE, "http://127.0.0.1:99999"),
     (HERE, "http://["),
-    (HERE, "file:///home/me/evil.html"),
     (HERE, "null"),
-    (HERE, " "),
     ("", "http://127.0.0.1:8501"),
 ]
 
@@ -143,27 +132,6 @@ def test_a_server_may_be_framed_by_those_alone_that_are_named():
         assert answer.headers["content-security-policy"] == policy
 
 
-@pytest.mark.parametrize(
-    ("address", "hosts", "guarded", "refused"),
-    [
-        ("127.9.9.9", [], False, False),
-        ("::1", [], False, False),
-        ("localhost", [], False, False),
-        ("0.0.0.0", [], False, True),
-        ("", [], False, True),
-        (None, ["localhost"], False, True),
-        ("10.0.0.7", ["localhost", "127.0.0.1", "[::1]"], False, True),
-        ("::", ["lab-pc"], False, False),
-        ("0.0.0.0", ["localhost"], True, False),
-        ("localhost.evil.example", [], False, True),
-    ],
-)
-def test_who_may_listen_where(address, hosts, guarded, refused):
-    sentence = access_control.refusal(address, hosts, guarded=guarded)
-    assert (sentence is not None) == refused
-    assert sentence is None or sentence.endswith("add --behind-proxy.")
-
-
 def test_the_browser_s_command_line_has_no_token_and_its_file_is_private(monkeypatch, capsys):
     seen, started = {}, []
 
@@ -195,129 +163,52 @@ def test_the_browser_s_command_line_has_no_token_and_its_file_is_private(monkeyp
     assert not (home() / app.PAGE).exists()
 
 
-# a server that nobody has visited: Streamlit compares a foreign origin with the address that a
-# machine on the Internet sees of this one, and asks one for it, while every visitor waits
-
-NOTE = """
-import os, sys
-def note(event, arguments):
-    if event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        host = arguments[0]
-    elif event == "socket.connect" and isinstance(arguments[1], tuple):
-        host = arguments[1][0]
-    else:
-        return
-    host = host.decode() if isinstance(host, bytes) else str(host)
-    if not host.startswith("127.") and host not in ("localhost", "::1", "None", ""):
-        with open(os.environ["APPCA_NOTE"], "a") as file:
-            file.write(f"{event} {host}\\n")
-sys.addaudithook(note)
-"""
-
-
-def served(folder: Path, *options: str) -> tuple[subprocess.Popen, int]:
-    """Start the app by Streamlit's own command, with few files at first."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "sitecustomize.py").write_text(NOTE)
-    (folder / "asked.txt").touch()
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
-    command += ["--server.headless=1", f"--server.port={port}", *options]
-    variables = {key: text for key, text in os.environ.items() if key != access_control.TOKEN}
-    variables |= {
-        "APPCA_HOME": str(folder / "home"),
-        "APPCA_NOTE": str(folder / "asked.txt"),
-        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
-    }
-    process = subprocess.Popen(
-        ["sh", "-c", f"ulimit -Sn 256; exec {shlex.join(command)}"],
-        cwd=ROOT,
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return process, port
-
-
-class Door(NamedTuple):
-    """A server that nobody has visited, and the note of whom it asked."""
-
-    process: subprocess.Popen
-    port: int
-    asked: Path
-
-    def answer(self, **headers: str) -> int:
-        """Return the status that a websocket with these headers gets."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.putrequest("GET", "/_stcore/stream", skip_host="Host" in headers)
-            usual = {"Connection": "Upgrade", "Upgrade": "websocket"}
-            usual |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": "streamlit"}
-            usual |= {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
-            for name, value in (usual | headers).items():
-                connection.putheader(name, value)
-            connection.endheaders()
-            return connection.getresponse().status
-        finally:
-            connection.close()
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory) -> Iterator[Door]:
-    """Serve the app as a laboratory would: under a name of its own, and behind a proxy."""
-    folder = tmp_path_factory.mktemp("door")
-    hosts = [f"--server.allowedHosts={host}" for host in ("localhost", "127.0.0.1", "lab-pc")]
-    proxy = "--server.corsAllowedOrigins=https://proxy.example"
-    process, port = served(folder, "--server.address=127.0.0.1", *hosts, proxy)
-    try:
-        while process.poll() is None:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
-                break
-            except OSError:
-                time.sleep(0.05)  # of the server's start, not of a test
-        assert process.poll() is None
-        yield Door(process, port, folder / "asked.txt")
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
-
-
-def test_a_websocket_of_a_foreign_page_is_refused_and_nobody_is_asked(door):
-    refused = {403, 500}  # 500: Streamlit cannot read the origin
-    for origin in ("http://evil.example", "https://localhost.evil.example", "null", "a\tb"):
-        assert door.answer(Origin=origin) in refused, origin
-    for host in ("evil.example", "localhost.evil.example"):
-        assert door.answer(Origin=f"http://{host}", Host=host) in refused, host
-    for host in ("localhost", "127.0.0.1", "lab-pc"):
-        own = f"{host}:{door.port}"
-        assert door.answer(Origin=f"http://{own}", Host=own) == 101, host
-    behind = f"127.0.0.1:{door.port}"
-    assert door.answer(Origin="https://proxy.example", Host=behind) == 101
-    assert door.answer() == 101, "a client that is no browser"
-    assert door.asked.read_text() == ""
-
-
-def test_no_page_around_this_one_may_steer_it_and_many_files_may_be_open(door):
-    with urllib.request.urlopen(f"http://127.0.0.1:{door.port}/_stcore/host-config") as answer:
-        assert answer.headers["content-security-policy"] == "frame-ancestors 'self'"
-        assert json.load(answer)["allowedOrigins"] == []
-    limits = Path(f"/proc/{door.process.pid}/limits")
-    if limits.exists():
-        lines = limits.read_text().splitlines()
-        (line,) = [one for one in lines if one.startswith("Max open files")]
-        soft, hard = line.split()[3:5]
-        assert int(soft) >= min(int(hard), 1 << 16)
+LISTENS = [  # address, hosts, guarded, refused
+    *((address, [], False, False) for address in ("127.9.9.9", "::1", "localhost")),
+    *((address, [], False, True) for address in ("0.0.0.0", "", "localhost.evil.example")),
+    (None, ["localhost"], False, True),
+    ("10.0.0.7", ["localhost", "127.0.0.1", "[::1]"], False, True),
+    ("::", ["lab-pc"], False, False),
+    ("0.0.0.0", ["localhost"], True, False),
+]
 
 
 def test_an_address_of_all_networks_is_refused_in_one_sentence(tmp_path):
-    process, _ = served(tmp_path, "--server.address=0.0.0.0")
-    told, _ = process.communicate(timeout=120)
-    assert process.returncode not in (0, None)
+    """By Streamlit's own command, too. What a server does that has started: tests/browser."""
+    for address, hosts, guarded, refused in LISTENS:
+        sentence = access_control.refusal(address, hosts, guarded=guarded)
+        assert (sentence is not None) == refused, address
+        assert sentence is None or sentence.endswith("add --behind-proxy.")
+    usual = {key: text for key, text in os.environ.items() if key != access_control.TOKEN}
+    started = subprocess.run(
+        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.address=0.0.0.0"],
+        cwd=ROOT,
+        env=usual | {"APPCA_HOME": str(tmp_path), "STREAMLIT_SERVER_HEADLESS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    told = started.stdout + started.stderr
+    assert started.returncode not in (0, None)
     assert told.count("lets others in") == 1
     assert "Traceback" not in told
+
+
+def test_proxies_are_named_by_an_option_or_a_variable_and_many_files_may_be_open(monkeypatch):
+    named = {"server.corsAllowedOrigins": ["https://proxy.example"]}
+    monkeypatch.setattr("streamlit.get_option", named.get)
+    monkeypatch.setenv("APPCA_ORIGINS", "https://other.example, null")
+    (middleware,) = server.middleware()
+    wanted = {place("https://proxy.example"), place("https://other.example")}
+    assert middleware.kwargs["origins"] == wanted
+    _, hard = before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        server.allow_many_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(hard, 1 << 16)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 # the routes of the canvas
@@ -329,14 +220,15 @@ class Place:
     """A server with one parcel, one data set to ask about, and two sessions, one of them gone."""
 
     def __init__(self) -> None:
-        self.alive = {"mine", "closed"}
+        self.alive = {"mine", "closed", "other"}
         hosts = ("appca.example", "10.0.0.7")
         parcels = Parcels(b"of this installation")
         self.delivery = Delivery(parcels, self.alive.__contains__, lambda: hosts)
         self.name = parcels.offer(CONTENT)
         self.asked: list[list[int]] = []
         self.texts = self.delivery.ask("data", RowQuestions(10, {"texts": self.told}))
-        self.key, self.closed = (self.delivery.key_of(name) for name in ("mine", "closed"))
+        names = ("mine", "closed", "other")
+        self.key, self.closed, self.other = map(self.delivery.key_of, names)
         self.alive.remove("closed")
         self.app = Starlette(routes=self.delivery.routes())
 
@@ -353,7 +245,7 @@ class Place:
         return ask(self.app, path, "POST", content, **{"X_Appca_Key": self.key} | headers)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def at() -> Place:
     return Place()
 
@@ -362,69 +254,60 @@ def rows(*numbers: int) -> bytes:
     return np.array(numbers, "<u4").tobytes()
 
 
-ATTACKS: dict[str, tuple[int, dict[str, Any] | str | bytes]] = {
-    "no key": (403, {"X_Appca_Key": ""}),
-    "a wrong key": (403, {"X_Appca_Key": "x" * 50_000}),
-    "a key of other characters": (403, {"X_Appca_Key": "ÿ¼"}),
-    "the session instead of its key": (403, {"X_Appca_Key": "mine"}),
-    "the size alone, without a key": (403, {"method": "HEAD", "X_Appca_Key": ""}),
-    "a foreign host": (403, {"Host": "evil.example"}),
-    "a host that begins alike": (403, {"Host": "127.0.0.1.evil.example"}),
-    "a host behind a name": (403, {"Host": "127.0.0.1@evil.example"}),
-    "a host with a path": (403, {"Host": "127.0.0.1/x"}),
-    "a host with a port that is none": (403, {"Host": "127.0.0.1:99999999"}),
-    "no host": (403, {"Host": ""}),
-    "a foreign origin": (403, {"Origin": "http://evil.example"}),
-    "another port of this machine": (403, {"Origin": "http://127.0.0.1:3000"}),
-    "an origin that is empty": (403, {"Origin": ""}),
-    "an origin that is hidden": (403, {"Origin": "null"}),
-    "an origin that is no address": (403, {"Origin": "http://["}),
-    "another site, by its browser": (403, {"Sec_Fetch_Site": "cross-site"}),
-    "another subdomain, by its browser": (403, {"Sec_Fetch_Site": "same-site"}),
-    "a preflight": (405, {"method": "OPTIONS", "Origin": "http://evil.example"}),
-    "putting": (405, {"method": "PUT"}),
-    "posting to a parcel": (405, {"method": "POST"}),
-    "a name that nobody offered": (404, "0" * 32),
-    "a plain hash of the content": (404, hashlib.blake2b(CONTENT, digest_size=16).hexdigest()),
-    "a path out of the folder": (404, "%2e%2e%2f%2e%2e%2fetc%2fpasswd"),
-    "a name of another alphabet": (404, "٠" * 32),
-    "a name of 100,000 letters": (404, "a" * 100_000),
-    "a row that is not there": (400, rows(1, 10)),
-    "the greatest row": (400, rows(2**32 - 1)),
-    "no rows": (400, b""),
-    "half a row": (400, b"\0\0\0"),
-    "too many rows": (400, rows(1) * (MOST_ROWS + 1)),
-    "100 MB of rows": (400, bytes(100_000_000)),
+ATTACKS: dict[int, list[dict[str, Any] | str | bytes]] = {  # by status: headers, name or body
+    403: [
+        {"X_Appca_Key": ""},
+        {"X_Appca_Key": "x" * 50_000},
+        {"X_Appca_Key": "ÿ¼"},
+        {"X_Appca_Key": "mine"},  # the session instead of its key
+        {"method": "HEAD", "X_Appca_Key": ""},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "127.0.0.1@evil.example"},
+        {"Host": "127.0.0.1/x"},
+        {"Host": "127.0.0.1:99999999"},
+        {"Host": ""},
+        {"Origin": "http://127.0.0.1:3000"},  # another program of this machine
+        {"Origin": ""},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+    405: [{"method": "OPTIONS", "Origin": "http://evil.example"}, {"method": "POST"}],
+    404: [
+        "0" * 32,
+        hashlib.blake2b(CONTENT, digest_size=16).hexdigest(),  # of the content, without the secret
+        "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "٠" * 32,
+        "a" * 100_000,
+    ],
+    400: [rows(1, 10), rows(2**32 - 1), b"", b"\0\0\0", rows(1) * (MOST_ROWS + 1), bytes(10**8)],
 }
 
 
-def check_refusal(at: Place, answer: Answer, status: int) -> None:
-    assert answer.status == status
-    assert CONTENT not in answer.content
-    assert len(answer.content) < 30  # at most “Method Not Allowed”
-    said = str(answer.headers).lower()
-    assert not any(word in said for word in ("access-control", "immutable", "set-cookie"))
-    assert not any(row >= 10 for asked in at.asked for row in asked)
+def test_an_attack_on_the_canvas_gets_a_number_and_nothing_else(at):
+    def refused(answer: Answer, status: int, attack: object) -> None:
+        assert answer.status == status, attack
+        assert CONTENT not in answer.content
+        assert len(answer.content) < 30  # at most “Method Not Allowed”
+        said = str(answer.headers).lower()
+        assert not any(word in said for word in ("access-control", "immutable", "set-cookie"))
 
-
-@pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_on_the_canvas_gets_a_number_and_nothing_else(at, name):
-    status, attack = ATTACKS[name]
-    if isinstance(attack, dict):
-        answer = at.get(**attack)
-    else:
-        answer = at.get(attack) if isinstance(attack, str) else at.post(attack)
-    check_refusal(at, answer, status)
-
-
-def test_questions_and_names_are_guarded_like_parcels(at):
-    check_refusal(at, at.get(X_Appca_Key=at.closed), 403)
+    for status, attacks in ATTACKS.items():
+        for attack in attacks:
+            if isinstance(attack, dict):
+                answer = at.get(**attack)
+            else:
+                answer = at.get(attack) if isinstance(attack, str) else at.post(attack)
+            refused(answer, status, str(attack)[:80])
+    refused(at.get(X_Appca_Key=at.closed), 403, "the key of a window that is gone")
     for name in (at.name.upper(), at.name + "%00", at.texts):
-        check_refusal(at, at.get(name), 404)
-    check_refusal(at, at.post(rows(1), X_Appca_Key=""), 403)
-    check_refusal(at, at.post(rows(1), Origin="http://evil.example"), 403)
+        refused(at.get(name), 404, name)
+    for headers in ({"X_Appca_Key": ""}, {"Origin": "http://evil.example"}):
+        refused(at.post(rows(1), **headers), 403, headers)
     for what in ("secrets", "images"):  # it has no images
-        check_refusal(at, at.post(rows(1), what), 404)
+        refused(at.post(rows(1), what), 404, what)
+    assert at.asked == []
 
 
 def test_a_page_of_this_server_gets_what_it_asks_for(at):
@@ -432,7 +315,7 @@ def test_a_page_of_this_server_gets_what_it_asks_for(at):
     for headers in ({}, own, {"Range": "bytes=" + "0-," * 5000}, {"Range": "bytes=-5"}):
         answer = at.get(**headers)
         assert (answer.status, answer.content) == (200, CONTENT)
-    for host in ("localhost:8501", "[::1]:8501", "appca.example", "10.0.0.7:80", "LOCALHOST"):
+    for host in ("[::1]:8501", "appca.example", "10.0.0.7:80", "LOCALHOST"):
         assert at.get(Host=host, Origin=f"http://{host}").status == 200
     assert answer.headers["cache-control"] == "private, max-age=31536000, immutable"
     assert answer.headers["content-encoding"] == "identity"
@@ -450,8 +333,6 @@ def test_a_page_of_this_server_gets_what_it_asks_for(at):
 
 
 def test_a_window_s_texts_are_answered_after_any_number_of_other_pictures(at):
-    at.alive.add("other")
-
     def question(what: str, *canvas: str) -> str:
         return at.delivery.ask(what, RowQuestions(10, {"texts": at.told}), canvas or None)
 
@@ -471,10 +352,10 @@ def test_a_window_s_texts_are_answered_after_any_number_of_other_pictures(at):
 
 
 def test_a_key_is_of_one_session_and_nobody_signs_one_without_the_secret(at):
-    at.alive |= {"other", ""}
-    other, signed = at.delivery.key_of("other"), at.key.rpartition(".")[2]
-    assert other != at.key
-    assert at.get(X_Appca_Key=other).status == 200
+    at.alive.add("")
+    signed = at.key.rpartition(".")[2]
+    assert at.other != at.key
+    assert at.get(X_Appca_Key=at.other).status == 200
     elsewhere = Delivery(Parcels(b"another secret"), at.alive.__contains__)
     forged = [
         *(f"other.{signed}", f".{signed}", signed, "mine.", f"{at.key}0", "ü.ü"),
@@ -483,9 +364,6 @@ def test_a_key_is_of_one_session_and_nobody_signs_one_without_the_secret(at):
     ]
     for key in forged:
         assert at.get(X_Appca_Key=key.encode().decode("latin-1")).status == 403, key
-    at.alive -= {"other", ""}
-    assert at.get(X_Appca_Key=other).status == 403
-    assert at.get().status == 200
 
 
 # files dropped on a window
@@ -499,8 +377,6 @@ class Window(Place):
     def __init__(self, scratch: Path) -> None:
         super().__init__()
         self.scratch = scratch
-        self.alive.add("other")
-        self.other = self.delivery.key_of("other")
         session_of, is_alive = self.delivery.session_of, self.alive.__contains__
         self.drops = Drops(session_of, is_alive, lambda: scratch, lambda: 10_000)
         self.app = Starlette(routes=self.drops.routes())
@@ -516,22 +392,6 @@ class Window(Place):
 @pytest.fixture
 def window(tmp_path) -> Window:
     return Window(tmp_path / "uploads")
-
-
-def test_other_sites_and_strangers_drop_nothing(window):
-    for headers in (
-        {"X_Appca_Key": ""},
-        {"X_Appca_Key": "guessed"},
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-        {"Host": "evil.example"},
-        {"Sec_Fetch_Site": "cross-site"},
-    ):
-        answer = window.give(b"a,b\n1,2\n", **headers)
-        assert (answer.status, answer.content) == (403, b""), headers
-    assert not window.scratch.exists()
-    own = {"Origin": f"http://{HERE}", "Sec_Fetch_Site": "same-origin"}
-    assert window.give(b"1", **own).status == 204
 
 
 def test_what_a_session_dropped_goes_with_it_and_not_while_it_may_come_back(window, monkeypatch):
@@ -551,16 +411,19 @@ def test_what_a_session_dropped_goes_with_it_and_not_while_it_may_come_back(wind
     assert window.drops.take("other", DROP) is not None
 
 
-def test_a_name_is_never_a_path(window, tmp_path):
-    for name in ("../../evil.csv", "/etc/evil.csv", "C:\\evil.csv", "a/b\0.csv", "a/../../b.csv"):
+def test_strangers_drop_nothing_and_a_name_is_never_a_path(window, tmp_path):
+    for headers in ({"X_Appca_Key": "guessed"}, {"Origin": "https://evil.example"}):
+        answer = window.give(b"a,b\n1,2\n", **headers)
+        assert (answer.status, answer.content) == (403, b""), headers
+    assert not window.scratch.exists()
+    for name in ("../../evil.csv", "/etc/evil.csv", "C:\\evil.csv", "a/b\0.csv"):
         assert window.give(b"1", name).status == 204
     assert not list(tmp_path.parent.rglob("*evil*"))
     found = window.drops.take("mine", DROP)
-    assert [path.name for _, path in found.files] == ["0", "1", "2", "3", "4"]
+    assert [path.name for _, path in found.files] == ["0", "1", "2", "3"]
     (folder,) = window.scratch.iterdir()
-    assert sorted(path.name for path in folder.iterdir()) == ["0", "1", "2", "3", "4"]
+    assert sorted(path.name for path in folder.iterdir()) == ["0", "1", "2", "3"]
     found.remove()
-    assert not window.kept()
     for drop in ("..", "0123456789aG", "0123", "0123456789ab0"):
         assert window.give(b"1", drop=drop).status in (400, 404)
     assert [window.give(b"1", name=name).status for name in ("", "n" * 1001)] == [400, 400]
@@ -570,14 +433,12 @@ def test_a_name_is_never_a_path(window, tmp_path):
 def test_a_file_is_admitted_by_its_length_before_any_of_it_is_received(window, monkeypatch):
     for status, headers in (
         (411, {"Content_Length": None}),
-        (411, {"Content_Length": ""}),
         (411, {"Content_Length": "-1"}),
         (411, {"Content_Length": "1e3"}),
         (411, {"Content_Length": "²"}),
         (411, {"Content_Length": "9" * 5000}),
         (411, {"Content_Length": "3", "Transfer_Encoding": "chunked"}),
         (413, {"Content_Length": "10001"}),
-        (413, {"Content_Length": "9" * 19}),
     ):
         answer = window.give(b"1,2", **headers)
         assert (answer.status, answer.received) == (status, 0), headers
@@ -608,23 +469,25 @@ def test_two_windows_see_their_own_files_only_and_what_nobody_refers_to_goes(win
 
 def test_a_window_s_files_stay_however_old_and_those_of_a_killed_server_go(window):
     """Servers that share a home would otherwise remove each other's files."""
-    program = (
-        "import sys, time; from pathlib import Path; "
-        "from appca.ui.arrivals import DroppedFiles; "
-        f"drop = DroppedFiles(Path({str(window.scratch)!r})); "
-        "drop.place('x').write_text('1'); print('there', flush=True); time.sleep(600)"
-    )
-    command = [sys.executable, "-c", program]
-    other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert other.stdout.readline() == "there\n"
+
+    inlet, outlet = os.pipe()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*fork")
+        server = os.fork()
+    if server == 0:
+        dead = DroppedFiles(window.scratch)
+        dead.place("x").write_text("1")
+        os.write(outlet, b"there")
+        signal.pause()
+    os.read(inlet, 5)
     mine = DroppedFiles(window.scratch)
     mine.place("y").write_text("2")
     for folder in window.scratch.iterdir():
         os.utime(folder, (0, 0))
     window.drops.tidy()
     assert len(window.kept()) == 2
-    other.kill()
-    other.communicate()
+    os.kill(server, signal.SIGKILL)
+    os.waitpid(server, 0)
     window.drops.tidy()
     assert window.kept() == ["2"]
     assert lock.is_free(mine.files[0][1].parent) is False

@@ -156,6 +156,11 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         )
         idle(page)  # what is still on its way ends, so that the next key starts from here
 
+    page.emulate_media(color_scheme="dark")  # Streamlit calls the listener for keys once more
+    page.wait_for_function(
+        "getComputedStyle(document.querySelector('.stApp')).colorScheme == 'dark'"
+    )
+    drawn(page)
     page.keyboard.press("Control+z")
     shows(4)
     page.locator(".st-key-bar_undo button").first.click()

@@ -28,19 +28,9 @@ function input() {
     'codes.label': Uint8Array.of(0, 1, 1, 0, 2, 2),
     'hover.0': new TextEncoder().encode('["ant","Bee","bee fly","cow","dog","eel"]'),
   };
-  const range = [
-    [-100, 100],
-    [-100, 100],
-  ];
   const panel = (components, axes, start, listed, count) => ({
-    components,
-    axes,
-    start,
-    listed,
-    count,
-    cell: [0, 0],
-    levels: [1],
-    range,
+    ...{ components, axes, start, listed, count },
+    ...{ cell: [0, 0], levels: [1], range: Array(2).fill([-100, 100]) },
   });
   const meta = {
     format: 1,
@@ -82,24 +72,22 @@ const SPREAD = JSON.parse(process.env.SPREAD ?? 'null') ?? [...spreadOrder(1000)
 
 test('each row stands in the panels of its pairs, after those that are listed', async () => {
   const scene = await new Scene(input()).open();
-  const { rows, xy, panels } = await scene.layout('pairs');
+  const layout = await scene.layout('pairs');
+  const { rows, xy, panels } = layout;
   assert.deepEqual([...rows], [3, 0, 1, 2, 4, 5]);
   assert.deepEqual([...xy.slice(0, 8)], [80, 70, 20, 10, 40, 30, 60, 50]); // x of the larger component
-  assert.deepEqual(
-    panels.map(({ name }) => name),
-    ['{1,2}', '{1,5}', '{2,5}', '{5}', '{}'],
-  );
+  const names = panels.map(({ name }) => name);
+  assert.deepEqual(names, ['{1,2}', '{1,5}', '{2,5}', '{5}', '{}']);
   assert.equal(xy[8], 90);
   assert.ok(Math.abs(xy[9]) <= 0.8 * 32768); // spread: it has no second score
-});
-
-test('a map has all rows, those with images first', async () => {
-  const scene = await new Scene(input()).open();
-  const { rows, xy } = await scene.layout('pca');
-  assert.equal(rows[0], 5);
-  assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
-  const at = rows.indexOf(0);
-  assert.deepEqual([xy[2 * at], xy[2 * at + 1]], [-32768, 32767]);
+  const map = await scene.layout('pca'); // has all rows, those with images first
+  assert.equal(map.rows[0], 5);
+  assert.deepEqual([...map.rows].sort(), [0, 1, 2, 3, 4, 5]);
+  const at = map.rows.indexOf(0);
+  assert.deepEqual([map.xy[2 * at], map.xy[2 * at + 1]], [-32768, 32767]);
+  setAxes(scene, layout, layout.panels[0], [0, 1]); // other components are chosen for a panel
+  assert.deepEqual([...layout.xy.slice(0, 4)], [70, 80, 10, 20]);
+  assert.equal(layout.revision, 1);
 });
 
 test('a buffer that could not be fetched is asked for again', async () => {
@@ -112,14 +100,6 @@ test('a buffer that could not be fetched is asked for again', async () => {
   await assert.rejects(scene.open(), /gone/);
   given.buffers.scores = scores;
   assert.equal((await scene.open()).scores.length, 12);
-});
-
-test('other components of a panel stand on its axes when they are chosen', async () => {
-  const scene = await new Scene(input()).open();
-  const layout = await scene.layout('pairs');
-  setAxes(scene, layout, layout.panels[0], [0, 1]);
-  assert.deepEqual([...layout.xy.slice(0, 4)], [70, 80, 10, 20]);
-  assert.equal(layout.revision, 1);
 });
 
 test('any rows are selected as row by row, whatever is hidden, and the bits and the count say the same', () => {
@@ -140,14 +120,10 @@ test('any rows are selected as row by row, whatever is hidden, and the bits and 
       if (how === 'subtract') expected.delete(row);
       else expected.add(row);
     rows.applyList(list, how);
-    assert.deepEqual(
-      [...rows.flags],
-      hidden.map((flags, row) => flags | Number(expected.has(row))),
-    );
-    assert.deepEqual(
-      [...rows.flags.keys()].filter((row) => (rows.packed[row >> 3] >> (row & 7)) & 1),
-      [...expected].sort((a, b) => a - b),
-    );
+    const flags = hidden.map((flag, row) => flag | Number(expected.has(row)));
+    assert.deepEqual([...rows.flags], flags);
+    const bits = flags.map((_, row) => (rows.packed[row >> 3] >> (row & 7)) & 1);
+    assert.ok(bits.every((bit, row) => Boolean(bit) === expected.has(row)));
     assert.equal(rows.selected, expected.size);
   }
 });
@@ -182,13 +158,19 @@ function placed() {
   };
 }
 
+/** Rows of the ten by ten grid that a lasso marks. */
+function marked(path, panels = [placed()]) {
+  const hits = new Uint8Array(100);
+  markUnder(maskOf(path), panels, hits);
+  return [...hits.keys()].filter((row) => hits[row]);
+}
+
 test('a lasso marks what an exact test of the polygon marks', () => {
   const path = Array.from({ length: 40 }, (_, k) => [
     60 + (30 + 12 * Math.sin(k)) * Math.cos(k / 6.37),
     60 + 35 * Math.sin(k / 6.37),
   ]);
-  const hits = new Uint8Array(100);
-  markUnder(maskOf(path), [placed()], hits);
+  const hits = new Set(marked(path));
   const inside = (x, y) =>
     path.reduce((odd, [xi, yi], i) => {
       const [xj, yj] = path[(i + path.length - 1) % path.length];
@@ -206,57 +188,23 @@ test('a lasso marks what an exact test of the polygon marks', () => {
       );
       return Math.hypot(x - px - t * (qx - px), y - py - t * (qy - py)) < 1;
     });
-  let marked = 0;
   for (let i = 0; i < 100; i += 1) {
     const [x, y] = [10 + (i % 10) * 10 + 5, 110 - (Math.floor(i / 10) * 10 + 5)];
-    if (!edge(x, y)) assert.equal(Boolean(hits[i]), inside(x, y), `${x}, ${y}`);
-    marked += hits[i];
+    if (!edge(x, y)) assert.equal(hits.has(i), inside(x, y), `${x}, ${y}`);
   }
-  assert.ok(marked > 15 && marked < 60);
+  assert.ok(hits.size > 15 && hits.size < 60);
 });
 
-/** Rows of the ten by ten grid that a lasso marks. */
-function marked(path, panels = [placed()]) {
-  const hits = new Uint8Array(100);
-  markUnder(maskOf(path), panels, hits);
-  return [...hits.keys()].filter((row) => hits[row]);
-}
-
-test('a lasso leaves the points of a panel that is fading', () => {
-  const all = [
-    [0, 0],
-    [200, 0],
-    [200, 200],
-    [0, 200],
-  ];
+test('a lasso leaves the points of a panel that is fading, and those beyond its edge', () => {
+  const all = ['0 0', '200 0', '200 200', '0 200'].map((text) => text.split(' ').map(Number));
   assert.equal(marked(all).length, 100);
   assert.equal(marked(all, [{ ...placed(), strength: 0.49 }]).length, 0);
+  assert.equal(marked(all, [{ ...placed(), range: [0, 50, 0, 100] }]).length, 50);
   const other = placed();
   other.part.layout.rows = other.part.layout.rows.map((row) => (row + 50) % 100);
   other.panel = { index: 1, start: 0, count: 50 };
-  assert.deepEqual(
-    marked(all, [{ ...placed(), strength: 0 }, other]),
-    Array.from({ length: 50 }, (_, row) => row + 50),
-  );
-});
-
-test('a lasso does not mark points beyond the edge of a panel', () => {
-  const one = { ...placed(), range: [0, 50, 0, 100] };
-  const hits = new Uint8Array(100);
-  markUnder(
-    maskOf([
-      [0, 0],
-      [400, 0],
-      [400, 400],
-      [0, 400],
-    ]),
-    [one],
-    hits,
-  );
-  assert.equal(
-    hits.reduce((a, b) => a + b),
-    50,
-  );
+  const seen = marked(all, [{ ...placed(), strength: 0 }, other]);
+  assert.deepEqual([seen.length, seen[0], seen[49]], [50, 50, 99]);
 });
 
 test('sign cells and points beyond an edge are counted once', () => {
@@ -265,24 +213,16 @@ test('sign cells and points beyond an edge are counted once', () => {
   const rows = new Rows(100);
   rows.codes = Uint8Array.from({ length: 100 }, (_, i) => (i % 10 < 5 ? 1 : 4));
   const { cells, beyond } = countsOf(one.part.layout, one.panel, rows, [-40, 40, -50, 50]);
-  assert.deepEqual(
-    cells.map(({ count }) => count),
-    [25, 25, 25, 25],
-  );
+  assert.ok(cells.length === 4 && cells.every(({ count }) => count === 25));
   assert.deepEqual(beyond, [10, 10, 0, 0]);
   assert.equal(mostly(cells[0], ['0', '1', '2', '3', '4']), 'mostly 1s');
   assert.equal(mostly(cells[1], ['no', 'cat', 'c', 'd', 'dog']), 'mostly dog');
 });
 
-test('a number that is rounded to zero has no sign', () => {
-  assert.deepEqual(
-    [-0.04, 0.04, -0.06, -12].map((value) => signed(value)),
-    ['0.0', '0.0', '−0.1', '−12.0'],
-  );
+test('a number that is rounded to zero has no sign, and ticks are round and inside', () => {
+  const values = [-0.04, 0.04, -0.06, -12].map((value) => signed(value));
+  assert.deepEqual(values, ['0.0', '0.0', '−0.1', '−12.0']);
   assert.equal(signed(-0.2, 0), '0');
-});
-
-test('ticks are round and inside', () => {
   assert.deepEqual(ticks(-4.2, 6.1, 6).values, [-4, -2, 0, 2, 4, 6]);
   assert.equal(ticks(0, 0.31, 4).digits, 1);
 });
@@ -296,14 +236,10 @@ test('words get a place without words and data, or none', () => {
   assert.equal(room.take([at(110, 45), at(190, 5)], inside), null);
 });
 
-test('a set of components is read in every way it is written', () => {
+test('the palette finds panels, components, classes, selections, rows, columns and actions', async () => {
   for (const text of ['2,5', '{2,5}', '5 2', '2 and 5', '{5; 2}'])
     assert.deepEqual(setOf(text), [2, 5]);
-  assert.equal(setOf('5'), null);
-  assert.equal(setOf('2 ants'), null);
-});
-
-test('the palette finds panels, components, classes, selections, rows, columns and actions', async () => {
+  assert.deepEqual([setOf('5'), setOf('2 ants')], [null, null]);
   const scene = await new Scene(input()).open();
   const stage = {
     scene,
@@ -321,38 +257,14 @@ test('the palette finds panels, components, classes, selections, rows, columns a
   const [first] = stage.meta.components;
   assert.deepEqual(await targets(`component ${first.number}`), [{ component: 0 }]);
   assert.deepEqual(await targets('was 9'), [{ component: 1 }]);
-  assert.deepEqual(
-    (await find(stage, 'b', acts)).map(({ kind, label }) => [kind, label]),
-    [
-      ['class', 'b'],
-      ['selection', 'Bold ones'],
-      ['row', 'Row 1, Animal Bee'],
-    ],
-  );
-  assert.deepEqual(
-    (await find(stage, '> un', acts)).map(({ label }) => label),
-    ['Undo'],
-  );
+  const named = (await find(stage, 'b', acts)).map(({ kind, label }) => `${kind} ${label}`);
+  assert.deepEqual(named, ['class b', 'selection Bold ones', 'row Row 1, Animal Bee']);
+  assert.equal((await find(stage, '> un', acts)).map(({ label }) => label).join(), 'Undo');
   assert.deepEqual(await find(stage, 'zebra', acts), []);
   const users = (await find(stage, '', acts)).filter(({ kind }) => kind === 'component');
-  const byHand = stage.meta.components.map(
-    (_, k) => [...scene.components].filter((used) => used === k).length,
-  );
-  assert.deepEqual(
-    users.map(({ note }) => parseInt(note, 10)),
-    byHand,
-  );
-});
-
-test('colour by a component leaves rows without it missing', async () => {
-  const scene = await new Scene(input()).open();
-  assert.deepEqual([...rampOf(scene, 1).codes], [159, 255, 206, 254, 255, 255]);
-});
-
-test('codes above the table are grey', () => {
-  const bytes = paletteBytes(input().meta.colourings.label, false);
-  assert.deepEqual([...bytes.slice(0, 8)], [255, 0, 0, 0, 0, 255, 0, 0]);
-  assert.deepEqual(bytes.slice(8, 12), bytes.slice(4 * 200, 4 * 200 + 4));
+  const count = (k) => [...scene.components].filter((used) => used === k).length;
+  assert.equal(users.length, 3);
+  users.forEach(({ note }, k) => assert.equal(parseInt(note, 10), count(k)));
 });
 
 test('every colour of a quantity is seen on a dark panel, and rows without a value keep theirs', () => {
@@ -365,18 +277,15 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
     return `#${mixed.map((x) => `0${Math.round(255 * x).toString(16)}`.slice(-2)).join('')}`;
   });
   const colouring = { kind: 'quantity', names: [], table: [...table, '#c3c8cf'] };
+  const classes = paletteBytes(input().meta.colourings.label, false);
+  assert.deepEqual([...classes.slice(0, 8)], [255, 0, 0, 0, 0, 255, 0, 0]);
+  assert.deepEqual(classes.slice(8, 12), classes.slice(4 * 200, 4 * 200 + 4)); // above: grey
   const light = paletteBytes(colouring, false);
   const dark = paletteBytes(colouring, true);
   const hex = (bytes, code) =>
     `#${Buffer.from(bytes.slice(4 * code, 4 * code + 3)).toString('hex')}`;
-  assert.deepEqual(
-    [0, 253, 254].map((code) => hex(light, code)),
-    [table[0], table[253], '#c3c8cf'],
-  );
-  assert.deepEqual(
-    [253, 254].map((code) => hex(dark, code)),
-    [table[253], '#c3c8cf'],
-  );
+  for (const code of [0, 253, 254]) assert.equal(hex(light, code), colouring.table[code]);
+  for (const code of [253, 254]) assert.equal(hex(dark, code), colouring.table[code]);
   const luminance = (colour) => {
     const [r, g, b] = rgb(colour).map((c) =>
       c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4,
@@ -388,13 +297,14 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
   assert.ok(least >= 3, `${least}`);
 });
 
-test('colour by two components is a place on a square, rows of neither are missing', async () => {
+test('colour by one or two components, of which rows of neither are missing', async () => {
   const given = input();
   const scene = await new Scene(given).open();
   const axes = colouredBy(scene.meta, 'components:1,2');
   assert.deepEqual(axes, [0, 1]);
   assert.deepEqual(colouredBy(scene.meta, 'component:5'), [2]);
   assert.deepEqual(colouredBy(scene.meta, 'components:1,3'), []);
+  assert.deepEqual([...rampOf(scene, 1).codes], [159, 255, 206, 254, 255, 255]); // of one
   const { codes, colouring } = planeOf(scene, axes);
   assert.equal(codes[3], 14 + 15 * 14); // both are largest there
   assert.deepEqual([...codes.slice(4)], [255, 255]);
@@ -406,27 +316,15 @@ test('colour by two components is a place on a square, rows of neither are missi
 /** Five subspaces, two of which have no panel of their own. */
 function gathering() {
   const made = input();
+  const [pattern] = made.meta.layouts.pairs.panels;
   const panel = (components, start, count) => ({
-    components,
-    axes: components.slice(0, 2),
-    start,
-    listed: count,
-    count,
+    ...{ ...pattern, components, axes: components, start, listed: count, count },
     cell: [start % 2, 0],
-    levels: [1],
-    range: [
-      [-100, 100],
-      [-100, 100],
-    ],
   });
+  const panels = [panel([0, 1], 0, 2), panel([0, 2], 2, 1)];
+  const other = { start: 3, count: 3, subspaces: 3 };
   made.meta.layouts = {
-    subspaces: {
-      kind: 'grid',
-      title: 'Subspaces',
-      spacing: 0.5,
-      panels: [panel([0, 1], 0, 2), panel([0, 2], 2, 1)],
-      other: { start: 3, count: 3, subspaces: 3 },
-    },
+    subspaces: { kind: 'grid', title: 'Subspaces', spacing: 0.5, panels, other },
   };
   made.buffers['order.subspaces'] = async () => Uint32Array.of(0, 3, 1, 2, 4, 5).buffer;
   return made;
@@ -434,30 +332,13 @@ function gathering() {
 
 test('all rows are in the picture: those of subspaces without a panel are gathered in one', async () => {
   const scene = await new Scene(gathering()).open();
-  const { panels, rows } = await scene.layout('subspaces');
-  assert.deepEqual(
-    panels.map(({ name, count }) => [name, count]),
-    [
-      ['{1,2}', 2],
-      ['{1,5}', 1],
-      ['Other', 3],
-    ],
-  );
-  assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
-});
-
-test('a gathered subspace gets a panel when it is looked for', async () => {
-  const scene = await new Scene(gathering()).open();
   const layout = await scene.layout('subspaces');
+  const names = layout.panels.map(({ name, count }) => `${name} ${count}`);
+  assert.deepEqual(names, ['{1,2} 2', '{1,5} 1', 'Other 3']);
+  assert.deepEqual([...layout.rows].sort(), [0, 1, 2, 3, 4, 5]);
   const gathered = await scene.gathered('subspaces');
-  assert.deepEqual(
-    gathered.map(({ components, count }) => [components, count]),
-    [
-      [[1, 2], 1],
-      [[2], 1],
-      [[], 1],
-    ],
-  );
+  const sets = gathered.map(({ components, count }) => `{${components}} ${count}`);
+  assert.deepEqual(sets, ['{1,2} 1', '{2} 1', '{} 1']);
   const made = await withPanels(scene, layout, gathered.slice(0, 1));
   assert.equal(layout.panels.length, 3);
   const { name, start, axes } = made.panels[3];

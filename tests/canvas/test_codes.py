@@ -1,8 +1,6 @@
 """Sparse codes on the canvas: what is listed, drawn and refused."""
 
-import re
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,9 +44,9 @@ def test_the_fullest_pairs_are_panels_with_all_rows_that_use_both(seed):
     indices, values = planted(seed)
     made = scene(codes_of((indices, values)))
     pairs = made.meta["layouts"]["pairs"]
-    assert pairs["kind"] == "grid"
-    fullest = pairs["panels"][0]
-    assert fullest["components"] == [7, 8]
+    assert (made.meta["first"], pairs["kind"]) == ("pairs", "grid")
+    assert pairs["panels"][0]["components"] == [7, 8]
+    assert made.meta["components"][7]["number"] == 7
     count = {}
     for row, one in enumerate(indices):
         for pair in combinations(sorted(one[one >= 0]), 2):
@@ -59,22 +57,18 @@ def test_the_fullest_pairs_are_panels_with_all_rows_that_use_both(seed):
         assert set(rows.tolist()) == count[tuple(panel["components"])]
     sizes = [panel["count"] for panel in pairs["panels"]]
     assert sizes == sorted((len(rows) for rows in count.values()), reverse=True)[: len(sizes)]
-    assert made.meta["first"] == "pairs"
-    assert made.meta["components"][7]["number"] == 7
 
 
 def test_a_component_is_shown_by_its_strongest_rows_features_or_images(seed):
     indices, values = planted(seed)
     codes = codes_of((indices, values))
-    strongest = made = scene(codes).meta["components"][7]["columns"]
+    strongest = scene(codes).meta["components"][7]["columns"]
     rows = np.flatnonzero((indices == 7).any(axis=1))
     size = np.abs(np.where(indices == 7, values, 0).sum(axis=1)[rows])
-    best = rows[np.argsort(-size)[:4]]
-    assert [name for name, _ in strongest] == [f"row {row}" for row in best]
+    assert [name for name, _ in strongest] == [f"row {row}" for row in rows[np.argsort(-size)[:4]]]
     assert abs(strongest[0][1]) == 1
     rng = np.random.default_rng(seed)
-    directions = rng.normal(size=(300, 12))
-    with_atoms = codes_of((indices, values), directions)
+    with_atoms = codes_of((indices, values), rng.normal(size=(300, 12)))
     made = scene(with_atoms, X=rng.normal(size=(400, 12)), images=(4, 3), shape=(4, 3))
     assert made.meta["component_pictures"]["tile"] == [4, 3, 3]
     images = rng.integers(255, size=(400, 4, 3)).astype(np.uint8)
@@ -117,15 +111,3 @@ def test_a_notebook_shows_codes_and_answers_about_all_components(seed):
         appca.explore(codes=(indices, values), X=np.ones((7, 2)))
     with pytest.raises(InputError, match="a fitted model or codes"):
         appca.explore()
-
-
-def test_the_guide_runs():
-    pytest.importorskip("anywidget", reason="the extra notebook brings it")
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "notebook.md").read_text("utf-8")
-    names: dict = {}
-    for part in re.findall(r"^```python\n(.*?)^```", guide, re.M | re.S):
-        exec(part, names)
-    meta = names["picture"]._scene["meta"]
-    assert meta["n_active"] == 2
-    assert len(meta["components"]) == 20
-    assert meta["component_pictures"]["tile"] == [8, 8, 3]

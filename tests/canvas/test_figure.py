@@ -38,14 +38,13 @@ def points(axes) -> np.ndarray:
     return np.asarray(axes.collections[0].get_offsets())
 
 
-@pytest.mark.parametrize(("n_active", "layout"), [(2, "subspaces"), (3, "pairs"), (3, "subspaces")])
+@pytest.mark.parametrize(("n_active", "layout"), [(2, "subspaces"), (3, "pairs")])
 def test_every_row_stands_where_its_scores_say_in_its_own_colour(n_active, layout):
     dataset, fitted, scene = scene_of(n_active)
     figure = figures.draw(scene, layout, "label:digit")
     panels = scene.meta["layouts"][layout]["panels"]
     for axes, panel in zip(figure.axes, panels, strict=False):
-        used = fitted.active[:, panel["components"]].all(axis=1)
-        rows = np.flatnonzero(used)
+        rows = np.flatnonzero(fitted.active[:, panel["components"]].all(axis=1))
         assert len(points(axes)) == len(rows) == panel["count"]
         expected = fitted.scores[np.ix_(rows, panel["axes"])]
         apart = np.abs(points(axes)[None] - expected[:, None]).max(axis=2)
@@ -93,35 +92,22 @@ def test_images_stand_on_their_points_apart_from_one_another():
     assert gaps.min() > side
 
 
-@pytest.mark.parametrize(
-    ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
-)
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_a_file_has_its_format_and_is_the_same_again(kind, start):
-    _, _, scene = scene_of(1)
-    first, again = (
-        still.file_of(figures.draw(scene, "subspaces", "label:digit"), kind) for _ in range(2)
-    )
+    figure = figures.draw(scene_of(1)[2], "subspaces", "label:digit")
+    first, again = (still.file_of(figure, kind) for _ in range(2))
     assert first.startswith(start)
     assert first == again
 
 
-X, y = (part[:300] for part in load_digits(return_X_y=True))
-
-
-@pytest.fixture(scope="module")
-def model() -> appca.AdaptivePPCA:
-    return appca.AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(X)
-
-
-def test_figures_hold_all_rows_and_show_in_a_notebook(model):
+def test_figures_hold_all_rows_and_show_in_a_notebook():
+    X, y = (part[:300] for part in load_digits(return_X_y=True))
+    model = appca.AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(X)
     subspaces = appca.plot_subspaces(model, X, y, (8, 8), dark=True)
-    shown = sum(
-        len(axes.collections[0].get_offsets()) for axes in subspaces.axes if axes.collections
-    )
-    assert shown == len(X)
+    assert sum(len(points(axes)) for axes in subspaces.axes if axes.collections) == len(X)
     assert subspaces._repr_png_().startswith(b"\x89PNG")
     (axes, *_) = appca.plot_map(model, X, coordinates=X[:, 3:5]).axes
-    np.testing.assert_allclose(axes.collections[0].get_offsets(), X[:, 3:5], atol=1e-3)
+    np.testing.assert_allclose(points(axes), X[:, 3:5], atol=1e-3)
     assert len(appca.plot_components(model, (8, 8)).axes) == 4
     assert len(appca.plot_components(model).axes) == 6  # two of them are empty
     with pytest.raises(ValueError, match="by is one of 'subspaces'; got 'triples'"):

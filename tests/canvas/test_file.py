@@ -50,6 +50,15 @@ def model():
     return appca.AdaptivePPCA(3, 1, random_state=0).fit(X), X, wine.labels["cultivar"]
 
 
+def check(saved, scene):
+    """Compare a stored fit with the scene that it was made of."""
+    assert saved["meta"]["rows"] == scene.meta["rows"]
+    assert set(saved["buffers"]) == set(scene.buffers)
+    for name, buffer in scene.buffers.items():
+        values = values_of(saved["buffers"][name], buffer.dtype.newbyteorder("<"))
+        np.testing.assert_array_equal(values, buffer.ravel(), err_msg=name)
+
+
 def test_a_page_holds_the_scene_and_asks_for_nothing(model, tmp_path):
     estimator, X, y = model
     appca.save_html(tmp_path / "wine.html", estimator, X, labels=y, title="Wine & <more>")
@@ -59,28 +68,28 @@ def test_a_page_holds_the_scene_and_asks_for_nothing(model, tmp_path):
     rows = rows_of(X, y)
     scene = scene_of_rows(rows, numbered_after(run_of(estimator, rows.dataset), None), {})
     data = data_of(page)
-    assert data["meta"]["rows"] == len(X)
     assert data["colouring"] == next(iter(scene.meta["colourings"]))
-    assert set(data["buffers"]) == set(scene.buffers)
-    for name, buffer in scene.buffers.items():
-        values = values_of(data["buffers"][name], buffer.dtype.newbyteorder("<"))
-        np.testing.assert_array_equal(values, buffer.ravel(), err_msg=name)
+    check(data, scene)
 
 
 def test_maps_and_images_are_in_the_page_and_bad_ones_leave_no_file(tmp_path):
     digits = load("digits").take(np.arange(200))
-    estimator = appca.PPCA(2).fit(digits.X.astype(float))
-    path = tmp_path / "digits.html"
-    with pytest.raises(InputError, match="needs two coordinates"):
-        appca.save_html(path, estimator, digits.X, maps={"Map": np.zeros((3, 2))})
+    estimator, X = appca.PPCA(2).fit(digits.X.astype(float)), digits.X
+    path, xy = tmp_path / "digits.html", np.random.default_rng(0).normal(size=(200, 2))
+    for wrong, of, words in (
+        ({"maps": {"Map": np.zeros((3, 2))}}, estimator, "needs two coordinates"),
+        ({"n_active": [3]}, appca.AdaptivePPCA(2, 1), "with no L <= K"),
+        ({"n_active": [1]}, appca.PPCA(2), "PPCA has no n_active"),
+    ):
+        with pytest.raises(InputError, match=words):
+            appca.save_html(path, of, X, **wrong)
     assert not path.exists()
-    xy = np.random.default_rng(0).normal(size=(200, 2))
-    appca.save_html(path, estimator, digits.X, images=(8, 8), maps={"My map": xy})
+    appca.save_html(path, estimator, X, images=(8, 8), maps={"My map": xy})
     data = data_of(path.read_text("utf-8"))
     assert "My map" in data["meta"]["layouts"]
     assert len(data["sheets"]) == 1
     with pytest.raises(InputError, match="could not be stored"):
-        appca.save_html(tmp_path / "none" / "x.html", estimator, digits.X)
+        appca.save_html(tmp_path / "none" / "x.html", estimator, X)
 
 
 def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
@@ -101,17 +110,11 @@ def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_chan
     _, X, y = model
     path = tmp_path / "several.html"
     estimator = appca.AdaptivePPCA(random_state=0)
-    appca.save_html(path, estimator, X, y, n_components=(2, 3, 4), n_active=(1, 3), note="a <b>")
+    appca.save_html(path, estimator, X, y, n_components=(2, 3), n_active=(1, 3), note="a <b>")
     page = path.read_text("utf-8")
     assert "<footer>a &lt;b&gt;</footer>" in page
     content = content_of(page)
-    assert [stored["size"] for stored in content["fits"]] == [
-        [2, 1],
-        [3, 1],
-        [4, 1],
-        [3, 3],
-        [4, 3],
-    ]
+    assert [stored["size"] for stored in content["fits"]] == [[2, 1], [3, 1], [3, 3]]
     rows, before = rows_of(X, y), None
     for stored in content["fits"]:
         fitted = appca.AdaptivePPCA(*stored["size"], random_state=0).fit(X)
@@ -119,21 +122,6 @@ def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_chan
         scene = scene_of_rows(rows, before, {})
         saved = fit_of(content, stored)
         assert saved["meta"] == json.loads(json.dumps(scene.meta))
-        for name, buffer in scene.buffers.items():
-            values = values_of(saved["buffers"][name], buffer.dtype.newbyteorder("<"))
-            np.testing.assert_array_equal(values, buffer.ravel(), err_msg=name)
+        check(saved, scene)
     places = [stored["buffers"]["map.pca"] for stored in content["fits"]]
     assert len(set(places)) == 1, "the map is stored once"
-
-
-@pytest.mark.parametrize(
-    ("estimator", "sizes", "words"),
-    [
-        (appca.AdaptivePPCA(2, 1), {"n_active": [3]}, "with no L <= K"),
-        (appca.PPCA(2), {"n_active": [1]}, "PPCA has no n_active"),
-    ],
-)
-def test_sizes_that_cannot_be_are_refused_and_leave_no_file(estimator, sizes, words, tmp_path):
-    with pytest.raises(InputError, match=words):
-        appca.save_html(tmp_path / "a.html", estimator, np.eye(5), **sizes)
-    assert not list(tmp_path.iterdir())

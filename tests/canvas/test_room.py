@@ -48,12 +48,16 @@ def one_panel(x, y, most):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, float])
-@pytest.mark.parametrize("most", [9, 60, 1000])
+@pytest.mark.parametrize("most", [9, 1000])
 def test_room_order_is_that_of_the_plain_reference(most, dtype):
     rng = np.random.default_rng(1)
-    x, y = rng.normal(0.5, 0.3, (2, 150)).astype(dtype)  # some lie outside
+    x, y = rng.normal(0.5, 0.3, (2, 100)).astype(dtype)  # some lie outside
     x[:40], y[:40] = np.round(x[:40], 1), 0.5  # many at one place, and exactly a step apart
     assert one_panel(x, y, most) == plain_order(x.astype(float), y.astype(float), most)
+    x = np.array([0.5, np.nan, 2.0, 0.5])
+    order, levels = one_panel(x, np.full(4, 0.5), 4)
+    assert (sorted(order), order[0]) == ([0, 1, 2, 3], 0), "never listed, and never lost"
+    assert max(levels) == 1  # the fourth is at the place of the first
 
 
 def test_the_listed_keep_their_distance_at_each_level():
@@ -65,14 +69,6 @@ def test_the_listed_keep_their_distance_at_each_level():
         apart = np.abs(chosen[:, :, None] - chosen[:, None]).max(axis=0) + np.eye(count)
         assert apart.min() >= SPACING / 2 ** (k / 4) * (1 - 1e-12)
     assert levels[8] > 0.5 / (SPACING / 4) ** 2  # and few more would fit
-
-
-def test_a_row_not_inside_is_never_listed_and_never_lost():
-    x = np.array([0.5, np.nan, 2.0, 0.5])
-    order, levels = one_panel(x, np.full(4, 0.5), 4)
-    assert sorted(order) == [0, 1, 2, 3]
-    assert order[0] == 0
-    assert max(levels) == 1  # the fourth is at the place of the first
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 610, 1797, 100_000])

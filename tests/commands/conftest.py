@@ -37,3 +37,15 @@ def arrays_of(path: Path | str) -> dict[str, np.ndarray]:
     """Return the arrays of an NPZ file."""
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
+
+
+class Nobody:
+    """A server that is not there."""
+
+    stdin = None
+
+    def terminate(self) -> None:
+        """Do nothing."""
+
+    def wait(self, _seconds: float) -> None:
+        """Do nothing."""

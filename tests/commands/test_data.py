@@ -15,16 +15,14 @@ from appca import cli
 from appca.cli import _parser, main
 from appca.data.readers import read
 from appca.data.sources import SOURCES
+from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.studies.catalogue import shipped
 from appca.studies.report import paper
-from appca.studies.store import ShippedResults
+from appca.studies.store import ShippedResults, StudyStore
 from tests.commands.conftest import arrays_of
-
-
-def test_the_list_shows_every_built_in_data_set(capsys):
-    assert main(["data"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(SOURCES)
+from tests.conftest import ROOT
+from tests.homes import NAME, copied
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
@@ -62,6 +60,10 @@ def test_a_folder_and_several_images_are_one_data_set(folder, capsys):
     assert ".hidden" not in capsys.readouterr().out
 
 
+def pipe(monkeypatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
 EXAMPLES = {  # but for `open`, a server that runs until it is ended: see test_app
     name: [line.strip() for line in parser.epilog.splitlines()[1:]]
     for name, parser in _parser()[1].items()
@@ -69,38 +71,29 @@ EXAMPLES = {  # but for `open`, a server that runs until it is ended: see test_a
 }
 
 
-def words_of(example: str) -> list[str]:
-    start, *rest = example.split("python -m appca ")
-    assert start == "" or piped_into(example), example
-    return shlex.split(rest[0].partition(" > ")[0])
-
-
-def piped_into(example: str) -> str | None:
-    """Return the file that an example pipes in, if it does."""
-    found = re.match(r"cat (\S+) \| python -m appca ", example)
-    return found and found[1]
-
-
 def shell(example: str, monkeypatch, capfd) -> str:
     """Do what a shell would; return what a person sees."""
-    name, into = piped_into(example), example.partition(" > ")[2]
-    if name:
-        given = io.TextIOWrapper(io.BytesIO(Path(name).read_bytes()))
-        monkeypatch.setattr("sys.stdin", given)
-    told = io.StringIO() if not into else io.TextIOWrapper(io.BytesIO())
+    piped, call, into = re.fullmatch(
+        r"(?:cat (\S+) \| )?python -m appca (.*?)(?: > (\S+))?", example
+    ).groups()
+    if piped:
+        pipe(monkeypatch, Path(piped).read_bytes())
+    told = io.TextIOWrapper(io.BytesIO()) if into else io.StringIO()
     monkeypatch.setattr("sys.stdout", told)
-    assert main(words_of(example)) == 0, example
+    assert main(shlex.split(call)) == 0, example
     if not into:
         return told.getvalue()
     Path(into).write_bytes(told.buffer.getvalue())
     return capfd.readouterr().err
 
 
-def not_shipped(monkeypatch) -> list[list[str]]:
-    """Let no example compute for half an hour and keep it in the package; return what it asks."""
+@pytest.mark.thorough
+def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
+    opened: list[str] = []
     asked: list[list[str]] = []
 
     def unless_shipped(names, size, changes, store, out, say, show):
+        """Compute nothing for half an hour, and keep nothing in the package."""
         if isinstance(store, ShippedResults):
             asked.append(names)
             say("shipped")
@@ -108,13 +101,6 @@ def not_shipped(monkeypatch) -> list[list[str]]:
             paper(names, size, changes, store, out, say, show)
 
     monkeypatch.setattr("appca.studies.report.paper", unless_shipped)
-    return asked
-
-
-@pytest.mark.thorough
-def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
-    shipped = not_shipped(monkeypatch)
-    opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     told = {}
     for example in (example for examples in EXAMPLES.values() for example in examples):
@@ -128,7 +114,7 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
         *("wine.html", "planes.html"),
     }
     assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
-    assert shipped == [[]]
+    assert asked == [[]]
     table = pd.read_parquet("measurements.parquet")
     assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
     assert np.flatnonzero(table["b"].isna()).tolist() == [3, 8]
@@ -142,13 +128,12 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
     assert "4 of 24 rows do not fit" in told["python -m appca project digits.npz new.csv --flag"]
 
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "command_line.md"
 SMALL = ("-K", "2", "-L", "1")
 
 
 def documented(command: str) -> set[str]:
     """Return the fields that the page lists for a command; those in brackets are of parts."""
-    text = DOCUMENT.read_text("utf-8")
+    text = (ROOT / "docs" / "command_line.md").read_text("utf-8")
     start = "*data*:" if command == "*data*" else f"| `{command}` | "
     line = text.split("## JSON")[1].split(start)[1].split("\n\n" if start[0] == "*" else " |\n")[0]
     own = re.sub(r"\([^)]*\)|: list of [^;]*", "", line)
@@ -163,10 +148,6 @@ def answer(capsys, *arguments: str) -> dict:
     return json.loads(told.out)
 
 
-def piped(monkeypatch, content: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-
 @pytest.fixture
 def table(folder) -> Path:
     """measurements.csv with a column that is constant and one of long texts."""
@@ -175,7 +156,23 @@ def table(folder) -> Path:
     return folder / "table.csv"
 
 
-def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
+def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, capsys):
+    assert main(["data"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(SOURCES)
+    assert main(["data", "table.csv", "--columns"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "found 60 rows × 9",
+        "2 cells (0.7%) in 2 rows, kept as they are: b (2)",
+        "repeated rows 0",
+        "values float64, 2.4 kB",
+        "preprocessing centred, each feature divided by its standard deviation (what `fit` does",
+        "first fit under 1 s for K = 4, L = 2",
+        "b feature numbers, 2 missing cells",
+        "note ignored long texts",
+    ):
+        assert words in told
     assert main(["fit", "table.csv", "--missing", "model", *SMALL]) == 0
     told = " ".join(capsys.readouterr().out.split())
     for words in (
@@ -194,33 +191,6 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
     told = capsys.readouterr().out
     assert re.search(r"preprocessing +none\n", told)
     assert re.search(r"nats per row\n\d+ of 58 rows are doubtful: .+\n$", told)
-
-
-def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):
-    assert main(["data", "table.csv", "--columns"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    for words in (
-        "found 60 rows × 9",
-        "2 cells (0.7%) in 2 rows, kept as they are: b (2)",
-        "repeated rows 0",
-        "values float64, 2.4 kB",
-        "preprocessing centred, each feature divided by its standard deviation (what `fit` does",
-        "first fit under 1 s for K = 4, L = 2",
-        "b feature numbers, 2 missing cells",
-        "note ignored long texts",
-    ):
-        assert words in told
-
-
-def test_every_option_has_its_default_in_the_help():
-    _, commands = cli._parser()
-    assert set(commands) >= {"data", "fit", "project", "runs", "check", "paper"}
-    for name, parser in commands.items():
-        options = {word for action in parser._actions for word in action.option_strings}
-        assert {"--json", "--quiet"} <= options
-        for action in parser._actions:
-            if action.option_strings and action.dest != "help":
-                assert "(default: " in (action.help or ""), f"{name} {action.option_strings}"
 
 
 def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, capsys):
@@ -255,24 +225,12 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
     assert set(paper) == documented("paper")
 
 
-def test_quiet_says_errors_only(capsys):
-    assert main(["fit", "wine", *SMALL, "-q"]) == 0
-    assert capsys.readouterr() == ("", "")
-    assert main(["fit", "wine", "-K", "99", "--quiet", "--json"]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert "-K must be at most 13" in told.err
-    assert main(["fit", "wine", *SMALL, "-q", "--json"]) == 0
-    told = capsys.readouterr()
-    assert (json.loads(told.out)["model"], told.err) == ("aPPCA", "")
-
-
 def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch, capfdbinary):
     content = Path("measurements.csv").read_bytes()
     fit = ("-K", "3", "-L", "1", "--missing", "drop")
     assert main(["fit", "measurements.csv", *fit, "--out", "file.npz"]) == 0
     capfdbinary.readouterr()
-    piped(monkeypatch, content)
+    pipe(monkeypatch, content)
     assert main(["fit", "-", *fit, "--out", "-"]) == 0
     told = capfdbinary.readouterr()
     assert b"preprocessing" in told.err
@@ -280,7 +238,7 @@ def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch
     one, other = arrays_of("piped.npz"), arrays_of("file.npz")
     np.testing.assert_array_equal(one["scores"], other["scores"])
 
-    piped(monkeypatch, content)
+    pipe(monkeypatch, content)
     assert main(["project", "piped.npz", "-", "--missing", "drop", "--out", "-"]) == 0
     told = capfdbinary.readouterr()
     rows = pd.read_csv(io.BytesIO(told.out))
@@ -289,11 +247,31 @@ def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch
     assert b"doubtful membership" in told.err
 
 
+def test_every_option_has_its_default_in_the_help_and_quiet_says_errors_only(capsys):
+    _, commands = cli._parser()
+    assert set(commands) >= {"data", "fit", "project", "runs", "check", "paper"}
+    for name, parser in commands.items():
+        options = {word for action in parser._actions for word in action.option_strings}
+        assert {"--json", "--quiet"} <= options
+        for action in parser._actions:
+            if action.option_strings and action.dest != "help":
+                assert "(default: " in (action.help or ""), f"{name} {action.option_strings}"
+    assert main(["fit", "wine", "-K", "99", "--quiet", "--json"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert "-K must be at most 13" in told.err
+    assert main(["data", "wine", "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["fit", "wine", *SMALL, "-q", "--json"]) == 0
+    told = capsys.readouterr()
+    assert (json.loads(told.out)["model"], told.err) == ("aPPCA", "")
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
 def test_every_kind_goes_through_a_pipe_and_comes_back(kind, monkeypatch, capfdbinary):
     assert main(["data", "wine", "--out", "-", "--format", kind]) == 0
     content = capfdbinary.readouterr().out
-    piped(monkeypatch, content)
+    pipe(monkeypatch, content)
     assert main(["data", "-", "--json", "-q"]) == 0
     found = json.loads(capfdbinary.readouterr().out)
     assert (found["name"], found["rows"], found["features"]) == ("standard input", 178, 13)
@@ -306,3 +284,51 @@ def test_a_terminal_is_asked_for_a_pipe_and_spared_an_archive(monkeypatch, capsy
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["fit", "wine", "--out", "-"]) == 2
     assert ".npz is not text" in capsys.readouterr().err
+
+
+def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_path, capsys):
+    home = copied(tmp_path / "home")
+    assert main(["check", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == f"{home} is sound\n"
+    run = next(path.parent for path in home.glob("runs/*/config.json") if NAME in path.read_text())
+    (run / "arrays.npz").write_bytes(b"x" * (run / "arrays.npz").stat().st_size)
+    (next(home.glob("studies/*/config.json")).parent / "arrays.npz").unlink()
+    assert main(["check", "--home", str(home)]) == 1
+    out = capsys.readouterr().out.replace(str(home), "HOME")
+    for line in (
+        f"run {run.name} “{NAME}”: arrays.npz has been changed since it was "
+        f"stored (runs/{run.name}/arrays.npz); fit it again: aPPCA, K = 4, L = 2",
+        "arrays.npz is missing",
+        "2 damaged files in HOME\n",
+    ):
+        assert line in out, out
+    assert main(["check", "--home", str(home), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["files"]
+    assert len(told) == 2
+    assert set(told[0]) == {"what", "file", "problem", "remedy"}
+
+
+def test_the_paper_s_experiments_are_printed_written_shipped_and_become_a_page(
+    tmp_path, capsys, monkeypatch
+):
+    out, file = tmp_path / "paper", tmp_path / "docs" / "paper.md"
+    assert main(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "\ufffd" not in told
+    assert "n_rows 30; n_components 20" in told
+    table = pd.read_csv(out / "z-priors-designs.csv")
+    assert list(table["design"]) == ["sparse", "dense", "subspace", "balanced", "single"]
+    assert f"balanced  {table['per_row'][3]:.0f}" in told
+    assert "plotly" in (out / "z-priors-designs.html").read_text("utf-8")
+    (kept,) = StudyStore(home()).list("z-priors")
+    assert kept.options["n_rows"] == 30
+    monkeypatch.setattr("appca.studies.store.FOLDER", tmp_path / "results")
+    assert main(["paper", "z-priors", "--ship"]) == 0
+    assert len(StudyStore(home()).list()) == 1
+    shipped.cache_clear()
+    assert main(["paper", "--document", str(file)]) == 0
+    shipped.cache_clear()
+    assert "wrote paper.md: 1 of" in capsys.readouterr().out
+    page = file.read_text("utf-8")
+    assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
+    assert "`planes` | not computed" in page

@@ -1,19 +1,31 @@
-"""`appca fit` and `project`: what the page would compute, in every kind of file."""
+"""`appca fit`, `project` and `appca DATA`: what the page would compute, in every kind of file."""
 
 import json
+import pkgutil
+import tomllib
+from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import appca
 from appca.cli import main
+from appca.commands import app, jupyter
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
+from appca.runs.home import home
 from appca.runs.run import RunConfig
+from appca.runs.session import Session, pack
 from appca.runs.store import RunStore
-from tests.commands.conftest import arrays_of
+from appca.ui import server
+from appca.ui.frame import icon
+from appca.words import InputError
+from tests.commands.conftest import Nobody, arrays_of
+from tests.conftest import ROOT
 
 
 def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
@@ -34,34 +46,29 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
     assert f"{doubtful} of 178 rows are doubtful" in told
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(
-    folder, suffix, capsys
-):
+def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(folder, capsys):
     np.save("own.npy", np.random.default_rng(0).standard_normal((60, 5)))
     arguments = ["-K", "2", "-L", "1", "--set", "max_iter=3", "--set", "init=pca"]
     preprocessing = ["--scale", "global", "--centre", "--pca", "3", "--divide", "2"]
-    out = f"table.{suffix}"
-    assert main(["fit", "own.npy", *arguments, *preprocessing, "--out", out]) == 0
-    assert "reached max_iter=3" in capsys.readouterr().out
-    table = getattr(pd, f"read_{suffix}")(out)
-    assert len(table) == 60
-    assert {"component_1", "component_2", "membership"} <= set(table)
+    for suffix in ("csv", "parquet"):
+        out = f"table.{suffix}"
+        assert main(["fit", "own.npy", *arguments, *preprocessing, "--out", out]) == 0
+        assert "reached max_iter=3" in capsys.readouterr().out
+        table = getattr(pd, f"read_{suffix}")(out)
+        assert len(table) == 60
+        assert {"component_1", "component_2", "membership"} <= set(table)
 
 
-@pytest.mark.parametrize(
-    ("how", "code", "words"),
-    [
+def test_missing_cells_are_dealt_with_as_asked(folder, capsys):
+    for how, code, words in (
         ("refuse", 1, "2 missing cells"),
         ("mean", 0, "nats per row"),
         ("drop", 0, "nats per row"),
         ("model", 0, "2 cells (0.7%) in 2 rows, fitted around: b (2)"),
-    ],
-)
-def test_missing_cells_are_dealt_with_as_asked(folder, capsys, how, code, words):
-    assert main(["fit", "measurements.csv", "-K", "2", "--missing", how]) == code
-    told = capsys.readouterr()
-    assert words in told.out + told.err
+    ):
+        assert main(["fit", "measurements.csv", "-K", "2", "--missing", how]) == code
+        told = capsys.readouterr()
+        assert words in told.out + told.err
 
 
 def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):
@@ -78,8 +85,10 @@ def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys
     assert line.startswith(run.id)
     assert "PPCA, K = 2" in line
     assert "Wine" in line
+    DatasetStore(appca_home).delete(run.config.dataset)  # it still describes rows
     assert main(["project", run.id, "wine", "--out", str(out)]) == 0
-    assert len(pd.read_csv(out)) == 178
+    scores = pd.read_csv(out)[["component_1", "component_2"]].to_numpy(np.float32)
+    np.testing.assert_array_equal(scores, run.fitted.scores)
 
 
 @pytest.fixture
@@ -93,7 +102,7 @@ def wine(folder, capsys):
     return frame
 
 
-def test_the_rows_of_the_fit_get_its_scores_again_in_every_kind_of_file(wine):
+def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_columns(wine, capsys):
     found = arrays_of("wine.npz")
     for kind in ("csv", "parquet", "npz"):
         assert main(["project", "wine.npz", "wine.csv", "--out", f"rows.{kind}"]) == 0
@@ -102,22 +111,26 @@ def test_the_rows_of_the_fit_get_its_scores_again_in_every_kind_of_file(wine):
         np.testing.assert_array_equal(table[names].to_numpy(np.float32), found["scores"])
         assert list(table["id"].astype(str)) == list(found["ids"])
     np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
-
-
-def test_columns_in_another_order_and_more_of_them_do_not_matter(wine, capsys):
     shuffled = wine.sample(frac=1, axis=1, random_state=0).assign(extra=2.5, more="a word")
     shuffled.to_csv("shuffled.csv", index=False)
+    capsys.readouterr()
     assert main(["project", "wine.npz", "shuffled.csv", "--out", "rows.npz"]) == 0
     told = capsys.readouterr().out
     assert "columns matched by name; their order differs" in told
     assert {"extra", "more"} <= set(told.partition("not used: ")[2].partition("\n")[0].split(", "))
-    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], arrays_of("wine.npz")["scores"])
-
-
-def test_missing_columns_are_named_in_one_sentence(wine, capsys):
+    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
     wine.drop(columns=["ash"]).to_csv("few.csv", index=False)
     assert main(["project", "wine.npz", "few.csv", "--flag"]) == 1
     assert "“few” lacks 1 column that the fit uses, “ash”" in capsys.readouterr().err
+    gappy = wine.copy()
+    gappy.loc[7, "hue"] = np.nan
+    gappy.to_csv("gappy.csv", index=False)
+    arguments = ["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]
+    assert main([*arguments, "--missing", "refuse"]) == 1
+    assert "1 missing cell" in capsys.readouterr().err
+    assert main(arguments) == 0
+    off = np.abs(arrays_of("rows.npz")["scores"] - found["scores"]).max(axis=1)
+    assert np.flatnonzero(off > 1e-6).tolist() == [7]
 
 
 def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
@@ -132,25 +145,11 @@ def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
     assert not table["fits"][4]
     assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.npz"]) == 0
     np.testing.assert_array_equal(arrays_of("rows.npz")["fits"], table["fits"])
-
-
-def test_one_of_twenty_rows_of_the_fit_is_beyond_each_limit_at_95_percent(wine, capsys):
+    capsys.readouterr()
     assert main(["project", "wine.npz", "wine.csv", "--flag", "--level", "0.95"]) == 0
     told = capsys.readouterr().out
-    assert ": 9 too far from their subspace (Q), 9 too far out" in told
+    assert ": 9 too far from their subspace (Q), 9 too far out" in told, "one of twenty"
     assert "above the limits that 0.95 of the run's rows are below" in told
-
-
-def test_gaps_in_new_rows_are_left_to_a_model_that_can(wine, capsys):
-    gappy = wine.copy()
-    gappy.loc[7, "hue"] = np.nan
-    gappy.to_csv("gappy.csv", index=False)
-    arguments = ["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]
-    assert main([*arguments, "--missing", "refuse"]) == 1
-    assert "1 missing cell" in capsys.readouterr().err
-    assert main(arguments) == 0
-    off = np.abs(arrays_of("rows.npz")["scores"] - arrays_of("wine.npz")["scores"]).max(axis=1)
-    assert np.flatnonzero(off > 1e-6).tolist() == [7]
 
 
 def test_a_single_row_is_described_as_among_all(wine, capsys):
@@ -166,9 +165,64 @@ def test_a_single_row_is_described_as_among_all(wine, capsys):
     assert "“one.csv” has 1 row of data; at least 2 are needed" in capsys.readouterr().err
 
 
-def test_a_stored_run_whose_data_are_gone_still_describes_rows(wine, appca_home, capsys):
-    assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--store"]) == 0
-    (run,) = RunStore(appca_home).list()
-    DatasetStore(appca_home).delete(run.config.dataset)
-    assert main(["project", run.id, "wine.csv", "--out", "rows.npz"]) == 0
-    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], run.fitted.scores)
+def test_data_tables_with_gaps_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch):
+    places: list[dict[str, str]] = []  # what the browser would be sent to
+
+    def instead(options: Namespace) -> dict:
+        places.append(app.place(options))
+        return {}
+
+    monkeypatch.setattr(app, "run", instead)
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    np.save("X.npy", X)
+    np.save("kind.npy", np.arange(30) % 3)
+    Path("t.csv").write_text("a,b,c\n1,2,3\n4,,6\n7,8,1\n2,2,2\n")
+    assert main(["X.npy", "--labels", "kind.npy"]) == 0
+    assert main([]) == 0
+    assert main(["t.csv"]) == 0
+    stored, table = (DatasetStore(home()).get(places[at]["data"]) for at in (0, 2))
+    np.testing.assert_array_equal(stored.X, X)
+    assert list(stored.labels["kind"][:4]) == ["0", "1", "2", "0"]
+    assert table.n_missing == 1
+    Path("work.appca").write_bytes(pack(Session(table, [])))
+    assert main(["work.appca"]) == 0
+    assert places[1:] == [{}, places[2], places[2]]
+
+
+def test_labels_that_do_not_fit_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(app, "_started", lambda *_: Nobody())
+    for content in (b"", b"a\nb\n", b"\x93NUMPY\x01\x00"):
+        for name in ("y.npy", "y.txt"):
+            Path(tmp_path / name).write_bytes(content)
+            assert main(["wine", "--labels", str(tmp_path / name)]) == 1
+            assert "y." in capsys.readouterr().err
+
+
+def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = project["entry-points"]["jupyter_serverproxy_servers"]
+    told, again = pkgutil.resolve_name(named[jupyter.NAME])(), jupyter.server()
+    assert told["unix_socket"]
+    assert "{unix_socket}" in told["command"]
+    secret = told["environment"]["APPCA_TOKEN"]
+    assert told["request_headers_override"] == {jupyter.HEADER: secret}
+    assert secret != again["environment"]["APPCA_TOKEN"]
+    assert all(secret not in word for word in told["command"]), "everybody can read these"
+    assert jupyter.HEADER.lower() == server.HEADER
+    assert Path(told["launcher_entry"]["icon_path"]).read_text().strip() == icon()
+
+
+def test_a_notebook_gets_a_link_to_a_file_and_outside_of_jupyter_a_sentence(tmp_path, monkeypatch):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ann/")
+    link = appca.open_app(tmp_path / "rows.npy")
+    ((digest, name, *_),) = DatasetStore(home()).list()
+    assert name == "rows"
+    assert link.url == f"/user/ann/appca/?data={digest}"
+    assert f'href="{link.url}"' in link._repr_html_()
+    with pytest.raises(InputError, match="not a file"):
+        appca.open_app(tmp_path / "other.npy")
+    monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
+    with pytest.raises(InputError, match="open them by `appca FILE`"):
+        appca.open_app("rows.npy")

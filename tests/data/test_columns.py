@@ -28,9 +28,8 @@ def test_columns_are_found_by_name_in_any_order_and_others_left_out(X):
     shuffled = rows(np.column_stack([X[:, 2], np.ones(5), X[:, 0], X[:, 1]]), ("c", "x", "a", "b"))
     found = matched(shuffled, Wanted(3, NAMES))
     np.testing.assert_array_equal(found.dataset.X, X)
-    assert found.dataset.feature_names == NAMES
+    assert (found.dataset.feature_names, list(found.dataset.ids)) == (NAMES, list("01234"))
     assert (found.by_name, found.reordered, found.ignored) == (True, True, ("x",))
-    assert list(found.dataset.ids) == list("01234")
     found = matched(rows(np.column_stack([X, X[:, 0]]), (*NAMES, "x")), Wanted(3, NAMES))
     assert (found.reordered, found.ignored) == (False, ("x",))
     np.testing.assert_array_equal(found.dataset.X, X)

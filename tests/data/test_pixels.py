@@ -69,15 +69,6 @@ def spectra(names=None, n: int = 60) -> Dataset:
     return Dataset("spectra", X, np.arange(n).astype(str), feature_names=names)
 
 
-def test_rows_without_smoothness_and_rows_like_images_have_no_order():
-    rng = np.random.default_rng(0)
-    assert not follow_each_other(rng.normal(size=(80, 64)), None)
-    assert not follow_each_other(digits().reshape(200, -1), None)
-    curves = np.cumsum(rng.normal(size=(80, 64)), axis=1)
-    assert follow_each_other(curves, None)
-    assert not follow_each_other(curves[:, :9], None), "too few"
-
-
 @pytest.mark.parametrize(
     ("name", "is_ordered"),
     [
@@ -86,11 +77,20 @@ def test_rows_without_smoothness_and_rows_like_images_have_no_order():
         (lambda j: f"{400 + 11.5 * j}".replace(".", ","), True),
         (lambda j: f"{'ab'[j % 2]}{j}", False),
         (lambda j: f"x{j ^ 1}", False),
+        (lambda j: f"gene {chr(65 + j % 26)}{j // 26}", False),
         (lambda j: f"time {'x' * j}", False),
     ],
 )
-def test_numbers_in_names_tell_the_order(name, is_ordered):
+def test_numbers_in_names_tell_the_order_and_else_smoothness(name, is_ordered):
     assert spectra(tuple(map(name, range(61)))).is_ordered is is_ordered
+    assert spectra().is_ordered
+    assert picture_shape(spectra()) == (61,)
+    rng = np.random.default_rng(0)
+    assert not follow_each_other(rng.normal(size=(80, 64)), None)
+    assert not follow_each_other(digits().reshape(200, -1), None)
+    curves = np.cumsum(rng.normal(size=(80, 64)), axis=1)
+    assert follow_each_other(curves, None)
+    assert not follow_each_other(curves[:, :9], None), "too few"
 
 
 def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated():
@@ -102,12 +102,6 @@ def test_rows_become_sparklines_of_one_scale_where_an_order_is_found_or_stated()
         data = replace(spectra(), provenance={"ordered": stated})
         assert data.is_ordered is stated
         assert (sheets_of(data, np.arange(60)) is not None) is stated
-
-
-def test_smooth_rows_have_an_order_where_names_do_not_speak_against_it():
-    assert spectra().is_ordered
-    assert picture_shape(spectra()) == (61,)
-    assert not spectra(tuple(f"gene {chr(65 + j % 26)}{j // 26}" for j in range(61))).is_ordered
     rows = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
     drawn = lines_of_rows(rows, (0.0, 1.0), (21, 41))
     assert drawn[0, 0].argmax() in (19, 20, 21)  # the peak, at the top in the middle

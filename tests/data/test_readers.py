@@ -24,29 +24,22 @@ def load(files, **options):
     return read_many([(name, io.BytesIO(data)) for name, data in files.items()], **options)
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"a.csv": b"1,2\n3,4", "b.csv": b"1,2\n3,4"},
+def test_files_that_do_not_belong_together_are_refused():
+    table, text = b"1,2\n3,4", {"readme.txt": b"we did this", "t.csv": b"k,a,b\nu,1,2\nv,3,4.5"}
+    for files in (
+        {"a.csv": table, "b.csv": table},
         {"a.npy": b"x", "b.idx": b"x"},
         {"a.nii": b"x", "b.nii": b"x"},
         {"a.txt": b"x", "README": b"x", "c": b"x", "d": b"x"},
-    ],
-)
-def test_files_that_do_not_belong_together_are_refused(files):
-    with pytest.raises(InputError, match="do not make one data set together"):
-        load(files)
+        text | {"readme.txt": b"1 2\n3 4"},
+    ):
+        with pytest.raises(InputError, match="do not make one data set together"):
+            load(files)
     with pytest.raises(InputError, match="no file to read"):
         read_many([])
-
-
-def test_a_text_without_a_table_is_left_out_and_named():
-    files = {"readme.txt": b"we did this", "t.csv": b"k,a,b\nu,1,2\nv,3,4.5"}
-    dataset = load(files)
+    dataset = load(text)
     assert dataset.feature_names == ("a", "b")
     assert dataset.provenance["report"]["skipped"] == ["readme.txt"]
-    with pytest.raises(InputError, match="do not make one data set together"):
-        load(files | {"readme.txt": b"1 2\n3 4"})
 
 
 def test_a_data_set_remembers_its_file_by_checksum_and_how_it_was_read():
@@ -74,24 +67,17 @@ def test_a_file_on_the_disk_is_opened_where_it_is_and_others_are_copied(tmp_path
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_table_beside_an_array_names_and_labels_its_rows(kind, seed):
     X = np.random.default_rng(seed).normal(size=(9, 16)).astype(np.float32)
-    table = pd.DataFrame(
-        {
-            "id": [f"p{i}" for i in range(9)],
-            "kind": list("abc") * 3,
-            "year": np.arange(9) % 4 + 2000,
-        }
-    )
-    np.save(array := io.BytesIO(), X)
+    columns = {"id": [f"p{i}" for i in range(9)], "kind": list("abc") * 3}
+    table = pd.DataFrame(columns | {"year": np.arange(9) % 4 + 2000})
     write = {"csv": partial(table.to_csv, index=False), "parquet": table.to_parquet}[kind]
-    write(beside := io.BytesIO())
-    dataset = load({f"meta.{kind}": beside.getvalue(), "X.npy": array.getvalue()})
+    beside = {f"meta.{kind}": stored(write)}
+    dataset = load(beside | {"X.npy": stored(np.save, X)})
     np.testing.assert_array_equal(dataset.X, X)
     assert dataset.ids.tolist() == table["id"].tolist()
-    assert dataset.labels["kind"].tolist() == table["kind"].tolist()
-    assert dataset.labels["year"].tolist() == table["year"].tolist()
-    np.save(array := io.BytesIO(), X[1:])
+    for name in ("kind", "year"):
+        assert dataset.labels[name].tolist() == table[name].tolist()
     with pytest.raises(InputError, match="has 9 lines for the 8 rows of the array"):
-        load({f"meta.{kind}": beside.getvalue(), "X.npy": array.getvalue()})
+        load(beside | {"X.npy": stored(np.save, X[1:])})
 
 
 ROW = np.array([[1, 7, 0, 255, 3, 2]], dtype=np.uint8)
@@ -118,24 +104,35 @@ def test_a_single_row_and_rows_all_the_same_are_read_where_that_is_enough(name, 
         read(name, io.BytesIO(content))
 
 
-@pytest.mark.parametrize("how", ["refuse", "mean", "drop", "model"])
-def test_a_gap_in_a_single_row_can_only_be_left_to_the_model(how):
-    content = b"a,b,c\n1.5,,2.5\n"
-    if how != "model":
+def test_a_gap_in_a_single_row_can_only_be_left_to_the_model_and_no_row_is_never_enough():
+    def one(name, content, **how):
+        return read(name, io.BytesIO(content), limits=ONE_IS_ENOUGH, **how)
+
+    for how in ("refuse", "mean", "drop"):
         with pytest.raises(InputError, match=r"missing cell|No cell of column “b” holds a number"):
-            read("one.csv", io.BytesIO(content), limits=ONE_IS_ENOUGH, missing=how)
-        return
-    found = read("one.csv", io.BytesIO(content), limits=ONE_IS_ENOUGH, missing=how)
+            one("one.csv", b"a,b,c\n1.5,,2.5\n", missing=how)
+    found = one("one.csv", b"a,b,c\n1.5,,2.5\n", missing="model")
     np.testing.assert_array_equal(found.with_gaps(), [[1.5, np.nan, 2.5]])
-
-
-def test_no_row_is_never_enough_and_an_array_with_more_rows_goes_first():
     for name, content in (("a.csv", b"a,b\n"), ("a.npy", stored(np.save, np.zeros((0, 5))))):
         with pytest.raises(InputError, match=r"holds a header line and no rows|at least 1 row"):
-            read(name, io.BytesIO(content), limits=ONE_IS_ENOUGH)
-    b = np.arange(10.0).reshape(2, 5)
-    found = read("two.npz", io.BytesIO(npz(a=np.ones((1, 5)), b=b)), limits=ONE_IS_ENOUGH)
-    np.testing.assert_array_equal(found.X, b)
+            one(name, content)
+    b = np.arange(10.0).reshape(2, 5)  # an array with more rows goes first
+    np.testing.assert_array_equal(one("two.npz", npz(a=np.ones((1, 5)), b=b)).X, b)
+
+
+def test_a_file_read_apart_is_the_same_data_set_and_a_refusal_has_what_was_found(tmp_path):
+    limits = ReadLimits(scratch=tmp_path / "new")
+    here = read("t.csv", io.BytesIO(TABLE), missing="model")
+    there = apart("t.csv", TABLE, limits=limits, missing="model")
+    assert (there.digest, there.provenance) == (here.digest, here.provenance)
+    assert there.ids.tolist() == here.ids.tolist()
+    assert list((tmp_path / "new").iterdir()) == []  # and yet the numbers can be read
+    assert there.X.sum() == here.X.sum()
+    with pytest.raises(InputError, match="The data have 3 missing cells") as refused:
+        apart("t.csv", TABLE)
+    assert refused.value.report["missing"] == {"b": 3}
+    with pytest.raises(InputError, match="Reading tables has the options"):
+        apart("t.csv", TABLE, nothing=1)
 
 
 # in another process
@@ -147,26 +144,6 @@ TABLE += b"r3,x,4,5\nr4,y,7,8\n"
 
 def apart(name, data, **options):
     return read_apart([(name, io.BytesIO(data))], **options)
-
-
-@pytest.mark.parametrize("missing", ["model", "drop"])
-def test_a_file_read_apart_is_the_same_data_set(missing, tmp_path):
-    limits = ReadLimits(scratch=tmp_path / "new")
-    here = read("t.csv", io.BytesIO(TABLE), missing=missing)
-    there = apart("t.csv", TABLE, limits=limits, missing=missing)
-    assert there.digest == here.digest
-    assert there.provenance == here.provenance
-    assert there.ids.tolist() == here.ids.tolist()
-    assert list((tmp_path / "new").iterdir()) == []  # and yet the numbers can be read
-    assert there.X.sum() == here.X.sum()
-
-
-def test_a_refusal_comes_with_what_was_found():
-    with pytest.raises(InputError, match="The data have 3 missing cells") as refused:
-        apart("t.csv", TABLE)
-    assert refused.value.report["missing"] == {"b": 3}
-    with pytest.raises(InputError, match="Reading tables has the options"):
-        apart("t.csv", TABLE, nothing=1)
 
 
 def test_one_process_reads_one_file_after_the_other_and_is_replaced_when_it_ends():
@@ -228,20 +205,3 @@ def test_a_process_that_ends_or_takes_too_long_is_told_in_one_sentence(end, monk
     assert faults_of(str(refused.value), "t.csv") == ""
     monkeypatch.undo()
     assert apart("t.csv", TABLE, missing="mean").n_rows == 5, "the next file is read"
-
-
-GAPS = np.array([[1.0, 2, 3], [np.nan, 5, 6], [7, np.nan, 9], [4, 8, 1]])
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.npy"])
-def test_a_reader_leaves_missing_cells_to_the_model_when_asked(name):
-    text = b"name,a,b,c\nx,1,2,3\ny,?,5,6\nz,7,,9\nw,4,8,1\n"
-    content = text if name == "t.csv" else stored(np.save, GAPS)
-    dataset = read(name, io.BytesIO(content), missing="model")
-    np.testing.assert_array_equal(dataset.with_gaps(), GAPS)
-    np.testing.assert_allclose(dataset.X[[1, 2], [0, 1]], [4.0, 5.0])
-    report = dataset.provenance["report"]
-    assert (report["modelled"], report["filled"], report["dropped"]) == (2, 0, 0)
-    mean = read(name, io.BytesIO(content), missing="mean")
-    assert mean.missing is None
-    np.testing.assert_array_equal(mean.X, dataset.X)

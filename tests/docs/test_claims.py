@@ -26,7 +26,7 @@ BLOCK = re.compile(
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 LEFT_OUT = {"_build", "api", "examples", "extend.md"}
 ELSEWHERE = {  # pages that need what the default run has not: who runs them instead
-    "anndata.md": "tests/test_tl.py, beside scanpy in .ci/installed",
+    "anndata.md": "tests/test_tl.py, beside scanpy in .ci/installed"
 }
 NOT_INSTALLED = {"decoupler"}  # its snippets are not run
 QUICK = {"get_started.md", "open_data.md", "notebook.md"}  # in the default run
@@ -101,20 +101,12 @@ def test_shares_of_scores_near_zero_are_what_the_guide_says():
     assert shares[0] < 0.25 < shares[1]
 
 
-def tabs():
-    """The titles of tabs, by page."""
+def test_every_tab_that_a_document_names_is_there_and_what_it_counts_is_so_many():
     page = re.compile(r'^    "(\w+)": \("([^"]+)", "\w+"\),$', re.M)
-    titles = dict(page.findall((ROOT / "app.py").read_text("utf-8")))
     found = {}
-    for key, title in titles.items():
+    for key, title in page.findall((ROOT / "app.py").read_text("utf-8")):
         tree = ast.parse((ROOT / "pages" / key / f"{key}.py").read_text("utf-8"))
-        texts = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
-        found[title] = {text for text in texts if isinstance(text, str)}
-    return found
-
-
-def test_every_tab_that_a_document_names_is_there():
-    found = tabs()
+        found[title] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     named = [
         (file.name, *names)
         for file in pages()
@@ -125,44 +117,13 @@ def test_every_tab_that_a_document_names_is_there():
     absent = [one for one in named if one[2] not in found[one[1]] and one[1:] not in shown]
     assert len(named) > 10
     assert absent == []
-
-
-def test_the_first_notebook_has_as_many_cells_as_it_says():
+    index = re.compile(r"pip install ['\"]?appca")  # no index has it
+    assert [file.name for file in pages() if index.search(file.read_text("utf-8"))] == []
     notebook = json.loads((ROOT / "examples/first_steps.ipynb").read_text("utf-8"))
     cells = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
     words = {5: "five", 6: "six", 7: "seven"}
     said = [(DOCS / "gallery.md").read_text("utf-8"), json.dumps(notebook["cells"][0])]
     assert all(f"{words[cells]} cells" in text for text in said)
-
-
-ANSWERS = {  # a stranger's question, by words of its row in the README: words of the answer
-    "CSV with gaps": "isna().sum()",
-    "What is {1,3}": "The support of a row that uses components 1 and 3 is {1,3}",
-    "choose K and L": "Choose K by held-out log-likelihood",
-    "PCA, UMAP, NMF": "aPPCA learns K orthogonal components",
-    "good on my data": "94 of 178 rows are doubtful",
-    "notebook": "appca.explore(model, digits.data",
-    "new rows": "model.transform(rows)",
-    "AnnData": "appca.tl.appca(adata",
-    "nginx": "proxy_pass http://127.0.0.1:8501",
-    "table 1": "python -m appca paper table1",
-    "E step": "`appca.models.em:expect`",
-    "add a model": "## Add a model A model is a scikit-learn estimator",
-    "delete it": "rm -rf ~/.local/share/appca",
-}
-
-
-def test_a_reader_of_the_readme_finds_an_answer_one_click_away():
-    text = (ROOT / "README.md").read_text("utf-8")
-    for question, answer in ANSWERS.items():
-        (row,) = (one for one in text.splitlines() if one.startswith("| ") and question in one)
-        links = re.findall(r"\]\((docs/[\w/.-]+)", row)
-        told = " ".join(" ".join((ROOT / link).read_text("utf-8").split()) for link in links)
-        assert answer in told, question
-    others = ("PCA", "UMAP", "NMF", "A mixture of PPCA")  # and when to take something else
-    assert [name for name in others if f"- **{name}**" not in text] == []
-    index = re.compile(r"pip install ['\"]?appca")  # no index has it
-    assert [file.name for file in pages() if index.search(file.read_text("utf-8"))] == []
 
 
 def test_a_snippet_that_picks_k_does_not_pick_the_edge_of_its_grid():

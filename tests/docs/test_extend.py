@@ -76,20 +76,17 @@ def test_a_section_that_says_how_to_add_something_adds_it(what, tree):
         else:
             write(tree, block)
     assert commands
+    ours = ("PYTEST_", "PYTHONPATH")
+    usual = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     for command in commands:
         program, *words = shlex.split(command)
         assert program == "python"
         done = subprocess.run(
             [sys.executable, *words],
             cwd=tree,
-            env={**_environment(), "PYTHONPATH": str(tree), "MYPY_CACHE_DIR": str(KEPT)},
+            env=usual | {"PYTHONPATH": str(tree), "MYPY_CACHE_DIR": str(KEPT)},
             capture_output=True,
             text=True,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-
-
-def _environment() -> dict[str, str]:
-    ours = ("PYTEST_", "PYTHONPATH")
-    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}

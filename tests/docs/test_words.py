@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 GONE = {  # what was said: what the field says
     r"foretells?": "predict",
@@ -98,22 +96,8 @@ def gone(texts: Iterator[tuple[str, str]]) -> list[str]:
     ]
 
 
-def test_no_document_has_a_word_that_is_gone():
+def test_nothing_that_people_read_has_a_word_that_is_gone():
     assert gone(documents()) == []
-
-
-def test_nothing_that_people_are_shown_has_a_word_that_is_gone():
     assert gone(shown()) == []
-
-
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ('"""Would it foretell cells?"""', ["foretell"]),
-        ('x = f"{n} took 12 % of them"', ["12 %"]),
-        ('x = "passes"', []),
-        ('"""See `passes` and ``center``."""', []),
-    ],
-)
-def test_a_word_is_found_where_people_read_it(source, found):
-    assert [one[0] for _, text in strings(source) for one in WORDS.finditer(text)] == found[:1]
+    source = 'x = f"{n} took 12 % of them" # and would foretell `passes`\ny = "passes"'
+    assert [one[0] for _, text in strings(source) for one in WORDS.finditer(text)] == ["12 %"]

@@ -39,6 +39,14 @@ class Refused(Exception):
     """The command line left with exit code 1; the text is what it said."""
 
 
+class Writer(NamedTuple):
+    """One way of writing."""
+
+    write: Callable[[Path, int], object]
+    read: Callable[[Path], int | None]
+    waits: bool = False  # a mere renewal of what is there; on a full disk it is put off in silence
+
+
 def _dataset(home: Path) -> int | None:
     (found,) = DatasetStore(home).list() or (None,)
     if found is None:
@@ -49,10 +57,8 @@ def _dataset(home: Path) -> int | None:
     return int(back.name)
 
 
-def _rename_run(home: Path, version: int) -> None:
-    store = RunStore(home)
-    store.save(RUN, RESULT) if store.get(RUN.id) is None else None
-    store.rename(RUN.id, f"{version}")
+def _stored(home: Path):
+    return RunStore(home).get(RUN.id) or RunStore(home).save(RUN, RESULT)
 
 
 def _run(home: Path) -> int | None:
@@ -63,25 +69,14 @@ def _run(home: Path) -> int | None:
     return int(found.name)
 
 
-def _label(home: Path, version: int) -> None:
-    run = RunStore(home).get(RUN.id) or RunStore(home).save(RUN, RESULT)
-    put(run, Labels((f"{version}", "", "", ""), (1,) * 4))
-
-
 def _labels(home: Path) -> int | None:
     run = RunStore(home).get(RUN.id)
-    name = labels(run).names[0] if run else ""
-    return int(name) if name else None
-
-
-def _embed(home: Path, version: int) -> None:
-    EmbeddingStore(home).save(MAP, Embedding(np.full((ROWS, 2), version, dtype=np.float32)))
+    return int(labels(run).names[0] or 0) or None if run else None
 
 
 def _embedding(home: Path) -> int | None:
     found = EmbeddingStore(home).get(MAP.id)
-    values = [] if found is None else np.unique(found.coordinates).tolist()
-    return int(*values) if values else None
+    return int(*np.unique(found.coordinates)) if found and len(found.coordinates) else None
 
 
 def _save_study(home: Path, version: int) -> None:
@@ -103,11 +98,6 @@ def _compare(home: Path, version: int) -> None:
     journal = QUALITY.journal(home)
     journal.begin(QUALITY.id, QUALITY.to_dict())
     journal.append(QUALITY.id, ["own", {"version": version, "lines": list(range(ROWS))}])
-
-
-def _comparison(home: Path) -> int | None:
-    found = QUALITY.lines(home)
-    return found[0]["version"] if found else None
 
 
 def _selection(home: Path) -> int | None:
@@ -133,14 +123,6 @@ def _exported(home: Path) -> int | None:
         return int(archive["X"][0, 0])
 
 
-class Writer(NamedTuple):
-    """One way of writing."""
-
-    write: Callable[[Path, int], object]
-    read: Callable[[Path], int | None]
-    waits: bool = False  # a mere renewal of what is there; on a full disk it is put off in silence
-
-
 WRITERS = {
     "data set": Writer(
         lambda home, version: DatasetStore(home).put(
@@ -151,11 +133,23 @@ WRITERS = {
     "run": Writer(
         lambda home, version: RunStore(home).save(RUN, RESULT, name=f"{version}"), _run, waits=True
     ),
-    "name of a run": Writer(_rename_run, _run),
-    "names of components": Writer(_label, _labels),
-    "embedding": Writer(_embed, _embedding),
+    "name of a run": Writer(
+        lambda home, version: RunStore(home).rename(_stored(home).id, f"{version}"), _run
+    ),
+    "names of components": Writer(
+        lambda home, version: put(_stored(home), Labels((f"{version}", "", "", ""), (1,) * 4)),
+        _labels,
+    ),
+    "embedding": Writer(
+        lambda home, version: EmbeddingStore(home).save(
+            MAP, Embedding(np.full((ROWS, 2), version, dtype=np.float32))
+        ),
+        _embedding,
+    ),
     "study": Writer(_save_study, _study),
-    "comparison": Writer(_compare, _comparison),
+    "comparison": Writer(
+        _compare, lambda home: next((line["version"] for line in QUALITY.lines(home)), None)
+    ),
     "selection": Writer(
         lambda home, version: SelectionStore(home).save(DIGEST, "mine", np.arange(ROWS) < version),
         _selection,

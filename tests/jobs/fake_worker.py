@@ -4,6 +4,7 @@ Started as ``python -m tests.jobs.fake_worker HOME``.
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -16,27 +17,22 @@ from appca.jobs.tasks import Context
 from appca.jobs.worker import serve
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
-from tests.faults.child import small_files
 from tests.fitted_runs import fitted_run, info_of
 
 
 def wait(spec: dict, context: Context) -> dict:
-    while not Path(spec["gate"]).exists():
+    while not any(Path(gate).exists() for gate in spec["gates"]):
         context.report("waiting for the gate", 0.5)
         time.sleep(0.01)
     return {"worker": os.getpid()}
 
 
 def climb(spec: dict, context: Context) -> dict:
+    last = spec["passes"]
     for stage in ("screening", "fit"):
-        for iteration in range(1, spec["passes"] + 1):
-            context.report(
-                stage,
-                iteration / spec["passes"],
-                iteration=iteration,
-                log_likelihood=-100.0 / iteration,
-                seconds_left=1.5,
-            )
+        for i in range(1, last + 1):
+            told = {"iteration": i, "log_likelihood": -100.0 / i, "seconds_left": 1.5}
+            context.report(stage, i / last, **told)
     return wait(spec, context)
 
 
@@ -83,7 +79,7 @@ def die_saving(spec: dict, context: Context) -> dict:
 def full(spec: dict, context: Context) -> dict:
     """Go on when no file of the process can grow any more, as on a full disk."""
     context.report("nearly done", 0.9)
-    small_files(0)()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     if spec["then"] == "refuse":
         raise ValueError("K must be smaller.")
     if spec["then"] == "chatter":  # so much that the log cannot take it

@@ -13,7 +13,7 @@ from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.identity import digest_of
 from appca.ui.open import Deletion, erase, planned
-from tests.fixtures.home import contents, copied
+from tests.homes import contents, copied
 
 
 @pytest.fixture
@@ -73,14 +73,22 @@ def test_data_that_another_kept_fit_needs_stay(stocked):
 
 def hits(home: Path, dataset: Dataset) -> list[Path]:
     """Return the files, hidden ones too, that hold any of these bytes."""
-    files = [path for path in home.rglob("*") if path.is_file()]
-    return [file for file in files if any(one in file.read_bytes() for one in traces(dataset))]
+    files, wanted = [path for path in home.rglob("*") if path.is_file()], traces(dataset)
+    return [file for file in files if any(one in file.read_bytes() for one in wanted)]
 
 
 def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
     store, before = DatasetStore(stocked), contents(stocked)
     erase(stocked, Deletion(frozenset(), frozenset(), ()))
     assert contents(stocked) == before, "a deletion of nothing"
+    every = [store.get(one.digest) for one in store.list()]
+    whole = copied(stocked.with_name("whole"))
+    drop = whole / "uploads" / "drop-1" / "0"
+    drop.parent.mkdir(parents=True)
+    drop.write_bytes(b"a,b\n1,2\n")
+    erase(whole)
+    assert not any(hits(whole, dataset) for dataset in every)
+    assert not drop.exists()
     damaged = all_runs(stocked, most_fitted(stocked))[0]
     (RunStore(stocked).folder / damaged / "arrays.npz").write_bytes(b"broken")
     for one in store.list():
@@ -98,13 +106,3 @@ def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
     assert RunStore(stocked).list() == []
     assert RunStore(stocked).damaged() == {}
     assert {path.parent.name for path in stocked.rglob("registry.npz")} == set()
-
-
-def test_everything_goes_at_once(stocked):
-    every = [DatasetStore(stocked).get(one.digest) for one in DatasetStore(stocked).list()]
-    drop = stocked / "uploads" / "drop-1" / "0"
-    drop.parent.mkdir(parents=True)
-    drop.write_bytes(b"a,b\n1,2\n")
-    erase(stocked)
-    assert not any(hits(stocked, dataset) for dataset in every)
-    assert not drop.exists()

@@ -1,5 +1,6 @@
-"""Real jobs in real worker processes, and what they tell of their progress."""
+"""Real jobs, in worker processes and here: what they tell of their progress, store and measure."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,14 +9,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
 
+from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks
-from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
-from appca.jobs.tasks import INTERVAL, Context, FitProgress, Paced, passes_left
+from appca.jobs.tasks import (
+    INTERVAL,
+    Context,
+    FitProgress,
+    Paced,
+    QualityConfig,
+    campaign,
+    estimate,
+    measured,
+    methods,
+    passes_left,
+    split_of,
+)
 from appca.models.loop import Progress
 from appca.processes import environment
 from appca.runs.fit import DESCRIBING, fit_run
@@ -23,8 +39,10 @@ from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
+from appca.words import InputError
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until, workers
+from tests.models.synthetic import planted
 
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
 
@@ -81,6 +99,52 @@ def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
     assert points(context) == [(i, -1.0 * i) for i in range(1, 1001)]
 
 
+@pytest.fixture(scope="module")
+def wine(home: Path) -> Dataset:
+    dataset = load("wine")
+    DatasetStore(home).put(dataset)
+    return dataset
+
+
+def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
+    return RunConfig(dataset.digest, {"scale": "feature"}, "aPPCA", parameters)
+
+
+def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, wine):
+    config = config_of(wine, n_components=6, n_active=3, random_state=5)
+    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
+    assert (status.state, status.result) == ("done", {"run": config.id}), status.message
+    run, here = RunStore(home).get(config.id), fit_run(wine, config)
+    assert run.name == "six"
+    assert run.info.n_iter == here.info.n_iter == status.iteration
+    assert differing(here.fitted, run.fitted) == []
+    assert status.fraction == 1.0
+    seen = [value for _, value in status.curve]
+    assert seen == here.fitted.log_likelihoods[-len(seen) :].tolist()
+    assert len(seen) > 3
+    changed = (run.path / "arrays.npz").stat().st_mtime_ns
+    assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
+    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
+    opened = ended(jobs, jobs.submit("download", {"key": "planes"}))
+    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 900
+    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
+    status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
+    assert status.state == "failed"
+    assert "n_active must be at most" in status.message
+
+
+def test_an_endless_fit_is_cancelled_at_once_and_leaves_nothing(jobs, home, wine):
+    config, store = config_of(wine, **ENDLESS), RunStore(home)
+    job = jobs.submit("fit", spec_of(config))
+    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
+    (worker,) = workers(jobs)
+    assert jobs.cancel(job)
+    until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
+    listed = {run.id for run in store.list()}
+    until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
+    assert store.get(config.id) is None
+
+
 def climb(last: int, rate: float) -> list[float]:
     return [-100.0 * rate**i for i in range(last)]
 
@@ -96,66 +160,7 @@ def test_the_passes_left_are_guessed_from_falling_gains():
     assert passes_left(values[:350], tol, 500) == 0, "gains are below tol"
     assert passes_left(values[:30], tol, max_iter=40) == 10, "never beyond max_iter"
     assert passes_left(values[:30], 0.0, max_iter=500) == 470, "no end but max_iter"
-    straight = [float(i) for i in range(50)]
-    assert passes_left(straight, tol, max_iter=500) == 450
-
-
-@pytest.fixture(scope="module")
-def digits(home: Path) -> Dataset:
-    dataset = load("digits")
-    DatasetStore(home).put(dataset)
-    return dataset
-
-
-def config_of(dataset: Dataset, **parameters: object) -> RunConfig:
-    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
-
-
-def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
-    config = config_of(digits, n_components=6, n_active=3, random_state=5)
-    status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
-    assert (status.state, status.result) == ("done", {"run": config.id}), status.message
-    run, here = RunStore(home).get(config.id), fit_run(digits, config)
-    assert run.name == "six"
-    assert run.info.n_iter == here.info.n_iter == status.iteration
-    assert differing(here.fitted, run.fitted) == []
-    assert status.fraction == 1.0
-    seen = [value for _, value in status.curve]
-    assert seen == here.fitted.log_likelihoods[-len(seen) :].tolist()
-    assert len(seen) > 3
-    changed = (run.path / "arrays.npz").stat().st_mtime_ns
-    assert ended(jobs, jobs.submit("fit", spec_of(config))).result == {"run": config.id}
-    assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
-    opened = ended(jobs, jobs.submit("download", {"key": "wine"}))
-    assert DatasetStore(home).get(opened.result["dataset"]).n_rows == 178
-    wrong = config.to_dict() | {"parameters": {"n_components": 3, "n_active": 5}}
-    status = ended(jobs, jobs.submit("fit", {"config": wrong, "name": None}))
-    assert status.state == "failed"
-    assert "n_active must be at most" in status.message
-
-
-@pytest.mark.parametrize("act", ["cancel", pytest.param("keep", marks=pytest.mark.thorough)])
-def test_an_endless_fit_is_cancelled_at_once_or_kept_and_can_be_repeated(jobs, home, digits, act):
-    """Keeping is stopped by hand in every run by tests/runs/test_fit."""
-    config, store = config_of(digits, **ENDLESS), RunStore(home)
-    job = jobs.submit("fit", spec_of(config))
-    until(lambda: "burn-in" in jobs.status(job).stage and jobs.status(job).iteration > 3, "passes")
-    (worker,) = workers(jobs)
-    if act == "cancel":
-        assert jobs.cancel(job)
-        until(lambda: not is_alive(worker.pid), "the worker to be gone", seconds=2)
-        listed = {run.id for run in store.list()}
-        until(lambda: {path.name for path in store.folder.iterdir()} == listed, "no drafts")
-    else:
-        assert jobs.keep(job)
-        status = ended(jobs, job)
-        assert status.state == "done", status.message
-        run = store.get(status.result["run"])
-        assert run.config == replace(config, stopped_at=run.info.stopped_at)
-        assert f"stopped at step {run.info.stopped_at}" in run.name
-        again = fit_run(digits, run.config)
-        assert again.fitted.components.tobytes() == run.fitted.components.tobytes()
-    assert store.get(config.id) is None, "the whole fit is another run"
+    assert passes_left([float(i) for i in range(50)], tol, max_iter=500) == 450
 
 
 def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
@@ -169,7 +174,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             fractions.append(context.fraction)
             left.append(context.seconds_left)
     assert fractions == sorted(fractions)
-    assert fractions[29] <= module._REFINED < fractions[-1] <= module._FITTED
+    assert fractions[29] <= tasks._REFINED < fractions[-1] <= tasks._FITTED
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
@@ -182,8 +187,8 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             shares.setdefault(stage, []).append(context.fraction)
     whole = [share for stage in shares.values() for share in stage]
     assert whole == sorted(whole)
-    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(module._START)
-    assert shares["burn-in"][0] > module._START
+    assert shares["chain 3 of 3: fit"][-1] == pytest.approx(tasks._START)
+    assert shares["burn-in"][0] > tasks._START
     assert whole[-1] == 1.0
 
 
@@ -196,22 +201,11 @@ def test_time_left_follows_the_pace_of_the_stage(context):
     assert told == [None, None, 16.0, None, 2.0]
 
 
-CHAINS = {"inference": "gibbs", "init": "ica", "burn_in": 3, "n_draws": 3, "chain_starts": "init"}
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    ("model", "parameters", "curve"),
-    [("PPCA", {"n_components": 2}, "fit"), ("aFA", CHAINS, "chain 1 of 2: fit")],
-)
-def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
-    context, model, parameters, curve
-):
+def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(context):
     table = load("wine").take(np.arange(60))
-    if model == "PPCA":
-        table = replace(table, missing=np.random.default_rng(0).random(table.X.shape) < 0.1)
+    table = replace(table, missing=np.random.default_rng(0).random(table.X.shape) < 0.1)
     DatasetStore(context.home).put(table)
-    config = RunConfig(table.digest, {"scale": "feature"}, model, parameters)
+    config = RunConfig(table.digest, {"scale": "feature"}, "PPCA", {"n_components": 2})
     stages, report = [], context.report
     context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
     context.stops = lambda: True
@@ -220,21 +214,19 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     assert run.info.stop_reason == "stopped by the callback"
     assert run.name.endswith("stopped at step 1")
     assert run.fitted.scores.shape == (60, run.config.k)
-    assert [stage for stage in stages if stage.endswith("fit")] == [curve]
+    assert [stage for stage in stages if stage.endswith("fit")] == ["fit"]
     context.tell()
     assert len(points(context)) == 1
 
 
 def test_a_study_is_stored_whole(context, monkeypatch):
     monkeypatch.setattr(tasks, "PROCESSES", 1)
-    tiny = {"designs": ["balanced"], "components": [4], "seeds": 2, "n_rows": 60}
-    tiny |= {"n_features": 10, "burn_in": 2, "n_draws": 2}
-    options = STUDIES["table1"].options("quick", **tiny)
-    result = tasks.study({"study": "table1", "options": options, "key": "x"}, context)
-    assert result == {"study": STUDIES["table1"].id(options)}
+    options = STUDIES["z-priors"].options("quick", n_rows=30)
+    result = tasks.study({"study": "z-priors", "options": options, "key": "x"}, context)
+    assert result == {"study": STUDIES["z-priors"].id(options)}
     kept = StudyStore(context.home).get(result["study"])
     assert kept.options == options
-    assert {row["seed"] for row in kept.outcome.tables["cells"]} == {0, 1}
+    assert {row["design"] for row in kept.outcome.tables["designs"]} >= {"sparse", "single"}
     assert context.stage == "storing"
 
 
@@ -243,3 +235,153 @@ def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
     script = "import appca.jobs.worker, os; assert int(os.environ['OMP_NUM_THREADS']) >= 1"
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment(1), check=True)
+
+
+FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def dataset(home) -> Dataset:
+    X = planted(120, 8, 4, 2, seed=5, noise=0.3).X
+    dataset = Dataset("planted", X, np.arange(120).astype(str), {}, None, None, {})
+    DatasetStore(home).put(dataset)
+    return dataset
+
+
+def keyed(config) -> dict:
+    return config.to_dict() | {"key": config.id}
+
+
+def grid_of(dataset: Dataset, **changes) -> GridConfig:
+    given = {"parameters": FAST, "components": (2, 3, 4), "actives": (1, 2)} | changes
+    return GridConfig(dataset=dataset.digest, preprocessing={}, model="aPPCA", **given)
+
+
+class Listening(Context):
+    """A context that keeps every report, and can end the work at one of them."""
+
+    def __init__(self, home, cancel_at=None):
+        super().__init__(home)
+        self.told: list[tuple[str, float, float | None]] = []
+        self.cancel_at = cancel_at
+
+    def report(self, stage, fraction, *, seconds_left=None, **rest):
+        if not self.told or (stage, fraction) != self.told[-1][:2]:
+            self.told.append((stage, fraction, seconds_left))
+        if len(self.told) == self.cancel_at:
+            raise KeyError
+        super().report(stage, fraction, seconds_left=seconds_left, **rest)
+
+
+def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
+    config = grid_of(dataset)
+    with pytest.raises(KeyError):
+        campaign("grid", keyed(config), Listening(home, cancel_at=8))
+    done = config.records(home)
+    assert list(done) == config.steps()[:6]
+    context = Listening(home)
+    assert campaign("grid", keyed(config), context) == {"grid": config.id}
+    stages, shares = zip(*[(stage, share) for stage, share, _ in context.told], strict=True)
+    assert stages[:2] == ("reading the data", f"fit 7 of {len(config.steps())}")
+    assert len(stages) == 1 + len(config.steps()) - 6
+    assert list(shares[1:]) == sorted(shares[1:])
+    assert 0.0 < shares[1] < shares[-1] < 1.0
+    assert context.told[-1][2] >= 0.0  # seconds left
+    every = config.records(home)
+    assert list(every) == config.steps()
+    assert all(every[step] == record for step, record in done.items())
+    few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
+    assert len(few) == len(config.steps())
+    assert sum(many) > sum(few) > 0
+    assert estimate(config, 10**6, 8) == many  # no more rows than asked for
+
+
+def test_the_job_that_fits_again_stores_each_fit(home, dataset):
+    parameters = FAST | {"n_components": 4, "n_active": 2}
+    config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
+    context = Listening(home)
+    assert campaign("stability", keyed(config), context) == {"stability": config.id}
+    assert config.outcome(home).cosines.shape == (2, 4)
+    assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 3" for n in (1, 2, 3)]
+
+
+# the comparison of projections
+
+
+def comparison(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> QualityConfig:
+    parameters = parameters or {"n_components": 4, "n_active": 2}
+    run = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
+    return QualityConfig(run.to_dict(), run.k, run.n_active or 2)
+
+
+KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "plane", "umap"]
+
+
+def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
+    split = split_of(wine, comparison(wine))
+    assert (len(split.train), len(split.test)) == (142, 36)
+    np.testing.assert_allclose(split.train.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(split.train.std(axis=0), 1, atol=1e-9)
+    held = {wine.X[row].tobytes() for row in range(178)} - {
+        row.tobytes() for row in split.dataset.X
+    }
+    assert len(held) == 36
+    few = split_of(wine, replace(comparison(wine), rows=100))
+    assert (len(few.train), len(few.test)) == (80, 20)
+    again = split_of(wine, comparison(wine))
+    np.testing.assert_array_equal(again.test, split.test)
+
+
+def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_done(wine, tmp_path):
+    split, pca = split_of(wine, comparison(wine)), PCA(4)
+    method = {one.key: one for one in methods(comparison(wine))}
+    quiet = lambda _share: None  # noqa: E731
+    line = measured(method["pca"], split, None, 15, 60.0, quiet)
+    pca.fit(split.train)
+    assert line["log_likelihood"] is None, "probabilistic PCA beside it has the same"
+    back = pca.inverse_transform(pca.transform(split.test))
+    assert line["mse"] == pytest.approx(np.square(back - split.test).mean())
+    assert line["mae"] == pytest.approx(np.abs(back - split.test).mean())
+    expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
+    assert line["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
+    # The variances of the two are divided by N and by N - 1.
+    other = measured(method["ppca_k"], split, None, 15, 60.0, quiet)
+    assert other["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
+
+    def late(*_given: object) -> None:
+        msg = "not finished within 3 s"
+        raise ValueError(msg)
+
+    line = measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
+    assert (line["note"], line["mse"]) == ("not finished within 3 s", None)
+    too_many = {one.key: one for one in methods(comparison(wine, "isFA", max_components=20))}
+    line = measured(too_many["pca"], split, None, 15, 3.0, quiet)
+    assert "20" in line["note"]
+    assert line["mse"] is None
+
+    def stop(place: int, _share: float) -> None:
+        if place == 2:
+            raise KeyError
+
+    config = comparison(wine)
+    assert config.steps()[0] == ("ppca_l",), "a quick method first"
+    with pytest.raises(KeyError):
+        config.complete(wine, tmp_path, stop)
+    assert len(config.lines(tmp_path)) == 2
+
+
+def test_methods_and_settings_of_a_comparison(wine):
+    def keys(config: QualityConfig) -> list[str]:
+        return [method.key for method in methods(config)]
+
+    config = comparison(wine)
+    assert keys(config) == KEYS
+    assert keys(comparison(wine, n_components=3, n_active=3)) == [KEYS[0], *KEYS[2:]]
+    assert keys(comparison(wine, "PPCA", n_components=3)) == [KEYS[0], *KEYS[3:]]
+    assert QualityConfig.from_dict(json.loads(json.dumps(config.to_dict()))).id == config.id
+    changes = [{"rows": 100}, {"n_neighbors": 5}, {"seconds": 10.0}, {"random_state": 1}]
+    others = [replace(config, **change) for change in [*changes, {"n_active": 3}]]
+    assert len({config.id, *(other.id for other in others)}) == 6
+    few = Dataset("few", np.eye(12), np.arange(12).astype(str), {}, None, None, {})
+    with pytest.raises(InputError, match=r"at least 20 rows.*has 12"):
+        split_of(few, comparison(few))

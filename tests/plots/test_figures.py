@@ -1,17 +1,36 @@
-"""Every public figure builds and carries its numbers; texts of the data stay text."""
+"""Public figures carry their numbers; pictures and colours; texts of the data stay text."""
 
 import re
 from collections.abc import Callable
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from fontTools.ttLib import woff2
+from matplotlib import font_manager, rcParams
 
 from appca.analysis.groups import GroupDifference
-from appca.plots import check, components, data, files, groups, studies
+from appca.plots import check, components, data, files, groups, still, studies, style
+from appca.plots.components import (
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    component_figure,
+    component_image,
+    component_sheet,
+    diverging,
+    montage,
+    painted,
+    ranked_loadings,
+)
+from appca.plots.data import HEIGHT, WIDTH, in_the_dark, thumbnail
+from appca.plots.groups import GAP, STRIP, image_row
+from appca.plots.still import styled
 from appca.plots.studies import Scatter
-from appca.plots.style import described
+from appca.plots.style import CATEGORICAL, described
+from tests.fitted_runs import fitted_run
 
 K, L = (2, 4, 8), (1, 2)
 VALUES = np.array([[-9.5, -8.25], [-7.0, np.nan], [-6.0, -5.0]])
@@ -76,8 +95,8 @@ CODED = Scatter("a", X3, X3, np.array([0, 1, 1]))
 RGB = CODED._replace(rgb=255 * np.eye(3, dtype=np.uint8), symbols=np.array([0, 1, 7]))
 FACTORS = ["one", "two", "<i>three</i>"]
 # figure -> the values at paths such as data.0.x
-CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
-    "a grid: columns are K, rows L, missing cells empty": (
+CASES: list[tuple[Callable[[], go.Figure], dict[str, object]]] = [
+    (
         lambda: check.heat_map(GRID),
         {
             "data.0.x": ["2", "4", "8"],
@@ -85,21 +104,13 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.0.z": VALUES.T,
             "data.0.text": [["−9.5", "−7.0", "−6.0"], ["−8.2", "", "−5.0"]],
             "data.2.z": [[np.nan] * 3, [np.nan, 0, np.nan]],
-            "data.1.customdata.2.2": "−7.000",
         },
     ),
-    "each L has its curve, the suggested one is strong with a ring": (
+    (
         lambda: check.by_budget(GRID, (8, 2)),
-        {
-            "data.0.x": [2, 4, 8],
-            "data.1.x": [2, 8],
-            "data.0.line.width": 1.5,
-            "data.1.line.width": 3,
-            "data.2.x": [8],
-            "data.2.y": [-5.0],
-        },
+        {"data.0.x": [2, 4, 8], "data.1.x": [2, 8], "data.2.x": [8], "data.2.y": [-5.0]},
     ),
-    "every fit is a dot and the bar is their mean": (
+    (
         lambda: check.stability(COSINES, (0.8, 0.95)),
         {
             "data.0.y": [0.9, 0.6],
@@ -108,31 +119,28 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.shapes.1.y0": 0.95,
         },
     ),
-    "a trace is every draw at its sweep": (
+    (
         lambda: check.traces(COSINES, "Noise", first=205, step=5),
         {"data.1.name": "chain 2", "data.1.x": [205, 210], "data.1.y": [0.8, 0.7]},
     ),
-    "a long trace is an even selection at the right sweeps": (
+    (
         lambda: check.traces(np.arange(10_000.0)[None], "x"),
         {"data.0.x": np.arange(1, 10_001, 5), "data.0.y": np.arange(0, 10_000, 5)},
     ),
-    "the burn-in is shaded": (
+    (
         lambda: check.likelihood_with_burn_in(CLIMB, 10, 12),
         {"data.0.y": CLIMB / 10, "layout.shapes.0.x0": 0.5, "layout.shapes.0.x1": 12.5},
     ),
-    "membership counts every row": (
-        lambda: check.membership(SURE),
-        {"data.0.y": [2, *[0] * 4, 1, *[0] * 3, 1, 1, *[0] * 8, 2]},
-    ),
-    "neighbours kept": (
+    (lambda: check.membership(SURE), {"data.0.y": [2, *[0] * 4, 1, *[0] * 3, 1, 1, *[0] * 8, 2]}),
+    (
         lambda: check.neighbours_kept({"mine": 0.5, "PCA": 0.25}),
         {"data.0.x": [0.5, 0.25], "data.0.y": ["mine", "PCA"], "data.0.text": ["50%", "25%"]},
     ),
-    "errors have their spread": (
+    (
         lambda: check.hidden_errors(MEANS),
         {"data.0.x": [2.0, 4.0], "data.0.error_x.array": [np.sqrt(2), 0.0]},
     ),
-    "squares for use, rings for scores": (
+    (
         lambda: components.association_map(TESTS, ["component 1", "2 · <i>loop"]),
         {
             "data.0.z": [[np.nan, 0], [np.nan, 1]],
@@ -146,7 +154,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.1.marker.color": ["rgba(47, 111, 179, 0.68)"],
         },
     ),
-    "circles by area, rings on the same scale": (
+    (
         lambda: components.circles(SHARED, ("<b>", "b"), np.array([3, 5]), 1.5),
         {
             "data.0.x": [0, 1, 0, 1],
@@ -157,11 +165,11 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "25% of the most",
         },
     ),
-    "a pair without rows is left blank": (
+    (
         lambda: components.circles(np.array([[np.nan, 1], [1, 2]]), "ab", np.array([3, 5]), 1.5),
         {"data.0.x": [1, 0, 1], "data.1.x": [1, 0, 1]},
     ),
-    "a map of variance names its last column": (
+    (
         lambda: components.popularity_map(*VARIANCE),
         {
             "data.0.z": VARIANCE[0],
@@ -170,7 +178,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.0.text.0": ["50.0% of class all", "20.0% of class all", "30.0% of class all"],
         },
     ),
-    "bars fall and remember their components": (
+    (
         lambda: components.popularity_bars(np.array([0.2, 0.9, 0.5]), FACTORS, even=0.5),
         {
             "data.0.y": [0.9, 0.5, 0.2],
@@ -178,7 +186,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.shapes.0.y0": 0.5,
         },
     ),
-    "bars for the level, rings for the spread, pale by chance": (
+    (
         lambda: data.drift_chart(DRIFT),
         {
             "data.0.x": [0.2, -0.5],
@@ -189,7 +197,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.1.y": [0],
         },
     ),
-    "the likelihood is by the row": (
+    (
         lambda: data.likelihood(np.array([1, 2, 3]), np.array([-200.0, -100.0, -50.0]), 100),
         {
             "data.0.x": [1, 2, 3],
@@ -197,7 +205,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.0.customdata": ["−2.00", "−1.00", "−0.50"],
         },
     ),
-    "effects of a group from the top, coloured by sign": (
+    (
         lambda: groups.bars([NUMBER, SHARE]),
         {
             "data.0.x": [0.8, -0.5],
@@ -208,18 +216,18 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.yaxis.ticktext": ["a &lt;b&gt;bold&lt;/b&gt; name", "use of component 2"],
         },
     ),
-    "ones are black, factors down": (
+    (
         lambda: studies.indicators({"one": Z, "two": ~Z}),
         {
             "data.0.z": Z.T,
             "data.1.z": ~Z.T,
             "data.0.colorscale": [(0, "#ffffff"), (1, "#000000")],
-            "data.0.zmax": 1,  # also where all entries are alike
+            "data.0.zmax": 1,
             "layout.annotations.1.text": "two",
-            "layout.yaxis.range": [3.5, 0.5],  # the first factor on top
+            "layout.yaxis.range": [3.5, 0.5],
         },
     ),
-    "the truth is red on top and each line is named once": (
+    (
         lambda: studies.popularity(POPULAR),
         {
             "layout.annotations.0.text": "Sparse data",
@@ -232,7 +240,7 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "layout.yaxis.autorange": "reversed",
         },
     ),
-    "a class is once in the legend": (
+    (
         lambda: studies.scatters([CODED, CODED, RGB], ["p", "q <i>"]),
         {
             "data.0.showlegend": True,
@@ -243,45 +251,43 @@ CASES: dict[str, tuple[Callable[[], go.Figure], dict[str, object]]] = {
             "data.4.marker.symbol": ["circle", "diamond", "diamond"],
         },
     ),
-    "a sheet for each name": (
+    (
         lambda: studies.sheets({"x": np.zeros((5, 3, 2), np.uint8), "y <i>": Z[None] * 1}, 3),
         {"layout.images.1.x": 0, "layout.annotations.1.text": "y &lt;i&gt;"},
     ),
-    "one box a group": (
+    (
         lambda: studies.boxes(SPREADS),
         {"data.0.median": [50], "data.1.median": [51], "data.2.q3": [3]},
     ),
-    "groups by their number of objects": (
+    (
         lambda: studies.mixed_bars([{"objects": n} for n in (1, 3, 3)]),
         {"data.0.x": [1, 3], "data.0.y": [1, 2]},
     ),
-    "points in space and three planes": (
+    (
         lambda: studies.space(np.eye(3), np.array([0, 1, 1]), ["a", "b"], np.eye(3)),
         {"data.0.x": [1.0], "data.1.x": [0.0, 0.0], "data.4.i": [0, 0]},
     ),
-    "methods from top to bottom, one panel a size": (
+    (
         lambda: studies.dots(METHODS, "mse", "error", log=True),
         {
             "layout.annotations.1.text": "K = 20",
             "data.0.x": [1.0, 2.0],
             "data.0.y": ["FA", "aFA"],
             "data.2.error_x.array": [0.0],
-            "layout.yaxis.categoryarray": ["aFA", "FA"],  # from below
-            "layout.scattermode": "group",
+            "layout.yaxis.categoryarray": ["aFA", "FA"],
             "layout.xaxis.type": "log",
         },
     ),
-    "an empty table is an empty figure": (lambda: studies.dots([], "mse", "error"), {"data": []}),
-}
+    (lambda: studies.dots([], "mse", "error"), {"data": []}),
+]
 
 
 def plain(value: object) -> object:
     return value if isinstance(value, str | float) else list(value)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_figure_carries_its_numbers(name):
-    build, expected = CASES[name]
+@pytest.mark.parametrize(("build", "expected"), CASES)
+def test_a_figure_carries_its_numbers(build, expected):
     figure = build()
     for path, value in expected.items():
         at: object = figure
@@ -391,3 +397,193 @@ def test_a_markdown_table_has_a_line_a_row_and_no_cell_ends_it():
     assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
         "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"
     )
+
+
+RED, BLUE, WHITE = (list(colour) for colour in (POSITIVE, NEGATIVE, ZERO))
+
+
+def test_zero_is_white_and_the_ends_are_blue_and_red():
+    colours = diverging(np.array([-2.0, 0.0, 2.0, 1.0]))
+    assert colours[:3].tolist() == [BLUE, WHITE, RED]
+    assert colours[3, 0] > colours[3, 2]  # half way: reddish
+    rgba = painted(np.ones(3), np.array([1.0, -1.0, 0.0]), np.ones(3, bool), 1.0)
+    assert rgba[0, 0] > rgba[0, 2]
+    assert rgba[1, 2] > rgba[1, 0]
+    assert len(set(rgba[2, :3].tolist())) == 1
+
+
+def test_pixels_of_a_component_keep_their_place_and_channels_are_averaged():
+    component = np.zeros(12)
+    component[5] = -1.0  # row 1, column 1 of 3 x 4
+    image = component_image(component, (3, 4))
+    assert image[1, 1].tolist() == BLUE
+    assert (np.delete(image.reshape(-1, 3), 5, axis=0) == ZERO).all()
+    component = np.zeros((2, 2, 3))
+    component[0, 0], component[1, 1] = [1, 1, 1], [1, 1, -2]
+    image = component_image(component.ravel(), (2, 2, 3))
+    assert (image[0, 0].tolist(), image[1, 1].tolist()) == (RED, WHITE)
+
+
+def test_loadings_come_by_magnitude_with_their_names():
+    loadings = ranked_loadings(np.array([0.1, -0.8, 0.4]), ("a", "b", "c"), n=2)
+    assert [(item.name, item.value) for item in loadings] == [("b", -0.8), ("c", 0.4)]
+    assert [item.share for item in loadings] == [1.0, pytest.approx(0.5, abs=1e-12)]
+    assert ranked_loadings(np.array([0.0, 1.0]), None)[0].name == "feature 2"
+
+
+def test_every_component_has_its_image_under_its_name(seed):
+    patterns = np.random.default_rng(seed).normal(size=(8, 6))
+    patterns[:, 0], patterns[:, -1] = 9, -9  # the first and the last pixel
+    titles = [f"<{k}>\nhalf" for k in range(8)]
+    drawn = component_figure(patterns, titles, (2, 3)).axes[:8]
+    assert [axes.get_title(loc="left") for axes in drawn] == titles
+    pixels = [axes.images[0].get_array() for axes in drawn]
+    assert all((p[0, 0].tolist(), p[-1, -1].tolist()) == (RED, BLUE) for p in pixels)
+
+
+def test_without_images_the_strongest_features_are_bars_and_a_recording_is_a_course():
+    patterns = np.array([[3.0, -1, 2], [0, 5, -6]])
+    axes = component_figure(patterns, ["one", "$two$"], None, ("a", "b", "c")).axes
+    widths = [[bar.get_width() for bar in each.patches] for each in axes]
+    assert widths == [[-1, 2, 3], [0, 5, -6]]
+    names = [[label.get_text() for label in each.get_yticklabels()] for each in axes]
+    assert names == [["b", "c", "a"], ["a", "b", "c"]]
+    times = np.arange(3) * 2.5
+    axes = component_figure(patterns, ["one", "two"], None, None, times=times).axes
+    for each, pattern in zip(axes, patterns, strict=True):
+        np.testing.assert_array_equal(each.lines[0].get_xydata(), np.stack([times, pattern], 1))
+        assert (each.get_xlabel(), len(each.patches)) == ("seconds", 0)
+
+
+def test_the_sheet_holds_all_components_in_reading_order():
+    patterns = np.zeros((7, 4))
+    patterns[range(7), np.arange(7) % 4] = 1
+    sheet = component_sheet(patterns, (2, 2))
+    side = 112 + 8
+    assert sheet.shape == (2 * side - 8, 6 * side - 8, 3)
+    for k in range(7):
+        line, column = divmod(k, 6)
+        y, x = line * side + 112 * (k % 4 // 2) // 2, column * side + 112 * (k % 4 % 2) // 2
+        assert sheet[y + 5, x + 5].tolist() == RED
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_images_are_side_by_side_on_their_colours(colour):
+    shape = (3, 60, 70, 3) if colour else (3, 60, 70)
+    images = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    row = image_row(images, ["#ff0000", "#00ff00", "#0000ff"])
+    assert row.shape == (60 + STRIP, 3 * 70 + 2 * GAP, 4)
+    second = row[:60, 70 + GAP : 140 + GAP, :3]
+    np.testing.assert_array_equal(second, images[1] if colour else np.stack([images[1]] * 3, -1))
+    assert row[-1, 70 + GAP].tolist() == [0, 255, 0, 255]
+    assert row[:, 70 : 70 + GAP, 3].max() == 0
+    small = np.arange(128, dtype=np.uint8).reshape(2, 8, 8)
+    row = image_row(small)  # enlarged by a whole number
+    assert row.shape == (56, 2 * 56 + GAP, 4)
+    np.testing.assert_array_equal(row[::7, :56:7, 0], small[0])
+
+
+def test_a_panel_for_each_subspace_fills_the_thumbnail_in_the_colours_of_the_classes():
+    active = np.zeros((60, 3), dtype=bool)
+    active[:30, :2] = active[30:, 1:] = True
+    picture = thumbnail(fitted_run(active), np.repeat([0, 1], 30))
+    assert picture.shape == (HEIGHT, WIDTH, 3)
+    for half, code in ((picture[:, : WIDTH // 2], 0), (picture[:, WIDTH // 2 :], 1)):
+        assert (half == list(bytes.fromhex(CATEGORICAL[code][1:]))).all(axis=2).any()
+    light = np.array([[[255, 255, 255], [200, 40, 60], [0, 0, 0]]], np.uint8)
+    dark = in_the_dark(light)
+    assert dark.tolist() == [[[0, 0, 0], [215, 55, 75], [255, 255, 255]]]
+    assert np.array_equal(in_the_dark(dark), light)
+
+
+def test_columns_become_classes_or_numbers_and_classes_are_sorted_as_people_count():
+    for column, kind in (
+        (np.array(["a", "b"]), "category"),
+        (np.array([0, 1, 1]), "category"),
+        (np.array([True, False]), "category"),
+        (np.arange(50), "number"),
+        (np.array([0.0, 1.0]), "number"),
+    ):
+        assert style.colour_by("x", column).kind == kind
+    colour = style.colour_by("x", np.array(["obj10", "obj2", "", "obj1", "obj2"]))
+    assert colour.names == ("obj1", "obj2", "obj10")
+    np.testing.assert_array_equal(colour.values, [2, 1, -1, 0, 1])
+
+
+def levels_of(values, n_classes: int = 0) -> style.Levels:
+    kind = "category" if n_classes else "number"
+    names = tuple(f"{i}" for i in range(n_classes))
+    return style.levels(style.Colour(kind, "x", np.asarray(values), names))
+
+
+def test_a_class_keeps_its_colour_and_forty_differ_in_colour_or_shape():
+    every, some = levels_of([0, 1, 2], 3), levels_of([2, 2], 3)
+    assert every.table[every.codes[2]] == some.table[some.codes[0]]
+    gaps = levels_of([0, -1], 1)
+    assert gaps.table[gaps.codes[1]] == style.MISSING
+    assert gaps.table[gaps.codes[0]] == style.CATEGORICAL[0]
+    forty = levels_of(np.arange(40), 40)
+    assert len({(forty.table[code], forty.shapes[code]) for code in forty.codes}) == 40
+    many = levels_of(np.arange(300), 300)
+    assert many.codes.dtype == np.uint16
+    np.testing.assert_array_equal(many.codes, np.arange(300))
+
+
+def test_a_number_rises_along_its_scale_without_its_outliers_and_nan_is_missing():
+    levels = levels_of(np.append(np.linspace(3, 5, 200), np.nan))
+    codes = levels.codes[:200].astype(int)
+    assert np.all(np.diff(codes) >= 0)
+    assert (codes[0], codes[-1]) == (0, style.LEVELS - 1)
+    assert levels.table[levels.codes[200]] == style.MISSING
+    levels = levels_of(np.append(np.linspace(0, 1, 1000), 1e6))
+    assert levels.limits[1] < 1.01
+    assert np.ptp(levels.codes[:1000].astype(int)) == style.LEVELS - 1
+    for values in (np.full(5, 3.0), np.full(5, np.nan)):
+        assert len(set(levels_of(values).codes)) == 1
+
+
+def linear(colour: str) -> np.ndarray:
+    value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: str) -> float:
+    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
+
+
+def test_classes_stand_out_on_panel_and_page_light_and_dark():
+    for ground in map(luminance, ("#ffffff", "#f4f6f9", "#161d27", "#0c1016")):
+        for colour in (*style.CATEGORICAL, *style.MANY):
+            light, dark = sorted([luminance(colour), ground], reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3.0, colour
+
+
+def test_without_what_it_needs_figures_have_another_typeface(tmp_path, monkeypatch):
+    """On a machine on which no figure has been drawn, and Source Sans is not installed."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    manager = font_manager.fontManager
+    others = [font for font in manager.ttflist if font.name != still.NAME]
+    monkeypatch.setattr(manager, "ttflist", others)
+    monkeypatch.setattr(matplotlib, "get_cachedir", lambda: str(tmp_path))
+    lacks = ((still, "find_spec", lambda _: None), (woff2, "haveBrotli", False))
+    for place, name, value in (*lacks, (still.files, "write", refuse)):
+        still.install.cache_clear()
+        with monkeypatch.context() as now:
+            now.setattr(place, name, value)
+            with styled():
+                assert still.NAME not in rcParams["font.family"]
+    still.install.cache_clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_montage_reads_like_a_page():
+    images = np.arange(5, dtype=np.uint8)[:, None, None] * np.ones((1, 2, 3), np.uint8)
+    sheet = montage(images, columns=3)
+    assert sheet.shape == (5, 11)
+    assert sheet[0, [0, 4, 8]].tolist() == [0, 1, 2]
+    assert sheet[3, [0, 4]].tolist() == [3, 4]
+    assert (sheet[2] == 255).all()
+    assert (sheet[3:, 8:] == 255).all()

@@ -14,7 +14,6 @@ from appca.words import InputError
 from tests.fitted_runs import fitted_run, info_of
 
 E = np.eye(8)
-DATASET = "d" * 64
 
 
 @pytest.fixture
@@ -22,7 +21,11 @@ def home(tmp_path):
     return tmp_path
 
 
-def stored(home, components, seed=0, model="aPPCA", dataset=DATASET, scale=1.0, **settings):
+def plain(k):
+    return Numbering(tuple(range(k)), (1,) * k, ("",) * k)
+
+
+def stored(home, components, seed=0, scale=1.0, **settings):
     """A run with the given components, as it would be stored after a fit with this seed.
 
     `scale` is what its preprocessing has divided the features by.
@@ -30,32 +33,17 @@ def stored(home, components, seed=0, model="aPPCA", dataset=DATASET, scale=1.0, 
     W = np.asarray(components, float)
     K = len(W)
     sizes = {"n_components": K, "n_active": 1, "random_state": seed}
-    config = RunConfig(dataset, {}, model, sizes, **settings)
-    active = np.eye(K, dtype=bool)[np.arange(3 * K) % K]
-    fitted = fitted_run(active, components=W, n_active=1, **_features(scale))
+    config = RunConfig("d" * 64, {}, "aPPCA", sizes, **settings)
+    before = Fitted(1.0, np.zeros(8), scale * np.ones(8), None)
+    given = {"components": W, "n_active": 1, "mean": np.zeros(8), "preprocessing": before}
+    fitted = fitted_run(np.eye(K, dtype=bool)[np.arange(3 * K) % K], **given)
     return RunStore(home).save(config, FitResult(fitted, info_of(n_rows=3 * K)))
-
-
-def _features(scale):
-    return {
-        "mean": np.zeros(8),
-        "preprocessing": Fitted(1.0, np.zeros(8), scale * np.ones(8), None),
-    }
 
 
 def seen(home, run, screen=None):
     """The run as it is on screen after another one."""
     before = None if screen is None else directions(screen)
     return numbered(run.fitted, ComponentNumbers(home).of_run(run, before))
-
-
-def mixed(a, b, degrees):
-    angle = np.deg2rad(degrees)
-    return np.cos(angle) * a + np.sin(angle) * b
-
-
-def plain(k):
-    return Numbering(tuple(range(k)), (1,) * k, ("",) * k)
 
 
 def test_every_walk_over_k_counts_from_1_to_k_and_keeps_what_it_can(home):
@@ -74,6 +62,9 @@ def test_every_walk_over_k_counts_from_1_to_k_and_keeps_what_it_can(home):
 
 
 def test_components_are_compared_at_length_one_in_units_of_the_data(home):
+    def mixed(a, b, degrees):
+        return np.cos(np.deg2rad(degrees)) * a + np.sin(np.deg2rad(degrees)) * b
+
     screen = seen(home, stored(home, [E[0], mixed(E[1], E[2], 45)]))
     scale = np.array([1, 10, 1, 1, 1, 1, 1, 1.0])
     as_fitted = -mixed(E[1], E[2], 45) / scale  # 39 degrees from what it is in the data
@@ -115,36 +106,47 @@ def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(ho
     run = stored(home, E[:2])
     found = ComponentNumbers(home).of_run(run, directions(screen))
     assert found == ((1, 0), (1, -1), ("", ""))
+    assert ComponentNumbers(home).rename(run, 1, "tilt").names == ("", "tilt")  # on the screen
+    assert store.labels(run).names == ("tilt", ""), "in the order of the estimator"
+    assert RunStore(home).get(run.id).kept
+    assert ComponentNumbers(home).rename(run, 1, "") == found
     for file in (home / "numbers").glob("*/*"):
         file.write_bytes(b"damaged")
     assert ComponentNumbers(home).of_run(run) == found
     assert ComponentNumbers(home).of_run(stored(home, E[:1], seed=3)).signs == (-1,)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", '{"numbers": [1, 1], "signs": [1, 1], "names": []}'),
-        '{"numbers": [1, 2], "signs": [1, 1], "names": ["", ""], "places": [1, 3]}',
-    ],
-)
-def test_a_damaged_mapping_is_decided_anew(home, text):
-    run = stored(home, E[:2])
+    run = stored(home, E[6:], seed=4)
     found = ComponentNumbers(home).of_run(run)
-    (run.path / numbering.FILE).write_text(text)
-    assert ComponentNumbers(home).of_run(run) == found
+    for numbers, more in (([1, 1], ""), ([1, 2], ', "places": [1, 3]')):
+        text = f'{{"numbers": {numbers}, "signs": [1, 1], "names": ["", ""]{more}}}'
+        for damaged in ("", "{", text):
+            (run.path / numbering.FILE).write_text(damaged)
+            assert ComponentNumbers(home).of_run(run) == found
+
+
+def test_old_names_and_signs_stay_and_names_from_a_file_are_of_their_run(home):
+    one, other = stored(home, E[:3]), stored(home, [E[2], E[1], E[5]], seed=1)
+    store.put(one, Labels(("", "slant", ""), (1, 1, -1)))
+    store.put(other, Labels(("width", "tilt", ""), (1, 1, -1)))
+    numbers = ComponentNumbers(home)
+    assert numbers.of_run(one) == ((0, 1, 2), (1, 1, -1), ("", "slant", ""))
+    assert numbers.of_run(other) == ((0, 1, 2), (-1, 1, -1), ("width", "tilt", ""))
+    assert numbers.of_run(one).names == ("", "slant", "width")
+    assert numbers.rename(other, 1, "lean").names == ("width", "lean", "")
+    assert numbers.of_run(one).names == ("", "lean", "width")
+    foreign = stored(home, E[6:], imported="a" * 64)
+    store.put(foreign, Labels(("buy now", ""), (1, 1)))
+    own = stored(home, E[6:])
+    assert numbers.of_run(foreign) == ((0, 1), (1, 1), ("buy now", ""))
+    assert numbers.of_run(own) == plain(2)
 
 
 def test_two_windows_at_once_agree(home):
     runs = [stored(home, np.roll(E, k, axis=0)[:5], seed=k) for k in range(4)]
     screens = [directions(run.fitted) for run in runs]
-
-    def window(k):
-        return ComponentNumbers(home).of_run(runs[k % 4], screens[k // 4])
-
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(window, range(16)))
-    assert all(found[k] == found[k % 4] for k in range(16))
+        asked = (runs * 4, [screen for screen in screens for _ in runs])
+        found = list(pool.map(ComponentNumbers(home).of_run, *asked))
+    assert found == found[:4] * 4
 
 
 def test_names_and_turns_are_those_of_the_direction_in_all_runs(home):
@@ -159,37 +161,6 @@ def test_names_and_turns_are_those_of_the_direction_in_all_runs(home):
     assert numbers.rename(other, 1, "").names == ("", "")
     assert numbers.flip(other, 1).signs == (1, -1)
     assert numbers.of_run(one) == plain(3)
-
-
-def test_a_name_is_of_the_component_on_screen_and_keeps_the_run(home):
-    screen = directions(seen(home, stored(home, E[:3])))
-    run = stored(home, [E[2], E[0], E[1]], seed=1)
-    assert ComponentNumbers(home).of_run(run, screen).order == (1, 2, 0)
-    assert ComponentNumbers(home).rename(run, 2, "tilt").names == ("", "", "tilt")
-    assert seen(home, run).names == ("", "", "tilt")
-    assert store.labels(run).names == ("tilt", "", ""), "in the order of the estimator"
-    assert RunStore(home).get(run.id).kept
-
-
-def test_old_names_and_signs_stay(home):
-    one, other = stored(home, E[:3]), stored(home, [E[2], E[1], E[5]], seed=1)
-    store.put(one, Labels(("", "slant", ""), (1, 1, -1)))
-    store.put(other, Labels(("width", "tilt", ""), (1, 1, -1)))
-    numbers = ComponentNumbers(home)
-    assert numbers.of_run(one) == ((0, 1, 2), (1, 1, -1), ("", "slant", ""))
-    assert numbers.of_run(other) == ((0, 1, 2), (-1, 1, -1), ("width", "tilt", ""))
-    assert numbers.of_run(one).names == ("", "slant", "width")
-    assert numbers.rename(other, 1, "lean").names == ("width", "lean", "")
-    assert numbers.of_run(one).names == ("", "lean", "width")
-
-
-def test_names_that_came_in_a_file_stay_with_their_run(home):
-    foreign = stored(home, E[:2], imported="a" * 64)
-    store.put(foreign, Labels(("buy now", ""), (1, 1)))
-    own = stored(home, E[:2])
-    numbers = ComponentNumbers(home)
-    assert numbers.of_run(foreign) == ((0, 1), (1, 1), ("buy now", ""))
-    assert numbers.of_run(own) == plain(2)
 
 
 def test_an_adopted_numbering_is_shown_as_it_came_unless_there_is_one(home):

@@ -22,20 +22,7 @@ from appca.runs.run import RunConfig
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
 from appca.words import InputError
-
-PARAMETERS = (
-    {"n_components": 4, "n_active": 2},
-    {"n_components": 3, "n_active": 1},
-    {"n_components": 5, "noise": "feature", "row_scale": "learned", "n_active": "learned"},
-    {
-        "n_components": 6,
-        "row_scale": "learned",
-        "n_active": "learned",
-        "inference": "gibbs",
-        "burn_in": 5,
-        "n_draws": 10,
-    },
-)
+from tests.data.file_makers import packed, stored
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +37,20 @@ def home(dataset, tmp_path_factory) -> Path:
     """A home in which somebody has worked."""
     folder = tmp_path_factory.mktemp("sender")
     DatasetStore(folder).put(dataset)
-    for i, parameters in enumerate(PARAMETERS):
+    learned = {"row_scale": "learned", "n_active": "learned"}
+    for i, parameters in enumerate(
+        (
+            {"n_components": 3, "n_active": 1},
+            {"n_components": 5, "noise": "feature"} | learned,
+            {"n_components": 6, "inference": "gibbs", "burn_in": 5, "n_draws": 10} | learned,
+        )
+    ):
         config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
         with warnings.catch_warnings(action="ignore"):  # of features that are constant
             result = fit_run(dataset, config)
         run = RunStore(folder).save(config, result, "my run" if i else None)
         ComponentNumbers(folder).rename(run, 1, "slant =1+1")
-        ComponentNumbers(folder).flip(run, 2)
+        ComponentNumbers(folder).flip(run, i)
     return folder
 
 
@@ -68,15 +62,9 @@ LOOK = {"colour": "residual", "view": "umap", "n_neighbors": 9.0}
 def session(dataset, home) -> Session:
     runs = sorted(RunStore(home).list(), key=lambda run: run.config.k)
     few, odd = np.arange(80) < 5, np.arange(80) % 2 == 1
-    return Session(
-        dataset,
-        runs,
-        [SavedSelection("few", few), SavedSelection("odd", odd)],
-        few,
-        runs[1].id,
-        LOOK,
-        [(layout_of(dataset, runs[0].id), Embedding(PLACES))],
-    )
+    saved = [SavedSelection("few", few), SavedSelection("odd", odd)]
+    laid_out = [(layout_of(dataset, runs[0].id), Embedding(PLACES))]
+    return Session(dataset, runs, saved, few, runs[1].id, LOOK, laid_out)
 
 
 def layout_of(dataset, run: str) -> EmbeddingConfig:
@@ -88,17 +76,11 @@ def content(session, home) -> bytes:
     return pack(session, home)
 
 
-def everything_of(run: Run) -> dict:
+def everything_of(run: Run) -> list:
     shown = ComponentNumbers(run.path.parents[1]).of_run(run)
     seen = numbered(run.fitted, shown).to_arrays()
     arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in seen.items()}
-    return {
-        "config": run.config.of_import(None),
-        "info": run.info,
-        "name": run.custom_name,
-        "shown": shown,
-        "arrays": arrays,
-    }
+    return [run.config.of_import(None), run.info, run.custom_name, shown, arrays]
 
 
 def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
@@ -127,10 +109,11 @@ def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
 
 
 def test_files_of_a_run_have_the_order_and_the_signs_on_screen(session, home, dataset, tmp_path):
+    numbers = ComponentNumbers(home)
+    assert any(-1 in numbers.of_run(run).signs for run in session.runs)
     for run in session.runs:
-        numbering = ComponentNumbers(home).of_run(run)
+        numbering = numbers.of_run(run)
         order, signs = list(numbering.order), np.array(numbering.signs)
-        assert -1 in signs
         raw, shown = run.fitted, numbered(run.fitted, numbering)
         np.testing.assert_array_equal(shown.components, raw.components[order] * signs[:, None])
         for name, values in shown.posterior.items():
@@ -146,16 +129,6 @@ def test_files_of_a_run_have_the_order_and_the_signs_on_screen(session, home, da
         table = projection_table(dataset, shown)
         for j in range(len(order)):
             np.testing.assert_array_equal(table[f"component_{j + 1}"], shown.scores[:, j])
-
-
-def test_missing_cells_stay_missing(dataset, tmp_path):
-    gaps = np.zeros(dataset.X.shape, bool)
-    gaps[[3, 70], [5, 60]] = True
-    holed = Dataset("holes", dataset.X.astype(float), dataset.ids, missing=gaps)
-    found = unpack("h.appca", io.BytesIO(pack(Session(holed, []))), tmp_path)
-    got = DatasetStore(tmp_path).get(found.dataset)
-    np.testing.assert_array_equal(got.missing, gaps)
-    np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
 
 
 def test_what_is_there_already_stays(content, session, tmp_path):
@@ -176,54 +149,46 @@ def test_what_is_there_already_stays(content, session, tmp_path):
 
 def test_without_data_the_data_must_be_here(session, dataset, tmp_path):
     light = pack(session, with_data=False)
-    assert not any(
-        name.startswith("data/") for name in zipfile.ZipFile(io.BytesIO(light)).namelist()
-    )
+    names = zipfile.ZipFile(io.BytesIO(light)).namelist()
+    assert not any(name.startswith("data/") for name in names)
     with pytest.raises(InputError, match="“My digits” is not here; open it first from your own"):
         unpack("light.appca", io.BytesIO(light), tmp_path)
     assert list(tmp_path.iterdir()) == []
     DatasetStore(tmp_path).put(dataset)
     assert len(unpack("light.appca", io.BytesIO(light), tmp_path).runs) == len(session.runs)
-
-
-def test_published_data_are_named_with_the_options_to_open_them_with(dataset, tmp_path):
     provenance = {"source": "mnist", "options": {"n": 80}}
     mnist = Dataset("MNIST", dataset.X, dataset.ids, provenance=provenance)
     with pytest.raises(InputError, match="open it first from MNIST with n = 80"):
         unpack("m.appca", io.BytesIO(pack(Session(mnist, []), with_data=False)), tmp_path)
+    gaps = np.zeros(dataset.X.shape, bool)
+    gaps[[3, 70], [5, 60]] = True
+    holed = Dataset("holes", dataset.X.astype(float), dataset.ids, missing=gaps)
+    found = unpack("h.appca", io.BytesIO(pack(Session(holed, []))), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
 
 
-def altered(content: bytes, members: dict[str, bytes | None]) -> io.BytesIO:
-    """Return the file with members replaced or taken away."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as new:
-        for name in old.namelist():
-            given = members.get(name, old.read(name))
-            if given is not None:
-                new.writestr(name, given)
-    buffer.seek(0)
-    return buffer
+MATRIX = "data/matrix.npy"
 
 
-def npy(values: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
-BAD = [  # what is wrong with its description is in tests/attacks/test_sessions
-    ({CONTENTS: None}, "is not a session file"),
-    ({CONTENTS: b"["}, "holds a damaged “session.json”"),
-    ({"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest differs"),
-    ({"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
-    ({"data/matrix.npy": None}, "lacks “data/matrix.npy”"),
-    ({"runs/1/pre_offset.npy": None}, "is damaged"),
-    ({"selections/0.npy": npy(np.zeros(79, bool))}, "is damaged"),
-]
-
-
-@pytest.mark.parametrize(("members", "sentence"), BAD)
-def test_what_does_not_fit_is_refused_and_nothing_is_stored(content, tmp_path, members, sentence):
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [  # what is wrong with its description is in tests/attacks/test_sessions
+        (CONTENTS, None, "is not a session file"),
+        (CONTENTS, b"[", "holds a damaged “session.json”"),
+        (MATRIX, stored(np.save, np.zeros((80, 64), np.uint8)), "digest differs"),
+        (MATRIX, stored(np.save, np.zeros((80, 64)))[:900], "holds a damaged"),
+        (MATRIX, None, "lacks “data/matrix.npy”"),
+        ("runs/1/pre_offset.npy", None, "is damaged"),
+        ("selections/0.npy", stored(np.save, np.zeros(79, bool)), "is damaged"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+    content, tmp_path, name, given, sentence
+):
+    with zipfile.ZipFile(io.BytesIO(content)) as old:
+        members = {one: old.read(one) for one in old.namelist()} | {name: given}
+    altered = packed({one: data for one, data in members.items() if data is not None})
     with pytest.raises(InputError, match=sentence):
-        unpack("bad.appca", altered(content, members), tmp_path)
+        unpack("bad.appca", io.BytesIO(altered), tmp_path)
     assert list(tmp_path.iterdir()) == []

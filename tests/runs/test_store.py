@@ -1,7 +1,5 @@
 """Runs on disk: bit for bit, named, pruned, and damaged ones left out in one sentence."""
 
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import pytest
 from appca.runs import store as store_module
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore, labels, put
-from appca.storage.files import draft_folder, sweep
 from appca.words import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 
@@ -60,27 +57,27 @@ def test_a_run_comes_back_bit_for_bit_in_another_store(store, tmp_path):
 
 
 def test_runs_are_listed_newest_first_under_names_made_of_their_settings(store):
-    for seed in (0, 1, 2):
+    first = store.save(CONFIG, result_of(), name="kept")
+    for seed in (1, 2):
         store.save(seeded(seed), result_of(seed))
-    partial = replace(seeded(3), stopped_at=12)
-    store.save(partial, result_of(3))
-    names = [run.name for run in store.list()]
-    assert names == [
-        "aPPCA, K = 4, L = 2, seed 3, stopped at step 12",
-        "aPPCA, K = 4, L = 2, seed 2",
-        "aPPCA, K = 4, L = 2, seed 1",
-        "aPPCA, K = 4, L = 2",
+    store.save(replace(seeded(3), stopped_at=12), result_of(3))
+    names = [
+        *("aPPCA, K = 4, L = 2, seed 3, stopped at step 12", "aPPCA, K = 4, L = 2, seed 2"),
+        *("aPPCA, K = 4, L = 2, seed 1", "kept"),
     ]
+    assert [run.name for run in store.list()] == names
     assert [run.config.stopped_at for run in store.list()] == [12, None, None, None]
-
-
-def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
-    first = store.save(CONFIG, result_of(0), name="kept")
-    store.save(seeded(1), result_of(1))
-    again = store.save(CONFIG, result_of(9), origin="live")
+    again = store.save(CONFIG, result_of(9), origin="live")  # keeps its arrays, and is the newest
     assert again.fitted.mean.tobytes() == first.fitted.mean.tobytes()
-    assert (again.name, again.origin) == ("kept", "fit")
-    assert store.list()[0].id == CONFIG.id
+    assert (again.name, again.origin, store.list()[0].id) == ("kept", "fit", CONFIG.id)
+    assert store.rename(CONFIG.id, " ").name == "aPPCA, K = 4, L = 2"
+    assert len(store.rename(CONFIG.id, "x" * 1000).name) == 120
+    with pytest.raises(InputError, match="no fit “000000000000” to rename"):
+        store.rename("0" * 12, "x")
+    for name in ("../" + "a" * 9, "", None, "A" * 12, "a" * 13, "/etc/passwd00"):  # no path
+        assert store.get(name) is None
+        store.delete(name)
+    assert len(store.list()) == 4
 
 
 def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
@@ -92,24 +89,6 @@ def test_a_name_given_while_old_runs_go_is_not_lost(store, monkeypatch):
         store.rename(old.id, "mine")
         store.save(seeded(1), result_of(1), origin="live")
     assert store.get(old.id).name == "mine"
-
-
-def test_rename_and_back(store):
-    run = store.save(CONFIG, result_of())
-    assert store.rename(run.id, "digits, first try").name == "digits, first try"
-    assert store.get(run.id).custom_name
-    assert store.rename(run.id, " ").name == "aPPCA, K = 4, L = 2"
-    assert len(store.rename(run.id, "x" * 1000).name) == 120
-    with pytest.raises(InputError, match="no fit “000000000000” to rename"):
-        store.rename("0" * 12, "x")
-
-
-@pytest.mark.parametrize("run_id", ["../" + "a" * 9, "", None, "A" * 12, "a" * 13, "/etc/passwd00"])
-def test_an_id_from_the_address_bar_never_becomes_a_path(store, run_id):
-    store.save(CONFIG, result_of())
-    assert store.get(run_id) is None
-    store.delete(run_id)
-    assert len(store.list()) == 1
 
 
 def test_names_that_were_given_outlive_damaged_arrays(store):
@@ -137,18 +116,3 @@ def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store,
     for seed in range(8, 12):  # named runs take no places of others
         store.save(seeded(seed), result_of(), name=f"mine {seed}", origin="live")
     assert kept < {run.id for run in store.list()}
-
-
-def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
-    store.save(CONFIG, result_of())
-    long_ago = time.time() - 2 * 86_400
-    draft = store.folder / f".{'c' * 32}"
-    draft.mkdir()
-    (draft / "arrays.npz").write_bytes(b"half")
-    os.utime(draft, (long_ago, long_ago))
-    with draft_folder(store.folder) as alive:
-        sweep(store.folder)
-        assert files(store.folder) == {CONFIG.id, alive.name}
-        assert len(store.list()) == 1
-        assert store.damaged() == {}
-    assert files(store.folder) == {CONFIG.id}

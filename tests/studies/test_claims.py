@@ -1,27 +1,40 @@
-"""The rules by which the paper's claims are judged, on made-up numbers on both sides of each."""
+"""Rules by which the paper's claims are judged; results stored, shipped, and made into pages."""
 
+import csv
+import math
 import re
+import shutil
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from appca.analysis.rows import Mixture
 from appca.data.sources import DESIGNS
-from appca.studies import brain, coil20, digits, speed, synthetic, table1, whitening
+from appca.storage.files import aside
+from appca.studies import brain, coil20, digits, report, speed, synthetic, table1, whitening
+from appca.studies import store as store_module
+from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.claims import Claim, checked, headings, span, verdict
 from appca.studies.fitting import crowding_claim
+from appca.studies.report import aligned, document, write
+from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, StudyStore
+from appca.studies.study import Outcome
+from appca.words import InputError
 
 LETTERS = {"yes": "y", "partly": "p", "no": "n", "not tested": "t"}
 
 
-@pytest.mark.parametrize(
-    ("tests", "holds"),
-    [([True, True], "yes"), ([True, False], "partly"), ([False, False], "no"), ([], "not tested")],
-)
-def test_a_claim_holds_if_all_its_tests_do(tests, holds):
-    claim = checked("a", "b", iter(tests), "c")
-    assert claim == Claim("a", "c", "b", holds)
-    assert verdict([claim]) == holds
-    assert verdict([claim, claim._replace(holds="not tested")]) == holds
+def test_a_claim_holds_if_all_its_tests_do():
+    for tests, holds in (
+        ([True, True], "yes"),
+        ([True, False], "partly"),
+        ([False] * 2, "no"),
+        ([], "not tested"),
+    ):
+        claim = checked("a", "b", iter(tests), "c")
+        assert claim == Claim("a", "c", "b", holds)
+        assert verdict([claim]) == verdict([claim, checked("a", "b", [])]) == holds
     assert list(headings([claim, checked("a", "b", [])])) == ["claim", "paper", "measured", "holds"]
     assert list(headings([claim._replace(paper="")])) == ["claim", "measured", "holds"]
     assert (span([3.0, 1.0, 2.0]), span([2.001, 2.0])) == ("1.00 to 3.00", "2.00")
@@ -228,20 +241,159 @@ def test_claims_follow_the_numbers(claims, expected):
     assert re.fullmatch(expected, "".join(LETTERS[claim.holds] for claim in claims))
 
 
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        (planes(91, 4.9, 0.1)[0], "91.0% of the points, planes within 4.90 degrees"),
-        (sharing(3.1, 2)[1], "2.00 factors, number 3 of 4 pairs, 3 standard deviations"),
-        (speeds(2.0, 9.9)[0], "2 to 9.9 times, less than one order, not two, on this design; to"),
-        (speeds(2.0, 100.0)[0], "times, two orders of magnitude or more on this design;"),
-        (speeds(5.0, reached=1)[0], "ends 15 times or more, as not every chain arrives"),
-        (gains((0.05, -0.04))[1], "points above PCA: 5.0 ± 1.0 (K = 3), −4.0 ± 1.0 (K = 4)"),
-        (gains((0,), appca=[0.9], pca=[0.95])[0], "at K above 3, PCA at K = 3"),
-        (table()[6], "45 of 50 numbers lie below 0.080"),
-        (table()[7], "on balanced data 0 of 5 are within a factor of 2 of the squared errors here"),
-        (table()[7], "4 of the absolute ones; on the other designs 4 of 5 are within"),
-    ],
+SENTENCES = [
+    (planes(91, 4.9, 0.1)[0], "91.0% of the points, planes within 4.90 degrees"),
+    (sharing(3.1, 2)[1], "2.00 factors, number 3 of 4 pairs, 3 standard deviations"),
+    (speeds(2.0, 9.9)[0], "2 to 9.9 times, less than one order, not two, on this design; to"),
+    (speeds(2.0, 100.0)[0], "times, two orders of magnitude or more on this design;"),
+    (speeds(5.0, reached=1)[0], "ends 15 times or more, as not every chain arrives"),
+    (gains((0.05, -0.04))[1], "points above PCA: 5.0 ± 1.0 (K = 3), −4.0 ± 1.0 (K = 4)"),
+    (gains((0,), appca=[0.9], pca=[0.95])[0], "at K above 3, PCA at K = 3"),
+    (table()[6], "45 of 50 numbers lie below 0.080"),
+    (table()[7], "on balanced data 0 of 5 are within a factor of 2 of the squared errors here"),
+    (table()[7], "4 of the absolute ones; on the other designs 4 of 5 are within"),
+]
+
+
+def test_the_measured_numbers_are_in_the_sentence():
+    for claim, words in SENTENCES:
+        assert words in claim.measured
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
+PIXELS = {784, 1024}  # of an image of MNIST, of COIL-20
+STUDY, POPULARITY = STUDIES["z-priors"], STUDIES["popularity"]
+OPTIONS = STUDY.options("quick")
+CLAIMS = [Claim("A <b> | c", "0.<5", "6 & 7", "partly"), Claim("a", "", "b", "yes")]
+OUTCOME = Outcome(
+    {
+        "mixed": [
+            {"name": "a,b\n“c”", "count": 3, "value": 0.123456, "none": None},
+            {"name": "=1+1", "count": None, "value": 1 / 3, "none": None},
+            {"name": None, "count": -2, "value": math.pi * 1e-300, "none": None},
+        ],
+        "empty": [],
+    },
+    {name: np.eye(3, dtype=bool) for name in ("sparse", "dense")} | {"x": np.arange(4.0)},
+    CLAIMS,
+    "B <i>\n\nC.",
 )
-def test_the_measured_numbers_are_in_the_sentence(claim, words):
-    assert words in claim.measured
+
+
+@pytest.fixture
+def store(tmp_path) -> StudyStore:
+    return StudyStore(tmp_path)
+
+
+def test_a_result_comes_back_as_it_was_and_other_options_make_another(store):
+    name = store.save(STUDY, OPTIONS, OUTCOME, 12.34)
+    stored = store.get(name)
+    assert name == STUDY.id(OPTIONS) == stored.id
+    assert stored.outcome[::2] == OUTCOME[::2]
+    assert stored.outcome.text == OUTCOME.text
+    assert [type(row["count"]) for row in stored.outcome.tables["mixed"]] == [int, type(None), int]
+    np.testing.assert_equal(stored.outcome.arrays, OUTCOME.arrays)
+    assert (stored.study, stored.options, stored.seconds) == ("z-priors", OPTIONS, 12.3)
+    assert stored.versions["numpy"] == np.__version__
+    assert [each.id for each in store.list()] == [name]
+    assert store.list("table1") == []
+    assert [store.get(name) for name in ("", "../jobs", "a" * 12, "A" * 12)] == [None] * 4
+    assert store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0) == name
+    assert store.get(name).outcome.text == "new"
+    assert store.save(STUDY, STUDY.options("quick", seed=1), OUTCOME, 1.0) != name
+    assert STUDY._replace(revision=99).id(OPTIONS) != name
+    assert len(store.list()) == 2
+    assert not list(store.folder.glob(".*"))
+
+
+def test_a_result_that_is_being_replaced_is_read_once(store):
+    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
+    place = store.folder / name
+    place.rename(aside(place))
+    assert [(stored.id, stored.outcome.text) for stored in store.list()] == [(name, OUTCOME.text)]
+    store.save(STUDY, OPTIONS, OUTCOME._replace(text="new"), 1.0)
+    shutil.copytree(place, aside(place))
+    assert [stored.outcome.text for stored in store.list()] == ["new"]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_shipped_result_is_small_has_its_stamp_and_figures_and_no_row_of_data(
+    name, tmp_path, monkeypatch
+):
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*.*")) <= MOST_BYTES
+    assert len(list(FOLDER.iterdir())) == len(shipped())
+    monkeypatch.setenv("APPCA_DATA", str(tmp_path))  # nobody's copy
+    study, stored = STUDIES[name], shipped()[name]
+    assert study.size_of(stored.options) in study.sizes
+    assert {"appca", "numpy"} <= set(stored.versions)
+    assert any(claim.value for claim in stored.outcome.claims)
+    assert all(len(c.value) < 12 and len(c.caption) < 36 for c in stored.outcome.claims)
+    assert study.figures(stored.outcome)
+    arrays = stored.outcome.arrays
+    for key, array in arrays.items():
+        assert key not in study.private
+        assert array.dtype != np.uint8 or key.endswith("_rgb"), key  # what images are made of
+        if name not in {"fmri", "planes", "z-priors"}:  # drawn here, or maps of components
+            assert array.ndim <= 2, key
+            assert not PIXELS & set(array.shape[1:]), key
+        elif name == "fmri" and arrays["mask"].sum() in array.shape:
+            assert array.ndim == 1, "one number a voxel, never its course"
+
+
+def test_a_result_ships_in_the_place_of_an_older_one_and_within_the_limit(tmp_path, monkeypatch):
+    store, study = ShippedResults(tmp_path), STUDY._replace(private=("sparse",))
+    store.save(study, study.options(seed=1), OUTCOME, 1.0)
+    name = store.save(study, study.options(seed=2), OUTCOME, 1.0)
+    (stored,) = store.list()
+    assert (stored.id, stored.outcome.arrays["x"].dtype) == (name, np.float32)
+    assert list(stored.outcome.arrays) == ["dense", "x"]
+    monkeypatch.setattr(store_module, "MOST_BYTES", 10)
+    with pytest.raises(InputError, match="may have 10 bytes together; these have"):
+        store.save(STUDY, STUDY.options(seed=2), OUTCOME, 1.0)
+
+
+def test_the_page_holds_every_figure_and_shows_texts_literally():
+    outcome = STUDY.run(OPTIONS, lambda *_: None, 1)._replace(claims=CLAIMS, text=OUTCOME.text)
+    missing = report.ReportEntry(STUDIES["table1"], {"seeds": 2}, None, "No <file>.")
+    html = report.page([missing, report.ReportEntry(STUDY, OPTIONS, outcome, "Now.")])
+    assert html.count('class="plotly-graph-div"') == 1
+    assert "<td>A &lt;b&gt; | c</td><td>0.&lt;5</td><td>6 &amp; 7</td><td>partly</td>" in html
+    assert "<p>B &lt;i&gt;</p><p>C.</p>" in html
+    assert html.index("No &lt;file&gt;.") < html.index('id="z-priors"')
+
+
+def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monkeypatch):
+    def refuse(*_arguments) -> Outcome:
+        msg = "The file x is missing."
+        raise InputError(msg)
+
+    monkeypatch.setitem(STUDIES, "popularity", POPULARITY._replace(run=refuse))
+    monkeypatch.setattr(report, "write", lambda *_arguments: [])
+    lines: list[str] = []
+    out = tmp_path / "out"
+    how = "quick", {}, StudyStore(tmp_path), out, lines.append, print
+    with pytest.raises(InputError, match=r"1 of 2 results .* popularity: The file x is missing"):
+        report.paper(["popularity", "z-priors"], *how)
+    assert "The file x is missing." in (out / "report.html").read_text("utf-8")
+    assert any("stored as" in line for line in lines)
+    with pytest.raises(InputError, match=r"^The file x is missing\.$"):
+        report.paper(["popularity"], *how)
+
+
+def test_tables_and_figures_are_written_for_anybody_to_open(tmp_path):
+    written = write(STUDY, OUTCOME._replace(arrays={"Z": np.eye(3)}), tmp_path / "a" / "b")
+    assert [path.suffix for path in written] == [".csv", ".csv", ".html"]
+    lines = list(csv.DictReader(written[0].read_text("utf-8").splitlines(keepends=True)))
+    assert [line["name"] for line in lines] == ["a,b\n“c”", "=1+1", ""]
+    html = written[2].read_text("utf-8")
+    assert "plotly.js v" in html
+    assert "<script src=" not in html  # standalone
+    with pytest.raises(InputError, match="could not be written"):
+        write(STUDY, OUTCOME._replace(arrays={"Z": np.eye(3)}), written[0] / "folder")
+    assert aligned(["a", "b"], [["1", "-"], ["100", "0.5"]]) == "a    b\n1    -\n100  0.5"
+    assert aligned(["a"], []) == ""
+
+
+def test_the_page_of_the_paper_is_made_of_the_shipped_results():
+    """After new results, or a changed sentence: python -m appca paper --document docs/paper.md."""
+    assert PAGE.read_text(encoding="utf-8") == document(shipped(), PAGE)

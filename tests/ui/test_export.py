@@ -12,6 +12,7 @@ from appca import load_model
 from appca.analysis.selections import SelectionStore
 from appca.canvas.panels import colour_choices
 from appca.cli import main
+from appca.commands import app as command
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
@@ -29,7 +30,6 @@ from tests.commands.test_annotated import (
     cells,  # noqa: F401 - a fixture
     tree,
 )
-from tests.commands.test_app import places  # noqa: F401 - a fixture
 from tests.pages import give
 from tests.ui.conftest import address, go, healthy, press, preview, slider, told
 
@@ -272,6 +272,14 @@ def test_other_data_make_a_new_file(start, made):
         digit = names.asstr()[()][codes[()]] if names.dtype.kind == "O" else names[()][codes[()]]
         assert digit.tolist() == digits.labels["digit"].tolist()
         assert saved_file["varm/appca"].shape[0] == 64
+
+
+@pytest.fixture
+def places(monkeypatch) -> list[dict[str, str]]:
+    """What the browser would be sent to."""
+    found: list[dict[str, str]] = []
+    monkeypatch.setattr(command, "run", lambda options: found.append(command.place(options)) or {})
+    return found
 
 
 def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):  # noqa: F811

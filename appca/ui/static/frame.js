@@ -18,8 +18,6 @@ function isAnotherPlace(url) {
 }
 
 function watchHistory() {
-  if (window.appcaHistory) return;
-  window.appcaHistory = true;
   const push = history.pushState.bind(history);
   history.pushState = (state, title, url) => {
     isAnotherPlace(url) ? push(state, title, url) : history.replaceState(state, title, url);
@@ -50,26 +48,31 @@ function loadAhead(modules) {
   setTimeout(load, DRAWN);
 }
 
+/** @type {Function | null} */ let tell = null;
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const at = document.activeElement;
+  if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    if (at === document.body || at.matches('.appca-hit'))
+      document.querySelectorAll('nav li a')[event.key - 1]?.click();
+    return;
+  }
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;
+  const key = event.key.toLowerCase();
+  if (key !== 'z' && !(key === 'y' && !event.shiftKey)) return;
+  event.preventDefault();
+  tell(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
+}
+
+/** Streamlit calls this again at each change of the theme, and does not end what the call before began. */
 export default function frame({ data, setTriggerValue }) {
+  const isFirst = !tell;
+  tell = setTriggerValue;
+  if (!isFirst) return;
   watchHistory();
   window.appcaBase = data?.base || '/'; // below it are all pages of this server
-  if (!window.appcaAhead) loadAhead(data?.ahead ?? []);
-  window.appcaAhead = true;
-  const leaving = new AbortController();
-  const onKey = (event) => {
-    const at = document.activeElement;
-    if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      if (at === document.body || at.matches('.appca-hit'))
-        document.querySelectorAll('nav li a')[event.key - 1]?.click();
-      return;
-    }
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;
-    const key = event.key.toLowerCase();
-    if (key !== 'z' && !(key === 'y' && !event.shiftKey)) return;
-    event.preventDefault();
-    setTriggerValue(key === 'y' || event.shiftKey ? 'redo' : 'undo', true);
-  };
-  window.addEventListener('keydown', onKey, { signal: leaving.signal });
-  window.addEventListener('pagehide', remember, { signal: leaving.signal });
-  return () => leaving.abort();
+  loadAhead(data?.ahead ?? []);
+  window.addEventListener('keydown', onKey);
+  window.addEventListener('pagehide', remember);
 }

@@ -1,8 +1,5 @@
 """The widget from Python alone: what it takes, refuses and tells."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,17 +74,6 @@ def test_the_browser_gets_scores_on_all_components_for_ghosts(model):
     assert content == {"answer": 5}
     direct = (X[[4, 9]] - model.mean_) @ model.components_[:4].T
     np.testing.assert_allclose(np.frombuffer(scores, "<f4").reshape(2, 4), direct, rtol=1e-4)
-
-
-def test_a_picture_of_a_notebook_needs_no_app():
-    script = (
-        "import sys; sys.modules['streamlit'] = sys.modules['plotly'] = None\n"
-        "import appca; print(appca.explore.__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "explore"
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -1,4 +1,4 @@
-"""The clusterwise rivals against closed forms, dense densities and brute force."""
+"""The clusterwise rivals, and the benchmarks' methods and measures, by other routes."""
 
 from itertools import product
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import PPCA
 from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
+from benchmarks.rivals import naming
 
 
 @parametrize_with_checks(
@@ -109,3 +111,21 @@ def test_k_subspaces_reaches_the_best_of_all_partitions():
     best = min(error(X[mask]) + error(X[~mask]) for mask in masks) / 10
     model = KSubspaces(2, 1, n_init=60, random_state=0).fit(X)
     assert model.error_ == pytest.approx(best, rel=1e-6)
+
+
+# benchmarks
+
+
+def test_naming_is_the_best_area_under_the_curve_of_each_axis():
+    """Areas one class and axis at a time, with ties as zeros of unused axes make them."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 200)
+    scores = rng.normal(size=(200, 5)) * (rng.random((200, 5)) < 0.6)
+    scores[:, 1] += labels == 2
+    seen = (scores, scores != 0)
+    best = [
+        max(abs(2 * roc_auc_score(labels == c, by[:, k]) - 1) for c in range(4) for by in seen)
+        for k in range(5)
+    ]
+    assert naming(scores, labels) == pytest.approx(np.mean(best))
+    assert naming(np.eye(4)[labels], labels) == pytest.approx(1.0)

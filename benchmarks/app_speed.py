@@ -1,0 +1,246 @@
+"""How long a person waits for the app, in Chromium with WebGL by software.
+
+`APPCA_DATA=... python -m benchmarks.app_speed WHAT [--rows N]` writes results/WHAT.json.
+
+pages: from the start of the server on uncompiled sources and a new home until the digits are drawn
+with their images, and the same at its second start. Then MNIST at K = 10, L = 3: from a click in
+the navigation until all charts, pictures and images of a page are drawn, twice.
+
+slider: from a number typed beside the slider of K or L to the points of another fit, and to the
+picture in which every point of the final fit is drawn and stands still, on MNIST from K = 10,
+L = 3. Points travel for 0.42 s, or not at all if motion is reduced.
+
+million: from `appca FILE` with a new home to the picture in a tab that was open before, for rows of
+50 numbers, three times; and the memory of all processes until the fit has replaced the preview.
+"""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+
+from appca.data.sources import load
+from appca.data.store import DatasetStore
+from benchmarks import results
+from benchmarks.browser import ROOT, chromium, served
+
+SOURCES = ("app.py", "appca", "pages", "sample_data", ".streamlit")
+PAGES = ("Components", "Groups", "Check", "Export", "Data", "Paper", "Explore")
+WARM_UP_MS, READING_MS, SETTLING_MS = 40_000, 3_000, 8_000  # of pages; between pages; of sliders
+FINAL_MS = 2_500  # without another picture: the last one was final
+MOVES = [("k", number) for number in (13, 7, 11, 6, 10)] + [
+    ("l", number) for number in (5, 2, 4, 3)
+]
+STARTS, FIT_S = 3, 60.0  # until the fit has replaced the preview
+
+FIRST_PICTURE = """() => {
+  const { points, thumbnails } = document.querySelector('.appca-explorer')?.dataset ?? {};
+  return Number(points) === 1797 && Number(thumbnails) > 20;
+}"""
+COMPLETE = """(page) => {
+  const all = (some) => [...document.querySelectorAll(some)];
+  const path = location.pathname.split('/').pop();
+  return (path || 'explore') === page
+    && all('[data-test-script-state=notRunning]').length
+    && !all('[data-stale=true], [data-testid=stSkeleton]').length
+    && all('[data-testid=stPlotlyChart]').every((one) => one.querySelector('.main-svg'))
+    && !all('.appca-canvas-box:not([data-settled=yes])').length
+    && all('img:not([loading=lazy])').every((one) => one.complete);
+}"""
+WATCH_MOVES = """() => {
+  const move = { pressed: 0, first: 0, last: 0, shown: '' };
+  window.sliderMove = move;
+  const root = () => document.querySelector('.appca-explorer');
+  document.addEventListener('keydown', () => {
+    const shown = root().dataset.scene;
+    Object.assign(move, { pressed: performance.now(), first: 0, last: 0, shown });
+  }, true);
+  const look = () => {
+    const { scene, settled, drawn } = root()?.dataset ?? {};
+    if (move.pressed && scene !== move.shown) {
+      move.first ||= performance.now();
+      if (settled === 'yes' && drawn === 'all') {
+        move.shown = scene;
+        requestAnimationFrame(() => { move.last = performance.now(); }); // after it was drawn
+      }
+    }
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+FINAL = """(still) => window.sliderMove.last && performance.now() - window.sliderMove.last > still
+  && document.querySelector('[data-test-script-state]')?.dataset.testScriptState === 'notRunning'"""
+SETTLED = """(rows) => Number(document.querySelector('.appca-explorer')?.dataset.rows) === rows
+  && document.querySelector('.appca-canvas-box')?.dataset.settled === 'yes'"""
+
+
+def main() -> None:
+    """Measure and write."""
+    measures: dict[str, Callable[[Any, Path, int], list[results.Row]]] = {
+        "pages": pages,
+        "slider": slider,
+        "million": million,
+    }
+    parser = results.arguments(__doc__)
+    parser.add_argument("what", choices=measures)
+    parser.add_argument("--rows", type=int)
+    options = parser.parse_args()
+    n = options.rows or (1_000_000 if options.what == "million" else 10_000)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chromium("--enable-precise-memory-info") as browser,
+    ):
+        rows = measures[options.what](browser, Path(folder), n)
+    results.write(options.out, options.what, rows)
+
+
+def opened(browser: Any, address: str, **context: Any) -> Any:
+    """Open an address in a new page."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, **context)
+    page.set_default_timeout(120_000)
+    page.goto(address)
+    return page
+
+
+def pages(browser: Any, folder: Path, n: int) -> list[results.Row]:
+    """Time the first picture, and two tours of the pages."""
+    root, home = folder / "clone", folder / "home"
+    for path in (ROOT / name for name in SOURCES):
+        if path.is_dir():
+            shutil.copytree(path, root / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            root.mkdir(exist_ok=True)
+            shutil.copy(path, root)
+    seconds: dict[str, list[float]] = {name: [] for name in ("first picture", *PAGES)}
+    for _ in range(2):
+        began = time.perf_counter()
+        with served(home, root) as address:
+            page = opened(browser, address)
+            page.wait_for_function(FIRST_PICTURE)
+            seconds["first picture"].append(time.perf_counter() - began)
+            page.close()
+    digest = DatasetStore(home).put(load("mnist", n=n))
+    with served(home, root) as address:
+        page = opened(browser, f"{address}/?data={digest}&k=10&l=3")
+        page.wait_for_function(COMPLETE, arg="explore")
+        page.wait_for_timeout(WARM_UP_MS)
+        for name in PAGES * 2:
+            link = page.locator("[data-testid=stSidebarNav] a", has_text=name)
+            began = time.perf_counter()
+            link.click()
+            page.wait_for_function(COMPLETE, arg=name.lower())
+            seconds[name].append(time.perf_counter() - began)
+            page.wait_for_timeout(READING_MS)
+        page.close()
+    rows: list[results.Row] = []
+    for what, (first, second) in seconds.items():
+        rows.append({"what": what, "first_s": first, "second_s": second})
+        print(f"{what}: {first:.2f} s, then {second:.2f} s", flush=True)
+    return rows
+
+
+def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
+    """Time moves of K and L, with full and with reduced motion."""
+    digest = DatasetStore(folder).put(load("mnist", n=n))
+    rows: list[results.Row] = []
+    for motion in ("no-preference", "reduce"):
+        with served(folder) as address:
+            page = opened(browser, f"{address}/?data={digest}&k=10&l=3", reduced_motion=motion)
+            drawn = ".appca-explorer[data-settled=yes][data-drawn=all]"
+            page.wait_for_selector(drawn, state="attached")
+            page.wait_for_timeout(SETTLING_MS)
+            page.evaluate(WATCH_MOVES)
+            taken: list[tuple[float, float]] = []
+            for moved, to in MOVES:
+                box = page.locator(f"[class*=st-key-{moved}_typed-] input").first
+                box.fill(str(to))
+                box.press("Enter")
+                page.wait_for_function(FINAL, arg=FINAL_MS)
+                move = page.evaluate("() => window.sliderMove")
+                arrived = (move["first"] - move["pressed"]) / 1000
+                drawing = (move["last"] - move["first"]) / 1000
+                row = {"digits": n, "motion": motion, "moved": moved.upper(), "to": str(to)}
+                row |= {"order": "later" if taken else "first"}
+                rows.append(row | {"server_s": arrived, "browser_s": drawing})
+                taken.append((arrived, arrived + drawing))
+            page.close()
+        arrived, complete = map(statistics.median, zip(*taken, strict=True))
+        print(
+            f"{n:,} digits, motion {motion}: the points arrive after {arrived:.2f} s, the picture "
+            f"is complete after {complete:.2f} s; load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+    return rows
+
+
+def million(browser: Any, folder: Path, n: int) -> list[results.Row]:
+    """Time the command that opens a file of rows, each of which uses about half of six axes."""
+    rng, path = np.random.default_rng(0), folder / "rows.npy"
+    scores = rng.standard_normal((n, 6), np.float32) * (rng.random((n, 6)) < 0.5)
+    noise = np.float32(0.3) * rng.standard_normal((n, 50), np.float32)
+    np.save(path, scores @ rng.standard_normal((6, 50), np.float32) + noise)
+    rows: list[results.Row] = []
+    for start in range(STARTS):
+        page = opened(browser, "about:blank")
+        began = time.perf_counter()
+        command = subprocess.Popen(
+            [sys.executable, "-m", "appca", str(path), "--no-browser"],
+            cwd=folder,
+            env={**os.environ, "APPCA_HOME": str(folder / f"{start}"), "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        memory, ended = [0.0], Event()
+        watch = Thread(target=watch_memory, args=(command.pid, memory, ended), daemon=True)
+        watch.start()
+        assert command.stdout is not None
+        lines = (re.search(r"http://\S+", line) for line in command.stdout)
+        page.goto(next(filter(None, lines))[0])
+        page.wait_for_function(SETTLED, arg=n)
+        row: results.Row = {"start": str(start + 1), "picture_s": time.perf_counter() - began}
+        row |= {"picture_mb": max(memory)}
+        time.sleep(FIT_S)
+        ended.set()
+        watch.join()
+        heap = page.evaluate("performance.memory.usedJSHeapSize / 1e6")
+        rows.append(row | {"fit_mb": max(memory), "heap_mb": heap})
+        print(rows[-1], flush=True)
+        page.close()
+        command.terminate()
+        command.wait()
+    return rows
+
+
+def watch_memory(process: int, memory: list[float], ended: Event) -> None:
+    """Append what a process and its descendants hold, in MB, twice a second until the end.
+
+    Pages of a mapped file are left out because the system takes them back when it needs them.
+    """
+    while not ended.wait(0.5):
+        parents, megabytes = {}, 0.0
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(after_name[1])
+        family = [process]
+        for member in family:
+            family += [child for child, parent in parents.items() if parent == member]
+            with suppress(OSError, IndexError):
+                text = Path(f"/proc/{member}/smaps_rollup").read_text()
+                megabytes += int(text.partition("Anonymous:")[2].split()[0]) * 1024 / 1e6
+        memory.append(megabytes)
+
+
+if __name__ == "__main__":
+    main()
