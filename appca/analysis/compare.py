@@ -497,7 +497,7 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells: some observed cells are hidden beside those that are missing, models are
+# The test on hidden cells hides some observed cells besides the missing ones. Models are
 # fitted around both, and their predictions are compared with the truth in units after
 # preprocessing, which is learned without the hidden cells.
 SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in each repeat

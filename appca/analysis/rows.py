@@ -123,7 +123,7 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
     return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
-_SINGULAR = 1e-6  # relative to a component's square
+_SINGULAR = 1e-6  # relative to a component's squared length
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
 _QUANTILES = 200  # chi-square quantiles averaged for limits with row scales
 
@@ -245,7 +245,7 @@ class SimilarRows(NamedTuple):
 
     components: tuple[int, ...]  # counted from 0
     rows: np.ndarray  # (m,) row numbers, nearest the centre first
-    spread: float  # root mean squared distance from the centre, over the subspace's own
+    spread: float  # root mean squared distance from the centre, divided by the subspace's
 
 
 class Mixture(NamedTuple):
@@ -253,7 +253,7 @@ class Mixture(NamedTuple):
 
     counts: np.ndarray  # (C,) rows of each class
     effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two halves
-    joined: tuple[int, ...]  # classes with a tenth of the group and two rows, largest first
+    joined: tuple[int, ...]  # classes of at least two rows and a tenth of the group, largest first
 
 
 def similar(
@@ -263,7 +263,7 @@ def similar(
     size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """Group the rows of every subspace by k-means of their projections, tight groups first in each.
+    """Group the rows of every subspace by k-means of their projections, tightest first.
 
     Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces without
     components or with fewer than `LEAST_ROWS` rows are skipped.

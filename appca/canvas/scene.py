@@ -272,8 +272,8 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    `maps` are "pca" and "umap"; rows `outside` (N,) are marked: new ones among those of the fit;
-    `feature` is the key of a feature that rows can be coloured by, too (see `colour_of`).
+    `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `feature` is the key
+    of another colouring (see `colour_of`).
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})

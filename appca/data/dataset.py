@@ -79,7 +79,7 @@ class Provenance(Struct):
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
     class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
-    class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
+    class_order: dict[str, list[str]] = {}  # label to its ordered class names, see `renamed`
     left_out: _LeftOut | None = None  # rows removed by `Dataset.without`
     ordered: bool | None = None  # whether features are ordered, such as times; None detects it
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings

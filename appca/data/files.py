@@ -39,7 +39,7 @@ class ReadLimits(NamedTuple):
     features: int = 4_000_000  # unnamed features of arrays and images
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model only describes
-    head_rows: int = 0  # raw first rows in the report of a table
+    head_rows: int = 0  # number of raw first rows in a table's report
 
     @property
     def most(self) -> str:
@@ -51,7 +51,7 @@ LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
-_ROW_BYTES = 64  # memory for ids and hashes
+_ROW_BYTES = 64  # memory per row for ids and hashes
 
 
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
@@ -191,7 +191,7 @@ def members(
     """Open a zip, check its declared sizes, and list its files without hidden ones."""
     try:
         archive = zipfile.ZipFile(stream)
-    except Exception as error:  # as below
+    except Exception as error:  # zipfile raises any exception
         msg = f"“{name}” is not a zip file or is damaged; compress or download it again."
         raise InputError(msg) from error
     items = [item for item in archive.infolist() if not item.filename.endswith("/")]
@@ -270,7 +270,7 @@ _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
 
 
 def note(report: dict[str, Any], about: str, words: str) -> None:
-    """Note in a reader's report how a file was read, for people."""
+    """Add a note on how a file was read to a reader's report."""
     report.setdefault("notes", {})[about] = words
 
 
@@ -379,6 +379,6 @@ class Reader(NamedTuple, Generic[OptionsT]):
     """How files of one format become a data set."""
 
     options: type[OptionsT]
-    read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: see the next
-    # several files that make one data set, or a single one; None where only `read` can be used
+    read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: use `read_many`
+    # one or several files of one data set; None: use `read`
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

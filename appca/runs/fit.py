@@ -316,7 +316,7 @@ def preview(
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether previews of this kind can share a `Ground`: adaptive PPCA of whole rows."""
+    """Whether previews can share a `Ground`: adaptive PPCA without missing cells."""
     return (
         config.model == "aPPCA"
         and not config.is_extended

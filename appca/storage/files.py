@@ -194,7 +194,7 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 FORMAT = 3
 KEY = "format"
-FILES = "files"  # in the description of a folder: the digests of its files, see `digests`
+FILES = "files"  # key of the file digests in a folder's description, see `digests`
 Content = TypeVar("Content")
 
 

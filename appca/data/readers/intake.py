@@ -34,7 +34,7 @@ _UNIT = (
     r" ?(?:[%‰]|[°µ$€£¥₹₩₽][^\s<>=;,()\d]{0,5})| [^\W\d_][^\s<>=;,()\d]{0,8}(?:-?[1-3])?"
     r"|[^\W\d_](?:[^\s<>=;,()\d]{1,8}(?:-?[1-3])?|(?<![A-Z]))"
 )
-# every digit matches in one way only: else a cell of a million digits takes hours
+# each digit matches in one way only, because backtracking over a million digits takes hours
 _NUMBER = {
     mark: re.compile(
         rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
@@ -242,7 +242,7 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
-_MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
+_MOST_NUMBERED = 1000  # most unnamed columns that a report lists
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def data_set(
 
     `missing` handles gaps: "refuse" refuses the data; "model" inserts the column mean as a
     placeholder for models; "mean" imputes it; "drop" drops incomplete rows. `features` are D names
-    for sentences; those of `beside` are in the file.
+    for sentences; the file has those of `beside`.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -430,7 +430,7 @@ _MOST_LIKELY = 5  # columns reported as possible labels; more are counts
 _LONGEST_LABEL = 500  # most characters of a label
 _MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of a report's first rows
 
-ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
+ImageShape = tuple[int, ...] | Literal["auto"] | None  # "auto": square grey rows are images
 
 
 class TableOptions(NamedTuple):
@@ -448,7 +448,7 @@ class Table(NamedTuple):
 
     frame: "pd.DataFrame"
     named: list[bool]
-    report: FileReport  # how the file is written
+    report: FileReport  # how the file was read
     # declared kind of text columns, or why they stay text
     said: Mapping[str, str] = MappingProxyType({})
 
@@ -464,7 +464,7 @@ class Column(NamedTuple):
     whole: bool = False  # all numbers are whole
     grows: bool = False
     span: float = 0.0
-    is_large: bool = False  # digits of whole numbers that are names
+    is_large: bool = False  # integers so long that they may be ids
     note: str = ""  # why numbers are read as text
     called_id: bool = False  # its name is one of ids
     declared: bool = False  # its kind is stated in the file
@@ -640,7 +640,7 @@ def guess_roles(
     numbers = {each.name for each in columns if each.kind == "number"}
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
     constant = {each.name for each in columns if each.is_constant and n_rows > 1}
-    if len(numbers - counters - constant) < 2:  # the others are needed
+    if len(numbers - counters - constant) < 2:  # too few other features would remain
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
@@ -653,7 +653,7 @@ def guess_roles(
         if roles[name] == "ignored":
             left_out[name] = reason
     is_short = len(_with(roles, "feature")) < 2
-    is_pair = {"x", "y"} <= {name.lower() for name in names}  # places, of which y is no class
+    is_pair = {"x", "y"} <= {name.lower() for name in names}  # coordinates: y is not a class
     for name in numbers - {*chosen}:
         if roles[name] == "label" and (is_short or (is_pair and name.lower() == "y")):
             roles[name] = "feature"
@@ -695,7 +695,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # a single new row with a gap
+        return "feature", ""  # one new row may be empty here
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|")
-BLANK = " "  # any run of blanks
+BLANK = " "  # stands for any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
-_TOP, _HEADER_LINES = 40, 3  # lines searched for a header, and its most lines
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; most lines of a header
 _MANY = 10
 _MOSTLY = 0.9  # least shares of numbers and of lines of equal width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # characters that no text table has
@@ -36,7 +36,7 @@ _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
 _NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
+_SOME_ODD = 0.3  # share of them above which an old encoding is tried
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
@@ -47,9 +47,9 @@ _TOTAL = re.compile(
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
-_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # a cell that is alone in a row at the end
-_MOST_TOTALS = 6  # rows at the end
-_SECOND = "second-table"  # lines of a table below or beside another
+_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # note: the only cell of a final row
+_MOST_TOTALS = 6  # most final rows of totals
+_SECOND = "second-table"  # kind of lines of further tables
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
@@ -58,7 +58,7 @@ class CsvOptions(NamedTuple):
 
     separator: str | None = None  # one character; a blank means any run of blanks
     decimal: str | None = None  # "." or ","
-    header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
+    header: bool | int | None = None  # whether there is one, or its line number, from 1
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
@@ -155,7 +155,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     lines[_SECOND], text = text.count(b"\n", end), text[:end]
     some = [row for row in some[first:] if row.start < end and len(row.cells) == width]
     rows = [[cell.strip() for cell in row.cells] for row in some]
-    if limits.head_rows:  # while it is refused
+    if limits.head_rows:  # needed even if the table is refused
         names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_MOST_CELLS])]
         columns = zip(*rows[: limits.head_rows], strict=True)
         report["head"] = dict(zip(names, map(list, columns), strict=False))
@@ -265,14 +265,14 @@ def _guess_separator(text: bytes, start: int) -> str:
     for separator in (*SEPARATORS, BLANK):
         try:
             some, width = _sample(text, separator, start, 0)
-        except InputError:  # such as a line that would be one cell, longer than any may be
+        except InputError:  # such as a cell that is too long
             continue
         even = sum(len(row.cells) in (width, width - 1) for row in some) >= _MOSTLY * len(some) - 3
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
         numbers = np.count_nonzero(~np.isnan([intake.real(cell) for cell in cells]))
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score > merit
-        if separator == BLANK and merit[0]:  # blanks between tabs are in cells
+        if separator == BLANK and merit[0]:  # between tabs, blanks belong to cells
             beaten = best != "\t" and score[:2] > merit[:2]
         if width > 1 and beaten:
             best, merit = separator, score
@@ -312,7 +312,7 @@ def lay_out(
     refuse_if(not is_free and not places, sentence)
     top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
-    # R's header has no name for the rows'
+    # R's header has no name for the column of row names
     shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
     if shorter:
         padded = some[top]._replace(cells=["", *some[top].cells])
@@ -414,7 +414,7 @@ def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
 
 
 def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record]) -> int:
-    """Return the byte where another table begins, below an empty line; else the end."""
+    """Return the byte where a second table begins below an empty line, or the end."""
     for empty in (b"\n\n", b"\n" + separator.encode() * (width - 1) + b"\n"):
         place = some[-1].start
         for _ in range(_TOP):
