@@ -36,7 +36,7 @@ _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
 _NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of them above which an old encoding is tried
+_SOME_ODD = 0.3  # share of such letters above which an old encoding is tried
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
