@@ -128,24 +128,15 @@ def playwright_driver() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., Any]]:
-    """Return a function ``browsers(*flags)`` that starts a Chromium once for each set of flags."""
-    running: dict[tuple[str, ...], Any] = {}
-
-    def launch(*flags: str) -> Any:
-        if flags not in running:
-            running[flags] = playwright_driver.chromium.launch(
-                executable_path=chromium, args=[*FLAGS, *flags]
-            )
-        return running[flags]
-
-    yield launch
-    for browser in running.values():
-        browser.close()
+    """Return a function that gives the Chromium of all tests of this process."""
+    browser = playwright_driver.chromium.launch(executable_path=chromium, args=FLAGS)
+    yield lambda: browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")
 def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
-    """Return a function ``visit(url, width=1440, height=1000, dark=False, flags=())``.
+    """Return a function ``visit(url, width=1440, height=1000, dark=False)``.
 
     Every visit has a browser profile of its own, since a browser stops drawing the pages behind the
     front one; it is closed at the end of the module. A page that asked another machine for
@@ -154,10 +145,8 @@ def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
     visits: list[Visit] = []
     contexts: list[Any] = []
 
-    def open_page(
-        url: str, width: int = 1440, height: int = 1000, dark: bool = False, flags: tuple = ()
-    ) -> Visit:
-        context = browsers(*flags).new_context(
+    def open_page(url: str, width: int = 1440, height: int = 1000, dark: bool = False) -> Visit:
+        context = browsers().new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
         context.set_default_timeout(WAIT_MS)

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 CLIENT = "appca-hub"
+ASKED = ("client_id", "redirect_uri", "code_challenge_method")
 FORM = '<form><input name="name" id="name">{}<button id="enter">Enter</button></form>'
 
 
@@ -46,7 +47,7 @@ class Provider(BaseHTTPRequestHandler):
             name = self.names.get(token)
             told = json.dumps({"preferred_username": name, "sub": name})
             self.answer(told, 200 if name else 401)
-        elif (asked.get("client_id"), asked.get("redirect_uri")) != (CLIENT, self.callback):
+        elif [asked.get(name) for name in ASKED] != [CLIENT, self.callback, "S256"]:
             self.answer("{}", 400)
         elif "name" not in asked:
             hidden = [f'<input type="hidden" name="{k}" value="{v}">' for k, v in asked.items()]

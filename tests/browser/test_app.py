@@ -1,6 +1,5 @@
-"""The app in a real browser: the first picture, live sliders, jobs and reloads."""
+"""The app in a real browser: the first picture, live sliders and reloads."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -36,44 +35,6 @@ def open_page(page, name: str) -> None:
     page.get_by_role("heading", name=name, exact=True, level=1).wait_for(timeout=60 * SECOND)
 
 
-def press(page, key: str) -> None:
-    """Press a button, or open what opens; Streamlit draws one with a hint twice, once hidden."""
-    idle(page)
-    page.locator(f".st-key-{key} button").first.click()
-
-
-def set_number(page, name: str, value: int) -> None:
-    idle(page)
-    box = page.locator(f"[class*=st-key-{name}] input[type=number]")
-    box.fill(str(value))
-    box.press("Enter")
-    idle(page)
-
-
-def start_a_long_fit(page, seed: int) -> str:
-    """Start what takes minutes, many restarts on many components; return the job's name."""
-    drawn(page)
-    press(page, "bar_model")
-    set_number(page, "set-n_init", 50)
-    set_number(page, "set-random_state", seed)
-    page.keyboard.press("Escape")
-    set_number(page, "k_typed", 30)
-    page.wait_for_url("**k=30**")
-    set_number(page, "l_typed", 15)
-    page.wait_for_url("**l=15**")
-    offered = page.locator(".st-key-refine button, .st-key-start_fit button")
-    last = time.monotonic() + 60
-    while time.monotonic() < last:  # on a slow machine the job of a setting on the way comes first
-        idle(page)
-        if offered.count():
-            offered.first.click()
-        job = page.url.partition("job=")[2].partition("&")[0]
-        page.wait_for_timeout(500)
-        if job and page.locator(f".st-key-cancel-{job} button").count():
-            return job
-    raise AssertionError(page.url)
-
-
 @pytest.mark.smoke
 def test_the_first_page_is_a_finished_picture_and_a_slider_redraws_it_in_place(visit, address):
     page = visit(f"{address}/").page
@@ -98,19 +59,3 @@ def test_the_first_page_is_a_finished_picture_and_a_slider_redraws_it_in_place(v
         page.wait_for_timeout(40)  # milliseconds, in which the callback or the page is under way
     page.wait_for_url("**k=6**")
     drawn(page, "explorer.dataset.panels == 15")
-
-
-def test_a_fit_survives_pages_and_reloads_and_is_stopped(visit, address):
-    page = visit(f"{address}/").page
-    job = start_a_long_fit(page, seed=3)
-    stop = page.locator(f".st-key-cancel-{job}")
-    open_page(page, "Groups")
-    stop.wait_for()
-    open_page(page, "Explore")
-    page.wait_for_url(f"**job={job}**")  # a link of the navigation takes it away for a moment
-    idle(page)
-    page.reload()
-    stop.wait_for(timeout=60 * SECOND)
-    assert job in page.url
-    stop.locator("button").click()
-    stop.wait_for(state="detached", timeout=60 * SECOND)

@@ -1,4 +1,4 @@
-"""Components, Groups and Paper in a browser: rows rebuilt under the hand, clicks, figures."""
+"""Components and Check in a browser: rows rebuilt under the hand, clicks, two fits."""
 
 import base64
 
@@ -10,7 +10,6 @@ from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
-from appca.studies.catalogue import shipped
 from tests.browser.test_app import SECOND, idle
 from tests.models.synthetic import planted
 
@@ -94,39 +93,8 @@ def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
     assert seen.errors == []
 
 
-def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
-    seen = visit(f"{address}/groups")
-    page = seen.page
-    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
-    group = page.locator(".ca-group").nth(2)
-    group.wait_for(timeout=WAIT)
-    idle(page, 60)
-    count = int(group.locator(".ca-quiet").first.inner_text().split()[0])
-    panel = group.locator("b").first.inner_text()
-    group.click()
-    page.wait_for_url("**sel=**", timeout=WAIT)
-    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
-    root = "document.querySelector('.st-key-similar_panel .appca-explorer, .appca-explorer')"
-    page.wait_for_function(
-        f"() => {root} && Number({root}.dataset.selected) === {count}", timeout=WAIT
-    )
-    assert int(page.evaluate(f"{root}.dataset.panels")) == 1, panel
-    page.reload()
-    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
-    page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
-    assert seen.errors == []
-
-
-def test_paper_shows_every_figure_at_once_and_compare_two_fits_with_one_selection(visit, address):
-    page = visit(f"{address}/paper").page
-    drawn = ".st-key-paper_cards .js-plotly-plot .main-svg"
-    page.wait_for_function(
-        "([css, n]) => new Set([...document.querySelectorAll(css)]"
-        ".map(one => one.closest('.js-plotly-plot'))).size >= n",
-        arg=[drawn, len(shipped())],
-        timeout=WAIT,
-    )
-    page.goto(f"{address}/check?tab=trust")
+def test_compare_draws_two_fits_and_a_selection_is_that_of_both(visit, address):
+    page = visit(f"{address}/check?tab=trust").page
     page.get_by_label("Compare with").click(timeout=WAIT)
     page.get_by_role("option", name="Another start").click()  # a fit that has supports, too
     ready = ".appca-explorer[data-rows]"

@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -28,30 +27,6 @@ def sound(page, title: str) -> None:
     idle(page, WAIT / SECOND)
     assert page.locator("[data-testid=stException]").count() == 0
     assert page.locator("[data-testid=stAlertContentError]").all_inner_texts() == []
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("source", "said", "dark"),
-    [("mnist", "10,000 rows × 784", False), ("coil20", "1,440 rows × 1,024", True)],
-)
-def test_every_page_works_by_its_link_and_after_a_reload(visit, address, source, said, dark):
-    page = visit(f"{address}/data", width=900 if dark else 1440, dark=dark).page
-    idle(page, WAIT / SECOND)
-    page.locator(f".st-key-source-{source}-open button:enabled").click(timeout=WAIT)
-    rows = int(said.split()[0].replace(",", ""))
-    drawn(page, f"explorer.dataset.rows == {rows} && explorer.dataset.thumbnails > 20", 120)
-    idle(page, WAIT / SECOND)
-    query = urlsplit(page.url).query.partition("&tab=")[0]
-    assert "run=" in query
-    for place, title in PAGES.items():
-        page.goto(address_of(address, place, query))
-        sound(page, title)
-        page.reload()
-        sound(page, title)
-        named = page.locator(".ca-side", has_text=said)  # a narrow window hides it
-        named.wait_for(state="attached", timeout=WAIT)
 
 
 NO_PREVIEW = (

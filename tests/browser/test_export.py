@@ -10,7 +10,8 @@ from tests.browser.test_app import APP, SECOND, drawn, idle
 
 pytestmark = pytest.mark.browser
 KINDS = {  # of the buttons: how a file begins
-    **dict.fromkeys(("projection-csv", "components-csv"), b"id"),
+    "projection-csv": b"id",
+    "components-csv": b"feature",
     **dict.fromkeys(("projection-npz", "components-npz", "model", "session"), b"PK"),
     **dict.fromkeys(("components-png", "figure-subspaces"), b"\x89PNG"),
     "projection-parquet": b"PAR1",

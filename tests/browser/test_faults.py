@@ -1,14 +1,8 @@
-"""What only a real server and a real browser can show: strangers refused, nothing told, nothing
-lost by reloads and kills.
-"""
+"""What only a real server and a real browser can show: strangers refused and nothing told."""
 
-import contextlib
 import http.client
 import io
 import os
-import signal
-import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,11 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.runs.store import RunStore
-from tests.browser.conftest import ROOT, WAIT_MS, Server, _started
-from tests.browser.test_app import APP, drawn, idle, start_a_long_fit
+from tests.browser.conftest import ROOT, Server
+from tests.browser.test_app import APP, drawn, idle
 from tests.browser.test_every_page import address_of, sound
-from tests.jobs.waiting import is_alive, until
 from tests.ui.conftest import PAGES
 
 LISTENING = "0A"
@@ -189,100 +181,3 @@ def hover(page) -> None:
     box = page.locator(".appca-hit").bounding_box()
     page.mouse.move(box["x"] + int(x), box["y"] + int(y))
     page.locator(".appca-card").wait_for()
-
-
-def test_a_reload_in_the_middle_of_an_upload_loses_nothing_but_the_upload(visit, address):
-    page = visit(f"{address}/data").page
-    idle(page)
-    data = page.url.partition("data=")[2][:64]
-    held: list = []
-
-    def hold(route) -> None:
-        held.append(route)
-
-    page.route("**/drop/**", hold)
-    upload(page, "own.csv", hostile_table())
-    until_held(page, held)
-    page.unroute("**/drop/**")
-    page.reload()
-    page.locator(".ca-side b", has_text="Handwritten").wait_for()
-    idle(page)
-    assert page.url.partition("data=")[2][:64] == data
-    upload(page, "own.csv", hostile_table())
-    page.locator(".ca-side", has_text="63 rows").wait_for()
-
-
-def until_held(page, held: list) -> None:
-    """Let the browser work until its request has come to the test."""
-    for _ in range(WAIT_MS // 16):
-        if held:
-            return
-        page.evaluate("() => new Promise(requestAnimationFrame)")
-    pytest.fail("the upload was not sent")
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[], Server]]:
-    """Return a function that starts a server; all have one home, and none outlives the test."""
-    home = tmp_path / "shared"
-    home.mkdir()
-    servers: list[Server] = []
-
-    def begin() -> Server:
-        folder = tmp_path / f"server{len(servers)}"
-        folder.mkdir()
-        begun = _started(APP, folder, {"APPCA_HOME": str(home), "OMP_NUM_THREADS": "1"})
-        servers.append(begun._replace(home=home))
-        return servers[-1]
-
-    yield begin
-    for server in servers:
-        server.process.kill()
-        server.process.wait()
-
-
-def worker_of(server: subprocess.Popen) -> int | None:
-    """Return a worker process of a server."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            command = (folder / "cmdline").read_bytes()
-            if parent == str(server.pid) and b"appca.jobs.worker" in command:
-                return int(folder.name)
-    return None
-
-
-def test_links_outlive_the_server_and_workers_do_not(visit, start):
-    first = start()
-    page = visit(f"{first.url}/?k=3&l=1").page
-    drawn(page)
-    idle(page)
-    page.wait_for_url("**run=**")
-    link = urlsplit(page.url).query
-    (run,) = RunStore(first.home).list()
-    start_a_long_fit(page, seed=5)
-    until(lambda: worker_of(first.process), "a worker")
-    worker = worker_of(first.process)
-    assert is_alive(worker)
-    broken = urlsplit(page.url).query
-    first.process.kill()
-    first.process.wait()
-    until(lambda: not is_alive(worker), "the worker to follow its server")
-
-    second = start()
-    page = visit(f"{second.url}/?{broken}").page
-    page.get_by_text("The app was restarted").wait_for()
-    idle(page)
-    store = RunStore(second.home)
-    assert store.damaged() == {}
-    assert list(store.folder.glob(".*")) == []
-    page.goto(f"{second.url}/?{link}")
-    drawn(page, "explorer.dataset.panels == 3")
-    page.wait_for_url("**run=**")
-    assert urlsplit(page.url).query == link
-    arrays = store.get(run.id).path / "arrays.npz"
-    assert arrays.stat().st_mtime < run.created + 1, "shown from the disk, not fitted again"
-    idle(page)
-    second.process.send_signal(signal.SIGTERM)
-    second.process.wait(60)
-    assert list(second.home.glob("jobs/.*")) == [], "it has left nothing"

@@ -142,27 +142,12 @@ def tried_by(account, *command):
     )
 
 
-def socket_of(account):
-    """Return the socket at which the app of an account listens."""
-    (line,) = processes(account.pw_uid, "appca.ui.at_socket").values()
-    return line.split()[-1]
-
-
-def made(folder, pages):
-    """Write another table for each person; return the files."""
-    files = {}
-    for i, name in enumerate(pages):
-        rows = np.random.default_rng(i).normal(size=(60 + i, 5))
-        files[name] = folder / f"{name}.csv"
-        np.savetxt(files[name], rows, "%.4f", ",", header="a,b,c,d,e", comments="")
-    return files
-
-
 def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hub, tmp_path):
-    for name, file in made(tmp_path, pages).items():
-        pages[name].goto(f"{hub.url}/user/{name}/appca/data?tab=open")
-        upload = pages[name].locator("[class*=st-key-upload-] input[type=file]").last
-        upload.set_input_files(file)
+    for i, (name, page) in enumerate(pages.items()):  # each has another table
+        rows, file = np.random.default_rng(i).normal(size=(60 + i, 5)), tmp_path / f"{name}.csv"
+        np.savetxt(file, rows, "%.4f", ",", header="a,b,c,d,e", comments="")
+        page.goto(f"{hub.url}/user/{name}/appca/data?tab=open")
+        page.locator("[class*=st-key-upload-] input[type=file]").last.set_input_files(file)
     for i, (name, page) in enumerate(pages.items()):
         page.get_by_text(f"{name} · {60 + i} rows").first.wait_for()
     for page in pages.values():
@@ -230,7 +215,8 @@ def test_no_file_socket_or_process_of_one_is_in_reach_of_another(accounts, pages
     (server,) = (
         pid for pid, line in processes(ann.pw_uid).items() if "jupyterhub-singleuser" in line
     )
-    sockets = {name: socket_of(accounts[name]) for name in PEOPLE}
+    lines = {name: processes(accounts[name].pw_uid, "at_socket") for name in PEOPLE}
+    sockets = {name: line.split()[-1] for name, of in lines.items() for line in of.values()}
     attempts = [
         ("ls", f"{ann.pw_dir}/.local/share/appca"),
         ("cat", f"{ann.pw_dir}/.local/share/appca/secret"),

@@ -39,30 +39,31 @@ def file_of(dataset: Dataset) -> bytes:
     return picture_page([scene], dataset.name, next(iter(scene.meta["colourings"])))
 
 
-@pytest.fixture(scope="module")
-def page(browsers, tmp_path_factory):
-    """Open the file with all other requests blocked; at the end there was none."""
-    made = tmp_path_factory.mktemp("picture") / "picture.html"
-    made.write_bytes(file_of(images()))
-    assert made.stat().st_size <= MOST_BYTES
-    blocked, errors = [], []
-    context = browsers().new_context(viewport={"width": 1200, "height": 800})
-    context.set_default_timeout(WAIT_MS)
+@pytest.fixture
+def opened(browsers):
+    """Return what opens a file with all other requests blocked; at the end there was none."""
+    blocked, errors, contexts = [], [], []
 
-    def only_files(route) -> None:
-        if route.request.url == made.as_uri() or route.request.url.startswith("data:"):
-            route.continue_()
-        else:
-            blocked.append(route.request.url)
-            route.abort()
+    def open_file(made):
+        def only_files(route) -> None:
+            if route.request.url == made.as_uri() or route.request.url.startswith("data:"):
+                route.continue_()
+            else:
+                blocked.append(route.request.url)
+                route.abort()
 
-    context.route("**/*", only_files)
-    opened = context.new_page()
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(made.as_uri())
-    opened.locator("html[data-ready=yes]").wait_for()
-    yield opened
-    context.close()
+        contexts.append(browsers().new_context(viewport={"width": 1200, "height": 800}))
+        contexts[-1].set_default_timeout(WAIT_MS)
+        contexts[-1].route("**/*", only_files)
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(made.as_uri())
+        page.locator("html[data-ready=yes]").wait_for()
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
     assert (blocked, errors) == ([], [])
 
 
@@ -84,7 +85,11 @@ def lasso(page, box) -> None:
     page.mouse.up()
 
 
-def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(page):
+def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(opened, tmp_path):
+    made = tmp_path / "picture.html"
+    made.write_bytes(file_of(images()))
+    assert made.stat().st_size <= MOST_BYTES
+    page = opened(made)
     settled(page, f"said.rows == {N} && said.thumbnails > 10")
     page.get_by_label("Colour", exact=True).select_option("residual")
     settled(page, "appca.stage.colouringName === 'residual'")
@@ -114,16 +119,12 @@ def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(page):
     page.wait_for_function("() => appca.stage.tour && appca.stage.tour.t > 0")
 
 
-def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(browsers, tmp_path):
+def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(opened, tmp_path):
     made, wine = tmp_path / "sliders.html", load("wine")
     X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
     model = appca.AdaptivePPCA(random_state=0)
     appca.save_html(made, model, X, wine.labels, n_components=(2, 3, 5), n_active=(1, 2, 3))
-    context = browsers().new_context(viewport={"width": 1200, "height": 800})
-    context.set_default_timeout(WAIT_MS)
-    page = context.new_page()
-    page.goto(made.as_uri())
-    page.locator("html[data-ready=yes]").wait_for()
+    page = opened(made)
     k = page.get_by_role("slider", name="Components, K")
     active = page.get_by_role("slider", name="Components a row uses, L")
     shown = lambda: [slider.get_attribute("aria-valuetext") for slider in (k, active)]  # noqa: E731
@@ -148,4 +149,3 @@ def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(browsers, tmp_path):
     assert shown() == ["K = 5", "L = 3"], "the L that was wanted comes back"
     active.press("Home")
     settled(page, "said.panels == 5")
-    context.close()

@@ -42,7 +42,8 @@ def start(visit: Any, address: str) -> Callable[..., Any]:
     def opened(place: str = "data", width: int = 1440, dark: bool = False) -> Any:
         page = visit(f"{address}/{place}", width=width, height=844, dark=dark).page
         page.set_default_timeout(WAIT)
-        page.locator("h1").first.wait_for()
+        ready = page.get_by_text("Drop a file") if place == "data" else page.locator("h1").first
+        ready.wait_for()
         idle(page, 60)
         page.evaluate(COUNT)
         return page
@@ -211,6 +212,8 @@ def test_the_keyboard_makes_a_label_gives_a_role_and_opens_a_recording(start):
     press_by_key(page, link(page, "Data"))
     sound(page, "Data")
     assert note.count() == 0, "it would hide what has the focus"
+    assert clicks(page) == 0
+    page = start()
     give_by_key(page, ("own.nii", recording()), ("own_events.tsv", EVENTS))
     page.locator(".ca-side", has_text="× 20").wait_for(state="attached")
     page.locator("img[alt='Component 4']").first.wait_for(state="attached")

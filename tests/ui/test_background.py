@@ -64,6 +64,13 @@ def test_a_failed_refinement_says_why_once_and_a_stopped_one_keeps_the_preview(s
     assert len(long_fits.jobs) == 2
 
 
+def test_a_job_that_the_server_does_not_know_is_said_to_be_lost(start, jobs):
+    app = start(job="a" * 12)
+    assert "The app was restarted" in healthy(app).info[0].value
+    assert "job" not in address(app)
+    assert not jobs.jobs
+
+
 def test_a_reload_brings_the_settings_back_and_other_settings_are_not_left(start, long_fits):
     app = start("explore")
     app.number_input(key="set-random_state").set_value(11).run()

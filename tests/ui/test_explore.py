@@ -1,25 +1,30 @@
-"""The page Explore: bar, picture and drawer, colours, models, maps, gaps and rows left out."""
+"""The page Explore: bar, picture, drawer, colours, models, rows left out, the canvas's messages."""
 
+import base64
 import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from appca.analysis.selections import SelectionStore, token_of
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.canvas import scene
 from appca.canvas.panels import trust_colour
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.plots.style import Colour
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers
+from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.run import MODELS
 from appca.runs.store import RunStore
-from appca.ui import canvas, controls, explore, services
-from tests.pages import select
+from appca.storage.schema import fitted
+from appca.ui import canvas, controls, explore, services, state
+from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, delivery
+from tests.pages import give, select, table
 from tests.ui.conftest import (
     address,
     go,
@@ -124,22 +129,31 @@ def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypa
     assert app.button(key="umap_run").label.startswith("Lay out the map")
 
 
-def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(start):
-    app = healthy(start(PAGE))
-    dataset = services.dataset(app.session_state["config"].dataset)
+def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(start, monkeypatch):
+    app = give(start("data/open"), file := ("t.csv", table()))
+    run, digest = address(healthy(app))["run"], address(app)["data"]
+    steps: list[tuple] = []
+    monkeypatch.setattr(state, "note", lambda *both: steps.append(both))
 
-    def rename(*said: str) -> list[str]:
-        explore._act(dataset, "class", json.dumps(said))
-        names, codes = categories(services.dataset(dataset.digest).labels["digit"])
-        return [names[code] for code in codes[[3, 8, 30]]]
+    def names() -> list[str]:
+        return services.dataset(address(app)["data"]).classes("class")[0]
 
-    assert rename("digit", "3", " drei  eggs ") == ["drei eggs", "8", "0"]
-    assert rename("digit", "8", "drei eggs") == ["drei eggs", "drei eggs", "0"]
-    assert rename("digit", "drei eggs", "") == ["3", "8", "0"]
-    assert rename("digit", "no class", "x") == rename("none", "3", "x") == ["3", "8", "0"]
-    explore._act(dataset, "class", '["digit", 3]')
-    explore._act(dataset, "class", "no JSON")
-    assert rename("digit", "0", "null") == ["3", "8", "null"]
+    def rename(*said: object) -> list[str]:
+        explore._act(services.dataset(digest), "class", json.dumps(said))
+        return names()
+
+    assert rename("class", "a", " an  ant ") == ["an ant", "b"]
+    assert rename("class", "b", "an ant") == ["an ant"]
+    steps[-1][0]()
+    assert names() == ["an ant", "b"]
+    assert rename("class", "no class", "x") == rename("none", "b", "x") == ["an ant", "b"]
+    assert rename("class", 3) == ["an ant", "b"]
+    explore._act(services.dataset(digest), "class", "no JSON")
+    assert rename("class", "b", "null") == ["an ant", "null"]
+    assert address(healthy(app.run()))["run"] == run, "the fit is kept"
+    healthy(give(go(app, "data/open"), file))
+    assert names() == ["an ant", "null"]
+    assert rename("class", "an ant", "") == ["a", "null"]
 
 
 @pytest.fixture
@@ -425,3 +439,91 @@ def test_settings_that_exclude_one_another_give_way_to_the_one_chosen_last(wine)
     for name, value, in_force in STEPS:
         wine.selectbox(key=f"set-{name}").select(value).run()
         assert in_force.items() <= healthy(wine).session_state["config"].parameters.items(), name
+
+
+def read(bits, n_rows: int) -> np.ndarray:
+    """Read what a browser sends."""
+    told = fitted(SelectionMessage, {"mount": "a1-b2", "number": 1, "bits": bits})
+    return canvas.read_selection(told.bits, n_rows)
+
+
+def encoded(*values: int) -> str:
+    return base64.b64encode(bytes(values)).decode()
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=70))
+def test_the_rows_come_back_as_they_were_packed(flags):
+    rows = np.array(flags)
+    packed = encoded(*np.packbits(rows, bitorder="little"))
+    np.testing.assert_array_equal(read(packed, len(rows)), rows)
+    assert not read(None, 10).any(), "a selection that was cleared"
+    assert np.flatnonzero(read(encoded(1, 2), 10)).tolist() == [0, 9], "the first is the lowest bit"
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [
+        *((encoded(*[0] * n), rf"{n} bytes for 10 rows") for n in (0, 1, 3, 400)),
+        (encoded(0, 4), "rows beyond the last"),
+        *((bits, "it has") for bits in ("%%%", "abc", 17, ["AA=="], "AAA\x00")),
+    ],
+)
+def test_bits_of_other_data_and_what_is_no_base64_are_refused(bits, said):
+    with pytest.raises(ValueError, match=said):
+        read(bits, 10)
+
+
+STAMP = {"mount": "a", "number": 1}
+MESSAGES = [
+    *((SelectionMessage, stamp) for stamp in ({}, {"mount": "a"}, {"mount": "a", "number": 0})),
+    *((SelectionMessage, STAMP | {"mount": wrong}) for wrong in (1, "<b>", "a\n", "a" * 41)),
+    *((PointMessage, STAMP | {"row": row}) for row in (-2, 1.5, "3", None, True)),
+    (ActMessage, STAMP | {"kind": "delete", "name": "a"}),
+    (ActMessage, STAMP | {"kind": "colour", "name": 3}),
+    (ActMessage, STAMP | {"kind": "selection", "name": "a" * 1001}),
+]
+
+
+@pytest.mark.parametrize(("kind", "message"), MESSAGES)
+def test_a_message_that_no_canvas_sends_is_refused(kind, message):
+    with pytest.raises(ValueError, match="it "):
+        fitted(kind, message)
+
+
+def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start, monkeypatch):
+    told: dict = {}
+    monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: told.update({key: data}))
+    app = start("explore")
+    assert "came" not in told["canvas"]["options"], "there was nothing before"
+    slider(app, "k").set_value(7).run()
+    run = RunStore(home()).get(address(healthy(app))["run"])
+    numbering = ComponentNumbers(home()).of_run(run)
+    came = told["canvas"]["options"]["came"]
+    assert len(came) == 7
+    assert came.count("new") >= 3
+    assert all(text in ("", "new") for text in came[:4])
+    assert sorted(numbering.order) == list(range(7))
+    scene = told["canvas"]["scene"]["meta"]
+    healthy(go(app, "explore"))
+    assert told["canvas"]["options"]["came"] == came, "until the next fit"
+
+    other = start("explore", k="6")  # another window, with another fit on its screen
+    slider(other, "k").set_value(7).run()
+    assert address(healthy(other))["run"] == run.id
+    assert ComponentNumbers(home()).of_run(run, directions(run.fitted)[::-1]) == numbering
+    assert told["canvas"]["scene"]["meta"] == scene
+
+
+def test_numbers_are_decided_when_a_fit_is_shown_and_not_before(start):
+    app = start("explore", k="6")
+    run = RunStore(home()).get(address(healthy(app))["run"])
+    numbers = run.path / "numbers.json"
+    assert numbers.exists()
+    slider(app, "k").set_value(7).run()
+    numbers.unlink()  # as of a fit of the command line, which nobody has seen
+    for questions in list(delivery()._questions.values()):
+        for what in questions.answers:  # all that an idle browser can ask
+            questions.answer(what, np.zeros(1, int))
+    assert not numbers.exists()
+    slider(app, "k").set_value(6).run()
+    assert numbers.exists()

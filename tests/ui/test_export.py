@@ -194,15 +194,11 @@ class Loaded(HTMLParser):
         self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset")]
 
 
-@pytest.mark.parametrize("images", [True, False])
-def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
-    rng = np.random.default_rng(seed)
-    shape = (4, 4) if images else None
-    names = None if images else tuple(f"{EVIL}{j}" for j in range(16))
-    classes = np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]
-    dataset = Dataset(
-        EVIL, rng.random((90, 16)), np.arange(90).astype(str), {EVIL: classes}, shape, names
-    )
+def test_the_report_says_all_of_it_literally_and_loads_nothing():
+    rng = np.random.default_rng(0)
+    names = tuple(f"{EVIL}{j}" for j in range(16))
+    labels = {EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
+    dataset = Dataset(EVIL, rng.random((90, 16)), np.arange(90).astype(str), labels, None, names)
     config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
     selected = np.arange(90) < 9
@@ -212,7 +208,7 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
     assert "script" not in page.tags
-    assert page.tags.count("img") > (len(figures(material)) if images else 0)
+    assert page.tags.count("img") >= len(figures(material))
     for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn"):
         assert words in text
     for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):

@@ -1,24 +1,17 @@
 """Words and small pieces of HTML: numbers read well, and data is only ever text."""
 
 import ast
-import logging
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import streamlit as st
-from streamlit.elements.lib import policies
-from streamlit.testing.v1 import AppTest
 
-from appca.analysis.components import in_data_space, patterns
-from appca.data.preprocessing import Preprocessing
 from appca.jobs.worker import KINDS
-from appca.plots.style import colour_by
-from appca.ui import explore, frame, kit
+from appca.ui import frame, kit
 from appca.ui.kit import JOB_TITLES
 from appca.words import about, duration, size
-from tests.fitted_runs import fitted_run, info_of
+from tests.fitted_runs import info_of
 
 NASTY = '<img src=x onerror="alert(1)">&"'
 
@@ -58,46 +51,6 @@ def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
     assert kit.apart("Open", "run a*b") == "Open *run a\\*b*"
     style = " ".join(frame.STYLE.read_text("utf-8").split())
     assert re.search(r"button em,? [^{}]*\{ position: absolute", style)
-
-
-def test_features_and_classes_are_shown_literally_ranked_and_counted():
-    X = np.random.default_rng(0).normal(size=(30, 3)) * [1000.0, 1.0, 1.0]
-    before = Preprocessing(centre=True, scale="feature").fit(X)
-    components = np.array([[0.1, 0.9, 0.2]])  # in the units of the fit
-    fitted = fitted_run(np.ones((30, 1), bool), components=components, preprocessing=before)
-    html = kit.loadings(patterns(fitted, None)[0], ("in thousands", NASTY, "third"))
-    assert "<img" not in html
-    assert html.index(kit.words(NASTY)) < html.index("third") < html.index("in thousands")
-    assert np.abs(in_data_space(fitted)[0]).argmax() == 0
-    mask = np.isin(np.arange(30), [0, 2, 4, 5])
-    html = explore.class_bars(colour_by("class", np.array([NASTY, "b"] * 15)), mask)
-    assert "<img" not in html
-    assert ">3 · 20%<" in html
-    assert ">1 · 7%<" in html
-
-
-def choice() -> None:
-    import streamlit as st
-
-    from appca.ui.kit import one_of
-
-    if st.button("Show the second"):
-        st.session_state["which"] = 2
-    if st.button("Show what is gone"):
-        st.session_state["which"] = 9
-    st.write(f"chosen: {one_of('Which', {1: 'One', 2: 'Two', 3: 'Three'}, 'which', default=3)}")
-
-
-def test_a_choice_that_the_page_makes_is_no_second_default(monkeypatch, caplog):
-    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
-    monkeypatch.setattr(logging.getLogger("streamlit"), "propagate", True)
-    app = AppTest.from_function(choice).run()
-    said = [app.markdown[0].value]
-    said += [app.button[which].click().run().markdown[0].value for which in (0, 1)]
-    said += [app.button_group(key="which").set_value(1).run().markdown[0].value]
-    assert said == ["chosen: 3", "chosen: 2", "chosen: 3", "chosen: 1"]
-    assert not app.exception
-    assert "Session State API" not in caplog.text
 
 
 def test_pages_follow_one_another_without_gap_or_overlap(monkeypatch):

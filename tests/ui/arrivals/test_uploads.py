@@ -5,14 +5,13 @@ import re
 
 import nibabel
 import numpy as np
-import pytest
 
 from appca.data.dataset import Dataset
 from appca.ui import services
 from appca.ui.arrivals import Reading
 from appca.ui.this_data import columns_of, contents
 from tests.data.file_makers import counts, h5ad, idx, noise, store
-from tests.pages import give, table
+from tests.pages import give
 from tests.ui.conftest import (
     choices,
     choose,
@@ -188,14 +187,3 @@ def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
     assert [column.n_missing for column in columns] == [1, 0, 2]
     said = [contents(reading, column).words for column in columns]
     assert said == ["1 missing", "none missing", "2 missing"]
-
-
-@pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_many_columns_are_given_a_role_at_once(start):
-    app = give(start("data/open"), ("wide.csv", table(columns=700)))
-    go(app, "data/this")
-    next(one for one in app.text_input if one.label == "Find a column").set_value("G69").run()
-    choose(app, "role_of_all", "Use 11 columns as", "Ignored")
-    app.button(key="upload_use").click().run()
-    assert "40 rows × 689" in html(healthy(app))

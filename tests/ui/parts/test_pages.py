@@ -75,19 +75,6 @@ def test_the_first_page_is_the_finished_picture_and_k_and_l_push_each_other(star
     assert (address(app)["k"], address(app)["l"]) == ("14", "3")
 
 
-def test_a_run_comes_back_by_its_address_with_all_settings(start):
-    app = start("explore")
-    app.selectbox(key="set-init").select("pca").run()
-    app.number_input(key="set-random_state").set_value(7).run()
-    number(app, "k").set_value(5).run()
-    wanted = address(healthy(app))
-    again = healthy(start("explore", data=wanted["data"], run=wanted["run"]))
-    assert again.selectbox(key="set-init").value == "pca"
-    assert again.number_input(key="set-random_state").value == 7
-    assert number(again, "k").value == 5
-    assert address(again)["run"] == wanted["run"]
-
-
 def test_preprocessing_is_part_of_the_run(start):
     app = start("data/this")
     before = address(app)["run"]

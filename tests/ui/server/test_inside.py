@@ -50,23 +50,28 @@ def test_streamlit_still_does_at_its_first_run_what_is_prepared():
     assert said(prepared).split() == ["False", "False"]
 
 
-def page_whose_callback_is_interrupted() -> None:
+def page_whose_callback_is_interrupted(guards: bool) -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
+    from appca.ui.state import guarded
+
     def take() -> None:
-        get_script_run_ctx().script_requests.request_rerun(RerunData())
+        get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next
         st.session_state["taken"] = st.session_state["size"]
 
-    st.number_input("Size", key="size", on_change=take)
+    st.number_input("Size", key="size", on_change=guarded(take) if guards else take)
 
 
-def test_streamlit_still_ends_callbacks():
+def test_streamlit_ends_callbacks_when_the_page_is_asked_for_again_unless_they_are_guarded():
     """Where it does not, delete `streamlit_internals.uninterrupted` and `state._uninterrupted`."""
     assert callable(getattr(ScriptRequests, streamlit_internals.LOOK))
-    app = AppTest.from_function(page_whose_callback_is_interrupted).run()
-    app.number_input(key="size").set_value(5.0).run()
-    assert "taken" not in app.session_state
+    for guards in (False, True):
+        app = AppTest.from_function(page_whose_callback_is_interrupted, args=(guards,)).run()
+        app.number_input(key="size").set_value(5.0).run()
+        assert not app.exception
+        assert ("taken" in app.session_state) == guards
+    assert app.session_state["taken"] == 5.0
 
 
 def test_what_is_looked_up_is_there(monkeypatch):

@@ -46,19 +46,16 @@ def headers(sent: list[dict]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
+def test_the_routes_are_those_of_what_is_loaded_late_and_answer_no_stranger():
+    assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
+    app = Starlette(routes=server.routes())
+    for method, path, status in (
         ("GET", f"/canvas/{NAME}", 403),  # without a key
-        ("POST", f"/canvas/{NAME}/texts", 403),
         ("POST", "/drop/0123456789ab", 403),
         ("DELETE", f"/canvas/{NAME}", 405),
         ("GET", "/canvas/a/b/c", 404),
-    ],
-)
-def test_the_routes_answer_as_they_would_by_themselves(method, path, status):
-    assert asked(Starlette(routes=server.routes()), path, method)[0]["status"] == status
-    assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
+    ):
+        assert asked(app, path, method)[0]["status"] == status
 
 
 def test_health_says_whether_the_home_can_be_written(monkeypatch):
@@ -130,37 +127,6 @@ def test_a_proxy_with_the_token_passes_pages_on_but_no_websocket_without_the_coo
     assert refused[0]["type"] == "websocket.close"
     passed = asked(Guard(inside, KEY), kind="websocket", cookie=COOKIE, **header)
     assert passed == [{"type": "passed"}]
-
-
-class Over:
-    """A compiler that has ended."""
-
-    def poll(self) -> int:
-        """Say so."""
-        return 1
-
-    wait = poll
-
-    def kill(self) -> None:
-        """Do nothing."""
-
-
-def test_nothing_is_loaded_before_a_page_is_asked_for(monkeypatch):
-    monkeypatch.delenv(warm_up.OPENS, raising=False)
-    monkeypatch.setattr(warm_up, "page_was_asked", threading.Event())
-    loading = threading.Event()
-    monkeypatch.setattr(warm_up, "_load_first", loading.set)
-    monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
-    monkeypatch.setattr(warm_up, "_steps", lambda: iter(()))
-    monkeypatch.setattr("appca.processes.start_compiler", lambda _: Over())
-    warming = warm_up.WarmUp()
-    warming.start()
-    assert not loading.wait(0.2)
-    warm_up.page_was_asked.set()
-    assert loading.wait(20)
-    warming.stop()
-    warming.join(20)
-    assert not warming.is_alive()
 
 
 def test_the_warm_up_waits_while_pages_are_computed():
