@@ -3,7 +3,6 @@
 import ast
 import shutil
 import threading
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
