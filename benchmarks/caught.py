@@ -252,6 +252,11 @@ def main() -> None:
     failed = failing(workers[0], catching)
     write(rows, [*unsound, *failed])
     print(f"{len(failed)} of {len(catching)} tests fail without a change, too:", *failed)
+    tried = Counter((row["part"], "words" in row) for row in rows)
+    noticed = Counter((row["part"], "words" in row) for row in rows if row.get("caught_by"))
+    for (part, described_in_words), n in sorted(tried.items()):
+        kind = "faults" if described_in_words else "mutants"
+        print(f"{part}: {noticed[part, described_in_words]} of {n} {kind} noticed")
 
 
 if __name__ == "__main__":

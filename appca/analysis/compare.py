@@ -24,7 +24,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import counted, percent, refuse_if
 
-LEAST = 0.5  # |cos| (60 degrees): below, another component
+LEAST = 0.5  # least |cos| (60 degrees) of matched components
 
 
 class ComponentPair(NamedTuple):
@@ -36,7 +36,7 @@ class ComponentPair(NamedTuple):
 
 
 def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
-    """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `LEAST`.
+    """Pair components (K, D) and (K', D) of two fits whose |cos| is at least `LEAST`.
 
     The pairs are in the order of the first fit.
     """
@@ -50,10 +50,10 @@ def matched(first: np.ndarray, second: np.ndarray) -> list[ComponentPair]:
 def moves(
     first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]
 ) -> tuple[np.ndarray, float]:
-    """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
+    """Compare the supports (N, K) and (N, K') of the same rows in two fits.
 
-    `pairs` are the components that are the same. Returns the rows (N,) that moved, and the mean
-    over rows of the shared components by all that either fit gives to the row.
+    `pairs` are the matched components. Returns the rows (N,) whose support differs, and the mean
+    Jaccard index of the supports.
     """
     mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
@@ -69,29 +69,29 @@ PIECES = (1, 2, 4, 8, 16, 32)
 
 
 class Split(NamedTuple):
-    """The rows all methods see."""
+    """Training and test rows of all methods."""
 
     train: np.ndarray  # (n, D) preprocessed
-    test: np.ndarray  # (m, D) preprocessed as the training rows
-    dataset: Dataset  # the n rows as they were
+    test: np.ndarray  # (m, D) with the same preprocessing
+    dataset: Dataset  # the n training rows before preprocessing
     preprocessing: dict[str, Any]
 
 
 class RivalProjection(NamedTuple):
-    """What a method made of the rows."""
+    """Scores and held-out results of a method."""
 
     scores: np.ndarray  # (n, q) of the rows it was fitted to
     seconds: float  # fit and projection
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
-    n_parameters: int = 0  # free ones, where they are counted
+    n_parameters: int = 0  # free parameters; 0 if not counted
     at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
 @dataclass
 class Cap:
-    """The time a method may take, from the making of this on, and who is told of its progress."""
+    """A time limit that starts when it is made, and a progress callback."""
 
     seconds: float
     report: Report = lambda _share: None
@@ -102,7 +102,7 @@ class Cap:
         return time.perf_counter() - self.began
 
     def over(self) -> bool:
-        """Report the share of the time that is used, and return whether it is up."""
+        """Report the fraction of time used, and return whether the limit is exceeded."""
         self.report(min(self.passed() / self.seconds, 1.0))
         return self.passed() > self.seconds
 
@@ -111,7 +111,7 @@ Method = Callable[[Split, Cap], RivalProjection]
 
 
 def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> RivalProjection:
-    """Fit one of this package's estimators; out of time it keeps what it has."""
+    """Fit one of this package's estimators, stopping at the time limit."""
     stopped = False
 
     def callback(_progress: object) -> None:
@@ -156,14 +156,14 @@ def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
 
 
 def _moments(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variance (D,) of each feature, and the rows that it rests on: N over the kurtosis."""
+    """Variance (D,) of each feature, and its effective number of rows: N / kurtosis."""
     squares = (np.square(y - y.mean(dtype=np.float64)) for y in Y.T)  # a feature at a time
     power, fourth = np.array([(y.sum(), y @ y) for y in squares]).T
     return power / len(Y), np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
 
 
 def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's PCA; its density is that of PPCA, which is a method of its own."""
+    """Fit scikit-learn's PCA, without a density: PPCA is a separate method."""
     from sklearn.decomposition import PCA
 
     cap.report(0.0)
@@ -174,12 +174,12 @@ def pca(q: int, split: Split, cap: Cap) -> RivalProjection:
 
 
 def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's FactorAnalysis; without a density where a feature hardly varies."""
+    """Fit scikit-learn's FactorAnalysis; no density if a feature hardly varies."""
     from sklearn.decomposition import FactorAnalysis
 
     cap.report(0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the note says what did not settle
+        warnings.simplefilter("ignore")  # the note says if it did not converge
         model = FactorAnalysis(q, max_iter=_FA_PASSES, random_state=0).fit(split.train)
     scores, seconds, noise = model.transform(split.train), cap.passed(), model.noise_variance_
     back = model.transform(split.test) @ model.components_ + model.mean_
@@ -193,7 +193,7 @@ def factor_analysis(q: int, split: Split, cap: Cap) -> RivalProjection:
 
 
 def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any) -> RivalProjection:
-    """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
+    """Fit a mixture of PPCA, or another `MixtureOfFactorAnalysers` with keywords `kind`."""
     from appca.rivals import FLOOR, MixtureOfFactorAnalysers
 
     cap.report(0.0)
@@ -214,7 +214,7 @@ def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any)
 
 
 def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
-    """Fit scikit-learn's GaussianMixture, "diag" or "full", with the pieces that BIC chooses.
+    """Fit scikit-learn's GaussianMixture, "diag" or "full"; BIC chooses the number of clusters.
 
     Raises ValueError when a full covariance has too few rows.
     """
@@ -251,9 +251,9 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
 
 
 def umap(split: Split, cap: Cap) -> RivalProjection:
-    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted.
+    """Embed the rows by UMAP; the time excludes imports and compilation.
 
-    Raises ValueError when the time is up: there is nothing to show.
+    Raises ValueError at the time limit.
     """
     from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
 
@@ -292,13 +292,13 @@ MOST_ROWS = 3000
 LEAST_ROWS = 20
 HELD_OUT = 0.3
 LEAST_VARIANCE = 0.05  # share of the mean variance
-LEAST_VARYING = 2.001  # effective rows of a variance: N / kurtosis
+LEAST_VARYING = 2.001  # least N / kurtosis of a feature
 SECONDS = 120.0  # per method; fits stop early where they can
 CLEAR = 2.0  # standard errors of the paired difference
 MOST_LOST = 100.0  # nats on a single row; a method that loses more is named
 OUTLYING = 10.0  # times the mean absolute difference: an outlying loss
 MOST_AT_FLOOR = 0.2  # share of noise variances at the floor
-PAPER, ROW_SCALES = "paper", "scale"  # variants without extensions, and with the safe one
+PAPER, ROW_SCALES = "paper", "scale"  # variants: no extension, and row scales alone
 SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, and its setting
     "noise": {"noise": "feature"},
     "scale": {"row_scale": "learned"},
@@ -318,10 +318,10 @@ METHODS = (*VARIANTS, "ppca", "fa", *MIXTURES, "gaussian", "gaussian_full")
 
 
 class Ranked(NamedTuple):
-    """A method beside the paper's model."""
+    """A method compared with the paper's model."""
 
     key: str
-    nats: float  # mean held-out log-likelihood less that of the paper's model, a row
+    nats: float  # mean held-out log-likelihood per row minus that of the paper's model
     error: float  # standard error of the mean paired difference
     fit: RivalProjection
     lost: float = 0.0  # largest loss on one row, nats
@@ -346,12 +346,12 @@ class Ranked(NamedTuple):
 
 
 class ModelAdvice(NamedTuple):
-    """The variant to take, and what it is compared with."""
+    """The recommended variant and the best rival."""
 
     chosen: Ranked
-    is_best: bool  # clears every other variant by two standard errors
-    rival: Ranked | None  # the best
-    lead: float  # over it, nats a row
+    is_best: bool  # by two standard errors over every other variant
+    rival: Ranked | None  # the best rival
+    lead: float  # over the rival, nats per row
     lead_error: float
 
 
@@ -365,7 +365,7 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ModelsConfig(FitCampaign):
-    """Settings of a comparison of models, the `METHODS`; variants set sizes and extensions."""
+    """Settings of a comparison of all `METHODS`."""
 
     folder: ClassVar[str] = "models"
     n_components: int
@@ -382,14 +382,14 @@ class ModelsConfig(FitCampaign):
         return [(key,) for key in METHODS]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of the fit of every step; a rival takes half of a variant."""
+        """Return settings and rows of every fit; a rival counts as half a variant."""
         rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
         variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
         return [(variants[i % len(variants)], rows, weight) for i, weight in enumerate(weights)]
 
     def method(self, key: str) -> Method:
-        """Return what fits a method."""
+        """Return a function that fits a method."""
         from appca.models.adaptive_ppca import AdaptivePPCA
         from appca.models.ppca import PPCA
 
@@ -406,7 +406,7 @@ class ModelsConfig(FitCampaign):
         return partial(ours, PPCA, {"n_components": K, "random_state": 0})
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a method and scores the held-out rows."""
+        """Return a function that fits a method and scores the held-out rows."""
         split = split_of(dataset, self)
 
         def measure_step(step: Step, report: Report) -> list[Any]:
@@ -421,7 +421,7 @@ class ModelsConfig(FitCampaign):
         return measure_step
 
     def measured(self, home: Path) -> dict[str, RivalProjection]:
-        """Return what has been measured so far, key to result without scores."""
+        """Return finished results by method, without scores."""
         fits = {}
         for (key,), (values, n_parameters, seconds, *rest) in self.records(home).items():
             density = None if values is None else np.array(values)
@@ -478,11 +478,11 @@ def difference(first: RivalProjection, second: RivalProjection) -> tuple[float, 
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the variant to take, out of the reliable ones if there are any.
+    """Return the recommended variant, a reliable one if possible.
 
-    As good as the best is a variant that it does not clear by two standard errors of the paired
-    difference. Of these the paper's model comes first, then row scales alone, then the variant of
-    fewest parameters. None before a variant has been measured.
+    A variant counts as equal to the best if the paired difference is within two standard errors.
+    Among equals, the paper's model comes first, then row scales alone, then the fewest parameters.
+    None before a variant has been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     variants = [line for line in variants if line.is_reliable] or variants
@@ -497,19 +497,19 @@ def advise(lines: list[Ranked]) -> ModelAdvice | None:
     return ModelAdvice(chosen, len(level) == 1, rival, lead, error)
 
 
-# The test on hidden cells: some observed cells are hidden beside those that are missing, models are
+# The test on hidden cells hides some observed cells besides the missing ones. Models are
 # fitted around both, and their predictions are compared with the truth in units after
 # preprocessing, which is learned without the hidden cells.
 SHARE, REPEATS = 0.05, 3  # share of observed cells hidden in each repeat
 MEANS, FEW, EVERY, OWN = "means", "ppca_l", "ppca_k", "own"
 RIDGE, NEAR = "ridge", "near"
 NEIGHBOURS = 15
-FILLED_AGAIN = 3  # times that ridge starts from its own predictions
+FILLED_AGAIN = 3  # iterations of ridge imputation
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(FitCampaign):
-    """Settings of a test on hidden cells; with n_components and n_active equal it is of PPCA."""
+    """Settings of a test on hidden cells; n_components = n_active tests PPCA."""
 
     folder: ClassVar[str] = "masked"
     around_gaps: ClassVar[bool] = True
@@ -521,7 +521,7 @@ class MaskedConfig(FitCampaign):
 
     @property
     def methods(self) -> dict[str, str]:
-        """The model, PPCA with L and with K components, and plain methods: key to name."""
+        """Method keys and names: the model, PPCA with L and with K, and simple imputers."""
         K, L = self.sizes
         names = {OWN: f"Adaptive PPCA, {L} of {K}", FEW: f"PCA with {L}", EVERY: f"PCA with {K}"}
         names |= {RIDGE: "Ridge", NEAR: "Nearest rows", MEANS: "Column means"}
@@ -532,7 +532,7 @@ class MaskedConfig(FitCampaign):
         return [(repeat, method) for repeat in range(REPEATS) for method in self.methods]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what hides cells, predicts them by one method, and returns error and number.
+        """Return a function that hides and predicts cells, and returns the error and their number.
 
         Raises InputError when the preprocessing needs whole rows.
         """
@@ -578,7 +578,7 @@ def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
-    """Return Y (N, D) with what a method puts into its missing cells (NaN).
+    """Impute the missing cells (NaN) of Y (N, D).
 
     Ridge predicts each column from all others, with the penalty of Ledoit and Wolf: with P the
     inverse of the covariance, column j given the others has the coefficients -P[j] / P[j, j].

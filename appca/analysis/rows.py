@@ -24,15 +24,15 @@ class RowParts(NamedTuple):
     """A row as a sum, in data units: original = average + terms + residual."""
 
     original: np.ndarray  # (D,)
-    average: np.ndarray  # (D,) what a row without any component would be
-    components: tuple[int, ...]  # used ones, counted from 0
+    average: np.ndarray  # (D,) reconstruction without components
+    components: tuple[int, ...]  # components used, from 0
     scores: np.ndarray  # (L,)
     terms: np.ndarray  # (L, D) score times component
     reconstruction: np.ndarray  # (D,) average + sum of the terms
 
 
 def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
-    """Take a row of the data apart, with what the run puts into its missing cells."""
+    """Write a row, with missing cells imputed, as a sum of terms."""
     x = dataset.X[row].astype(np.float64)
     if dataset.missing is not None and fitted.imputed is not None:
         before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
@@ -49,10 +49,10 @@ def parts(dataset: "Dataset", fitted: FittedRun, row: int) -> RowParts:
 def alternatives(
     model: FittedModel, y: np.ndarray, most: int = 8
 ) -> list[tuple[tuple[int, ...], float]]:
-    """Return the most probable sets, counted from 0, of a row and their exact probabilities.
+    """Return a row's most probable supports, counted from 0, and their exact probabilities.
 
-    There are none where there are too many sets to go through. y (D',) is the row after
-    preprocessing, NaN where a cell is missing, which does not count. With x integrated out,
+    Returns none if there are too many supports to enumerate. y (D',) is the preprocessed row, with
+    NaN for missing cells. With x integrated out,
     c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
@@ -67,7 +67,7 @@ def alternatives(
     noise = np.broadcast_to(model.noise_variance, len(y))
     left = y - model.mean.astype(np.float64)
     seen = ~np.isnan(left) & (noise > 0.0)
-    deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # the unit of the scores
+    deviation = np.sqrt(np.maximum(model.latent_variance, _TINY))  # in units of the scores
     W = deviation[:, None] * model.components[:, seen].astype(np.float64) / np.sqrt(noise[seen])
     left = left[seen] / np.sqrt(noise[seen])
     Z = np.vstack([np.eye(K, dtype=bool)[supports(K, size)].any(axis=1) for size in sizes])
@@ -95,7 +95,7 @@ def alternatives(
 
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
-    """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, where learned."""
+    """Return P(row uses k components) for k = 0..K, if L is learned."""
     from appca.models.subspace_posterior import SubspacePosterior
 
     of = model.components, model.mean, model.noise_variance, model.latent_variance
@@ -114,7 +114,7 @@ def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> np.ndarray:
 
 
 def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
-    """Return the n rows with the same components as a row whose reconstructions are nearest."""
+    """Return the n rows of the same support with the nearest reconstructions."""
     others = (fitted.active == fitted.active[row]).all(axis=1)
     others[row] = False
     rows, used = np.flatnonzero(others), np.flatnonzero(fitted.active[row])
@@ -123,23 +123,23 @@ def near_in_subspace(fitted: FittedRun, row: int, n: int) -> np.ndarray:
     return rows[np.argsort(np.einsum("nk,kl,nl->n", off, W @ W.T, off), kind="stable")[:n]]
 
 
-_SINGULAR = 1e-6  # relative to a component's square
+_SINGULAR = 1e-6  # relative to a component's squared length
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
-_QUANTILES = 200  # chi-square quantiles averaged by limits with row scales
+_QUANTILES = 200  # chi-square quantiles averaged for limits with row scales
 
 
 class Distances(NamedTuple):
-    """Both statistics of every row."""
+    """T2 and Q of every row."""
 
     t2: np.ndarray  # (N,) Hotelling's T2
     q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) of Q
-    # learned scales (J,), their probabilities (J,) and D, if both are over a row's scale
+    # learned scales (J,), probabilities (J,), and D; None without row scales
     scales: tuple[Any, Any, int] | None = None
 
     def over(self, limits: np.ndarray) -> np.ndarray:
-        """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
+        """Return T2 and Q divided by their limits, (N, 2); rows above 1 are flagged."""
         return np.asarray(np.column_stack([self.t2, self.q]) / limits)
 
 
@@ -147,7 +147,7 @@ def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
     With noise per feature T2 is in noise units and Q is 0, without a degree of freedom. With row
-    scales both are over the posterior mean of the row's scale.
+    scales both are divided by the posterior mean of the row's scale.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -184,12 +184,11 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
 
 
 def limits_of(distances: Distances, level: float, data: Distances | None = None) -> np.ndarray:
-    """Return what T2 and Q of a share `level` of rows stay below, (N, 2).
+    """Return the `level` quantiles of T2 and Q, (N, 2).
 
-    Of rows drawn from the model: chi-square quantiles, or with row scales those of
-    `_scaled_quantiles`; infinite without a degree of freedom. With `data`, a share `level` of its
-    rows stays below. Rows with more components have larger T2 for that reason alone, so their ranks
-    are those of the ratio to the model's limit.
+    By default they are chi-square quantiles of the model, or `_scaled_quantiles` with row scales;
+    they are infinite without a degree of freedom. With `data`, they are empirical. T2 grows with
+    the number of components, so rows are then ranked by T2 divided by the model's limit.
     """
     from scipy.special import gammaincinv
 
@@ -238,23 +237,23 @@ def _scaled_quantiles(
 LEAST_ROWS = 4
 MOST_GROUPS = 30  # in one subspace
 STARTS = 2  # restarts of k-means
-JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # least share of a group that a class needs to belong to it
 
 
 class SimilarRows(NamedTuple):
-    """Rows near each other in a subspace."""
+    """A cluster of rows in a subspace."""
 
     components: tuple[int, ...]  # counted from 0
     rows: np.ndarray  # (m,) row numbers, nearest the centre first
-    spread: float  # root mean squared distance from the centre, over the subspace's own
+    spread: float  # root mean squared distance from the centre, divided by the subspace's
 
 
 class Mixture(NamedTuple):
-    """The classes in a group."""
+    """Class counts of a group."""
 
     counts: np.ndarray  # (C,) rows of each class
     effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two halves
-    joined: tuple[int, ...]  # classes with a tenth of the group and two rows, largest first
+    joined: tuple[int, ...]  # classes of at least two rows and a tenth of the group, largest first
 
 
 def similar(
@@ -264,16 +263,16 @@ def similar(
     size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """Group the rows of every subspace by k-means of their projections, tight groups first in each.
+    """Group the rows of every subspace by k-means of their projections, tightest first.
 
-    Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces of fewer than
-    `LEAST_ROWS` rows, and one without components, are passed over.
+    Scores are (N, K), components (K, D). A group has about `size` rows. Subspaces without
+    components or with fewer than `LEAST_ROWS` rows are skipped.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
     groups: list[SimilarRows] = []
-    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    # With several threads the order of sums, and so the last bits, vary. BLAS keeps its threads.
     with threadpool_limits(1, user_api="openmp"):
         for subspace in subspaces:
             if not subspace.components or len(subspace.rows) < LEAST_ROWS:
@@ -288,7 +287,9 @@ def similar(
             of_subspace = []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
-                away = points[members] - points[members].mean(axis=0)  # k-means stops near it
+                away = points[members] - points[members].mean(
+                    axis=0
+                )  # k-means' centres are inexact
                 squares = np.square(away).sum(axis=1)
                 rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
                 spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0
@@ -298,14 +299,14 @@ def similar(
 
 
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
-    """Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
+    """Coordinates (m, L) of a subspace's rows with the distances of their projections.
 
     With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|.
     """
     chosen = list(subspace.components)
     member_scores = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
     W = components[chosen].astype(np.float64)
-    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
+    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, it allows parallel factors
     return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
@@ -314,7 +315,7 @@ def mixtures(
 ) -> list[tuple[SimilarRows, Mixture]]:
     """Count the classes (N,) in each group, negative for rows without one.
 
-    Groups that join most classes come first, the tighter among equals.
+    Groups that join most classes come first, then tighter groups.
     """
     mixed = []
     for group in groups:

@@ -39,7 +39,7 @@ class ComponentSheet(NamedTuple):
 
 
 def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
-    """Draw the components, first as on white, then as in the dark; None of a table."""
+    """Draw the components for the light and the dark theme; None for tables."""
     if picture_shape(dataset) is None or not len(fitted.components):
         return None
     light, dark = (picture_list(fitted, dataset, dark=on) for on in (False, True))
@@ -47,7 +47,7 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
 
 
 def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.ndarray]:
-    """Return the components (K) as images or lines, over maps of a recording; none of a table."""
+    """Return the components (K) as images or lines, with maps for a recording; none for tables."""
     directions = patterns(fitted, picture_shape(dataset))
     drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
     pictures = [picture for picture in drawn if picture is not None]
@@ -60,7 +60,7 @@ def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.
 
 
 def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
-    """Lay pictures (2K, h, w, 3) out, on white and then in the dark; None if they do not fit."""
+    """Lay out pictures (2K, h, w, 3), light then dark; None if they do not fit."""
     tile = tile_of(shape)
     cell = cell_of(max(tile))
     if len(drawn) > (SHEET_SIDE // cell) ** 2:
@@ -87,7 +87,7 @@ def heaviest(
     ]
 
 
-MOST_ROWS = 100_000  # that are sent with their texts
+MOST_ROWS = 100_000  # rows whose texts are sent
 MOST_NAMES = 1_000
 
 
@@ -102,9 +102,9 @@ class RowText(NamedTuple):
 def hover_buffers(
     ids: np.ndarray, lines: Sequence[RowText]
 ) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the header and buffers of the texts of all rows, nothing of too many rows.
+    """Return the header and buffers of all hover texts; empty for too many rows.
 
-    Ids that only count the rows are left out.
+    Ids that are row numbers are left out.
     """
     if len(ids) > MOST_ROWS:
         return None, {}
@@ -156,7 +156,7 @@ class Map(NamedTuple):
     """Coordinates of all rows in a plane."""
 
     title: str
-    coordinates: np.ndarray  # (N, 2) or more, which are left out, or (N, 1)
+    coordinates: np.ndarray  # (N, 1) or (N, 2); further columns are ignored
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
 
 
@@ -176,14 +176,14 @@ class Scene(NamedTuple):
 
 
 def scene_of_usage(usage: Usage, dataset: Dataset, of_a_row: OfARow, of_run: OfRun) -> Scene:
-    """Lay out what rows use; the data set has their ids and images.
+    """Build the scene of rows, whose ids and images are in the data set.
 
-    `of_a_row` has colourings, the first of which is shown first, maps by the name of their layout,
-    such as "pca", and lines of the hover card. `of_run` has entries of the components for the
-    header, how many a row uses, or None where rows differ, pictures of the components, and marks
-    (N,) uint8 of the rows: "doubt", the certainty of their supports, and "outside".
+    `of_a_row` has colourings (the first is shown first), maps by layout name, such as "pca", and
+    lines of the hover card. `of_run` has header entries and pictures of the components, the number
+    that a row uses (None if rows differ), and marks (N,) uint8 of rows: "doubt", the certainty of
+    their supports, and "outside".
     """
-    with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
+    with ThreadPoolExecutor(1) as beside:  # each half takes a second for a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
         made = _of_run(usage, of_run)
     of_rows = rows.result()
@@ -245,7 +245,7 @@ def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
 
 
 def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
-    """Return a colouring for the header and its codes (N,); the last code is for missing values."""
+    """Return a colouring for the header and its codes (N,); the last code means missing."""
     levels = style.levels(colour)
     header: dict[str, Any] = {
         "kind": "category" if colour.kind == "category" else "quantity",
@@ -272,8 +272,8 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    `maps` are "pca" and "umap"; rows `outside` (N,) are marked: new ones among those of the fit;
-    `feature` is the key of a feature that rows can be coloured by, too (see `colour_of`).
+    `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `feature` is the key
+    of another colouring (see `colour_of`).
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
@@ -303,6 +303,6 @@ def label_lines(dataset: Dataset) -> list[RowText]:
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
-    """Project rows on all components, (n, K), also on those they do not use."""
+    """Project rows on all components, (n, K), used or not."""
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
     return np.asarray(centred @ fitted.components.T)

@@ -17,7 +17,7 @@ from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words import InputError, counted, is_text, refuse_if, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
-MISSING, MISSING_TEXT = "missing", "“missing”"  # cells without a value, and that word beside them
+MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with that word
 MOST_LEFT_OUT = 1_000
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 
@@ -25,8 +25,8 @@ _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     """Whether the columns of rows (N, D) follow each other, as wavelengths and times do.
 
-    Names, if there are some, have rising or falling numbers, such as “400 nm”; neighbouring columns
-    differ by less than half of what any two do, and the rows are not likely to be images.
+    Names, if present, must contain rising or falling numbers, such as “400 nm”. Neighbouring
+    columns must differ by less than half as much as any two, and rows must not look like images.
     """
     if names is not None:
         numbers = [_NUMBER.search(name) for name in names]
@@ -47,12 +47,12 @@ def distinct(X: np.ndarray) -> int:
     return len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
 
 
-_Plain = bool | int | Finite | str | None  # in a script, too
+_Plain = bool | int | Finite | str | None  # also in scripts
 _Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
 
 
 class _Report(Struct):
-    roles: dict[str, Text] = {}  # by the names of columns, which may be long
+    roles: dict[str, Text] = {}  # keyed by column names, which may be long
 
 
 class _Event(Struct):
@@ -70,7 +70,7 @@ class _LeftOut(Struct):
 
 
 class Provenance(Struct):
-    """What pages and files read of where data came from; there may be more."""
+    """Fields of a data set's provenance that pages and files read; others are allowed."""
 
     source: Text = ""
     options: dict[str, _Plain | list[_Plain] | dict[str, _Plain]] = {}
@@ -79,9 +79,9 @@ class Provenance(Struct):
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
     class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
-    class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
-    left_out: _LeftOut | None = None  # rows, by `Dataset.without`
-    ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
+    class_order: dict[str, list[str]] = {}  # label to its ordered class names, see `renamed`
+    left_out: _LeftOut | None = None  # rows removed by `Dataset.without`
+    ordered: bool | None = None  # whether features are ordered, such as times; None detects it
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # this and the next fields: brain recordings
     affine: list[list[Finite]] = []
     repetition: Finite = 1.0
@@ -89,7 +89,7 @@ class Provenance(Struct):
 
 
 class NumberedNames(Sequence[str]):
-    """Names such as “feature 3” of columns without names, made when they are asked for."""
+    """Lazy names such as “feature 3” for unnamed columns."""
 
     def __init__(self, word: str, n: int) -> None:
         self.word, self._places = word, range(1, n + 1)
@@ -111,12 +111,12 @@ class Dataset:
     ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
     (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
     "the class". ``image_shape`` is (h, w) or (h, w, 3) when a row is an image in row-major order.
-    ``feature_names`` are unique, if there are some. The ``name`` is no part of the digest.
+    ``feature_names`` are unique, if there are some. The digest ignores ``name``.
 
     ``provenance`` is JSON-able, see `Provenance`. ``missing`` (N, D) is True where a cell of X is a
-    placeholder (its column's mean), because its value is missing; masked cells of a masked array
-    are. Models that can are fitted around such cells; everything else reads the placeholder.
-    ``least_rows`` is 1 for rows that a model fitted already describes.
+    placeholder (its column's mean), because its value is missing, as in masked arrays. Models that
+    support missing values ignore placeholders; all other code reads them. ``least_rows`` is 1 for
+    rows that an existing fit will describe.
 
     Raises InputError when the parts do not fit together, or values are missing or infinite.
     """
@@ -132,7 +132,7 @@ class Dataset:
     least_rows: int = 2
 
     def __post_init__(self) -> None:
-        """Bring the parts into their one form and check that they fit together."""
+        """Normalize and check all fields."""
         X, missing = self.X, self.missing
         is_stored = isinstance(X, np.memmap)  # it was checked when it was stored
         if isinstance(X, np.ma.MaskedArray):  # masked means missing
@@ -216,7 +216,7 @@ class Dataset:
 
     @property
     def column_names(self) -> Sequence[str]:
-        """Names of the D columns: their own, else “feature 1” and so on."""
+        """Names of the D columns, by default “feature 1” and so on."""
         return self.feature_names or NumberedNames("feature", self.n_features)
 
     @property
@@ -257,13 +257,13 @@ class Dataset:
         return X
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by the names that files give them."""
+        """Return the arrays by their names in files."""
         columns = {f"label_{i}": column for i, column in enumerate(self.labels.values())}
         gaps = {} if self.missing is None else {"missing": self.missing}
         return {"matrix": self.X, "ids": self.ids, **columns, **gaps}
 
     def about(self) -> dict[str, Any]:
-        """Return all but the arrays, JSON-able."""
+        """Return all fields except the arrays, JSON-able."""
         facts = {key: getattr(self, key) for key in ("name", "image_shape", "feature_names")}
         return facts | {"labels": list(self.labels), "provenance": self.provenance}
 
@@ -271,7 +271,7 @@ class Dataset:
     def rebuilt(
         cls, about: Mapping[str, Any], array: Callable[[str], np.ndarray], *, gaps: bool
     ) -> "Dataset":
-        """Rebuild a data set of `about` and of `arrays`, each asked for by its name."""
+        """Rebuild a data set from `about()` and a function that returns `arrays()` by name."""
         facts = {key: about[key] for key in ("image_shape", "feature_names", "provenance")}
         labels = {key: array(f"label_{i}") for i, key in enumerate(about["labels"])}
         facts |= {"labels": labels, "missing": array("missing") if gaps else None}
@@ -280,7 +280,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
+        """SHA-256 (64 hex digits) of all fields but name, provenance and least_rows."""
         header: dict[str, Any] = {"shape": self.X.shape, "dtype": self.X.dtype.str}
         header |= {key: getattr(self, key) for key in ("image_shape", "feature_names")}
         header |= {"labels": list(self.labels)}
@@ -297,7 +297,7 @@ class Dataset:
 
     @cached_property
     def image_range(self) -> tuple[float, float]:
-        """Values drawn as black and as white: as recorded, else 0-255 for uint8, else min-max."""
+        """Values drawn black and white: from the provenance, else 0-255 for uint8, else min-max."""
         if "image_range" in self.provenance:
             low, high = self.provenance["image_range"]
             return float(low), float(high)
@@ -311,15 +311,15 @@ class Dataset:
         return self.classes(next(iter(self.labels))) if self.labels else None
 
     def classes(self, label: str) -> tuple[list[str], np.ndarray]:
-        """Names and codes (N,) of a label, see `categories`; renamed ones keep their place."""
+        """Names and codes (N,) of a label's classes, in `class_order`; see `categories`."""
         return categories(self.labels[label], self.class_order(label))
 
     def class_order(self, label: str) -> list[str]:
-        """Names of a label's classes in their order, where it is not that of `categories`."""
+        """Names of a label's classes in a stated order; empty for that of `categories`."""
         return list(self.provenance.get("class_order", {}).get(label, ()))
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """Return the data set of some rows: their numbers, each once at most, or a mask (N,)."""
+        """Return a data set of `rows`: distinct row numbers, or a mask (N,)."""
         index = np.arange(self.n_rows)[np.asarray(rows)]
         parts: dict[str, Any] = {"X": self.X[index], "ids": self.ids[index]}
         if self.image_shape is not None:
@@ -332,8 +332,7 @@ class Dataset:
         """Return the data set without some rows; its provenance names the rows left out.
 
         `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
-        Leaving out more of the result names the rows of both steps. Raises InputError where fewer
-        than two rows are left.
+        Repeated removals are all recorded. Raises InputError where fewer than two rows are left.
         """
         gone = np.zeros(self.n_rows, dtype=bool)
         gone[np.asarray(rows)] = True
@@ -360,9 +359,9 @@ class Dataset:
         low, high = self.image_range
         if pixels.dtype == np.uint8 and (low, high) == (0.0, 255.0):
             return pixels
-        # halves, as a range may overflow; constant images are black
+        # halved because the range may overflow; constant images are black
         half = max(high / 2 - low / 2, 0.0) or np.inf
-        with np.errstate(over="ignore"):  # beyond the range is white or black, as infinity is
+        with np.errstate(over="ignore"):  # values outside the range become white or black
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
 
@@ -370,8 +369,8 @@ class Dataset:
 def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:
     """Turn a label column (N,) into category names and codes (N,): row n has ``names[codes[n]]``.
 
-    Numbers are in numeric order, texts first as in `order`, then in natural order (obj2 before
-    obj10); empty texts and NaN become the last category, "missing".
+    Numbers are sorted. Texts of `order` come first, others in natural order (obj2 before obj10).
+    Empty texts and NaN become the last category, "missing".
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]
@@ -388,7 +387,7 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str]
 def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
     parts = re.findall(r"0*([0-9]+)|([^0-9]+)", text)
-    # as texts: Python's own numbers refuse thousands of digits
+    # as texts, because int refuses thousands of digits
     return [(0, len(digits), digits) if digits else (1, 0, other) for digits, other in parts]
 
 
@@ -412,7 +411,7 @@ def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return a read-only view; the caller's own array stays as writable as it was."""
+    """Return a read-only view; the array itself stays writable."""
     if not array.flags.writeable:
         return array
     view = array.view()

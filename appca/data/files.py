@@ -24,12 +24,12 @@ Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and 
 
 try:
     MACHINE_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
-except (AttributeError, ValueError, OSError):  # not on every system
+except (AttributeError, ValueError, OSError):  # absent on some systems
     MACHINE_MEMORY = 4 << 30
 
 
 class ReadLimits(NamedTuple):
-    """What one file may ask of the machine."""
+    """Resource limits for reading one file."""
 
     # of file, unpacked content and matrix
     n_bytes: int = min(1 << 30, MACHINE_MEMORY // 4)
@@ -39,11 +39,11 @@ class ReadLimits(NamedTuple):
     features: int = 4_000_000  # unnamed features of arrays and images
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model only describes
-    head_rows: int = 0  # raw first rows in the report of a table
+    head_rows: int = 0  # number of raw first rows in a table's report
 
     @property
     def most(self) -> str:
-        """Say how many bytes are allowed."""
+        """Format the byte limit for a sentence."""
         return f"{self.n_bytes / 1e6:,.0f} MB"
 
 
@@ -51,19 +51,19 @@ LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
-_ROW_BYTES = 64  # memory for ids and hashes
+_ROW_BYTES = 64  # memory per row for ids and hashes
 
 
 def file_bytes(name: str, file: File, limits: ReadLimits = LIMITS) -> bytes:
-    """Return the whole file; gzip packing, known by its first bytes, is taken off."""
+    """Return the whole file, unpacked if its first bytes are gzip's."""
     with file_stream(name, file, limits) as stream:
         return b"".join(_unpacked(name, stream, limits))
 
 
 def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
-    """Return the file as one on the disk, unpacked, so that its content can be mapped into memory.
+    """Return the file unpacked on the disk, so that it can be memory-mapped.
 
-    A path that is not packed is opened where it is; anything else is copied to `temporary_file`.
+    An unpacked path is opened in place; anything else is copied to a `temporary_file`.
     """
     stream = file_stream(name, file, limits)
     start = stream.read(2)
@@ -75,7 +75,7 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 
 
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
-    """Return a file in ``limits.scratch`` with the chunks, which ends even if we are killed."""
+    """Write chunks to a file in ``limits.scratch`` that is deleted even if we are killed."""
     remedy = "free some space on the disk of temporary files"
     with refusing(f"“{name}” could not be copied for reading", remedy), ExitStack() as ends:
         if limits.scratch is not None:
@@ -113,7 +113,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
         with refusing(f"“{name}” could not be opened", "check its place and its rights"):
             stream = Path(file).open("rb")  # noqa: SIM115 (the caller closes it)
     else:
-        stream = cast("BinaryIO", _Borrowed(file))  # which is no protocol, but a class to inherit
+        stream = cast("BinaryIO", _Borrowed(file))  # IO is a class, not a protocol
     size = stream.seek(0, io.SEEK_END)
     stream.seek(0)
     if size > limits.n_bytes:
@@ -131,7 +131,7 @@ def check_matrix(
     limits: ReadLimits,
     remedy: str = "take fewer rows or smaller images",
 ) -> None:
-    """Refuse a matrix that would not fit before it is made."""
+    """Refuse a matrix that is too large, before it is allocated."""
     refuse_if(
         n_features > limits.features,
         f"“{name}” has {n_features:,} values in each row, more than {limits.features:,}; take "
@@ -151,7 +151,7 @@ def total_bytes(root: Path) -> int:
 
 
 class _Borrowed(io.RawIOBase):
-    """A view of somebody else's file object; closing the view leaves the object open."""
+    """A view of a file object; closing the view leaves the object open."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -188,10 +188,10 @@ _PACKED = {".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst"}
 def members(
     name: str, stream: BinaryIO, limits: ReadLimits, may_be_inside: tuple[str, ...] = ()
 ) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
-    """Open a zip and list its files, without hidden ones, after checking what it claims."""
+    """Open a zip, check its declared sizes, and list its files without hidden ones."""
     try:
         archive = zipfile.ZipFile(stream)
-    except Exception as error:  # as below
+    except Exception as error:  # zipfile raises any exception
         msg = f"“{name}” is not a zip file or is damaged; compress or download it again."
         raise InputError(msg) from error
     items = [item for item in archive.infolist() if not item.filename.endswith("/")]
@@ -222,7 +222,7 @@ def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes
 
 
 def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the bytes of a file in chunks, no more than its entry claimed, which was checked."""
+    """Yield the bytes of a file in chunks, up to its checked, declared size."""
     try:
         with archive.open(item) as stream:
             yield from chunks_of(stream)
@@ -232,13 +232,13 @@ def unpacked(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Iter
 
 
 def parts(filename: str) -> tuple[str, ...]:
-    """Folders and name of an entry, for people: nothing in it can lead anywhere."""
+    """Folders and name of an entry, safe to show."""
     path = PurePosixPath(filename.replace("\\", "/"))
     return tuple(part for part in path.parts if part not in ("/", "..", "."))
 
 
 def is_hidden(filename: str) -> bool:
-    """Whether a file has no name, or is one that systems keep for themselves."""
+    """Whether a file is unnamed or a system file."""
     named = parts(filename)
     return not named or any(part.startswith((".", "__MACOSX")) for part in named)
 
@@ -250,8 +250,8 @@ _ENCODINGS = {"CP1252": "Western European text (cp1252)", "CP1251": "Cyrillic te
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Left out"}
 _LINES = {"drawn": "drawn line", "closing": "closing note", "repeated header": "repeated header"}
-_COUNTS = ("Found", "Constant features", "Repeated rows")  # that a note leaves out
-# how a report's entries by column, and lists of names, are written
+_COUNTS = ("Found", "Constant features", "Repeated rows")  # omitted from notes
+# how report entries and lists of names are written
 _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
     ("Renamed columns", "renamed", lambda name, _: name),
     ("Not numbers", "not_numbers", lambda name, cells: f"{name}: {_cells(cells)}"),
@@ -270,12 +270,12 @@ _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
 
 
 def note(report: dict[str, Any], about: str, words: str) -> None:
-    """Note in a reader's report how a file was read, for people."""
+    """Add a note on how a file was read to a reader's report."""
     report.setdefault("notes", {})[about] = words
 
 
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
-    """Return how files were read, by a reader's report: what a line is about, and what it says."""
+    """Return the facts of a reader's report: subject and text."""
     of: Any = report.get
     marked, sides = of("marked"), of("image_shape") or ()
     columns, names_of = f"{of('columns', 0):,}", f"those marked by “{(marked or {}).get('column')}”"
@@ -330,7 +330,7 @@ def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str
 
 
 def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
-    """Say how files were read, for a person who may want it otherwise: the `facts` in a row."""
+    """Join the `facts` into one text that tells a person how files were read."""
     sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
     lines = {"Read as": " × ".join(sides)} | facts(report)
     lines.setdefault("Labels", few(list(dataset.labels)))
@@ -362,7 +362,7 @@ def _cells(cells: Mapping[str, int]) -> str:
 
 
 def few(names: list[str], n: int | None = None) -> str:
-    """Name the first of `n`; by default of those given."""
+    """Name the first few of `n` names, by default all given."""
     more = (len(names) if n is None else n) - MOST_NAMES
     return ", ".join(map(str, names[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
 
@@ -379,6 +379,6 @@ class Reader(NamedTuple, Generic[OptionsT]):
     """How files of one format become a data set."""
 
     options: type[OptionsT]
-    read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: see the next
-    # several files that make one data set, or a single one; None where only `read` can be used
+    read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: use `read_many`
+    # one or several files of one data set; None: use `read`
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

@@ -173,9 +173,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
     def _fit_em(self, done: factor_em.FactorFit, rows: Rows) -> Self:
         second = np.diagonal(done.sums.second)
-        order = publish_factors(
-            self, rows, done.state, second, done.members, same_order=done.same_order
-        )
+        order = publish_factors(self, rows, done.state, second, done.members, done.same_order)
         mean = done.sums.s / rows.mass * (self.mean == "learned")
         H = done.sums.second - rows.mass * np.outer(mean, mean)
         if self.loading_variance is not None:
@@ -284,17 +282,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
             return factor_em.expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
 
-        return EMSteps(
-            factor_em.FactorStatistics, expected, partial(factor_em.maximise, settings=settings)
-        )
+        maximise = partial(factor_em.maximise, settings=settings)
+        return EMSteps(factor_em.FactorStatistics, expected, maximise)
 
     def _refuse_conflicts(self, X: Array) -> None:
-        if self.n_components > len(X) - 1:
-            msg = (
-                f"n_components must be at most {len(X) - 1}, one less than the rows of X, which "
-                f"has {X.shape[1]} feature(s); got {self.n_components}: ask for fewer components."
-            )
-            raise ValueError(msg)
+        why = f", one less than the rows of X, which has {X.shape[1]} feature(s)"
+        data_checks.refuse_components(self.n_components, len(X) - 1, why)
         data_checks.refuse_settings(self, self.n_active)
         count = math.comb(self.n_components, self.n_active)
         if self.allocation == "exact" and count > MOST_SETS:

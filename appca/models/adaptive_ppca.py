@@ -109,12 +109,10 @@ def refuse_variant(model: Any) -> None:
             f"relative to the noise; got {model.latent_variance!r}: choose one of these."
         )
         raise ValueError(msg)
-    if variant.learn_sizes and model.n_components > MOST_WITH_SIZES:
-        msg = (
-            f"n_components must be at most {MOST_WITH_SIZES} with n_active='learned'; got "
-            f"{model.n_components}: ask for fewer components, or give n_active a number."
-        )
-        raise ValueError(msg)
+    if variant.learn_sizes:
+        remedy = "ask for fewer components, or give n_active a number"
+        why = " with n_active='learned'"
+        data_checks.refuse_components(model.n_components, MOST_WITH_SIZES, why, remedy)
 
 
 def refuse_gaps(model: Any) -> None:

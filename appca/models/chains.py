@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -20,9 +20,6 @@ from scipy.special import stdtrit
 
 from appca.models.loop import STOPPED, Callback, Progress, watcher
 from appca.words import naming_extra
-
-if TYPE_CHECKING:
-    from arviz import InferenceData
 
 S = TypeVar("S")
 Indicators = NDArray[np.bool_]
@@ -45,11 +42,6 @@ class Schedule(NamedTuple):
     def n_sweeps(self) -> int:
         """Sweeps of one chain in all."""
         return self.burn_in + self.n_draws * self.thin
-
-    @property
-    def shortest(self) -> "Schedule":
-        """A single sweep of every chain, for what was stopped before it: the fit is complete."""
-        return Schedule(self.n_chains, burn_in=0, n_draws=1, thin=1)
 
 
 class Measures(NamedTuple):
@@ -162,9 +154,7 @@ class DrawStore(Generic[S]):
         for (chain, number), count in self.counts.items():
             frequent[number] += count * int(good[chain])
         usual = min(frequent, key=lambda number: (-frequent[number], number))
-        tops = [
-            top for (chain, number), top in self.highest.items() if number == usual and good[chain]
-        ]
+        tops = [top for place, top in self.highest.items() if place[1] == usual and good[place[0]]]
         return max(tops, key=lambda top: top[0])[1]
 
     @staticmethod
@@ -231,7 +221,7 @@ def sample(
     sweep. Drawn means are about `origin` (D,).
     """
     if stopped:
-        schedule, callback = schedule.shortest, None
+        schedule, callback = schedule._replace(burn_in=0, n_draws=1, thin=1), None
     states = list(starts)
     store = DrawStore(sampler, starts, schedule.n_draws)
     trace = np.empty((len(states), schedule.n_sweeps))
@@ -267,12 +257,12 @@ def load_arviz() -> Any:
     return arviz
 
 
-def to_arviz(posterior: Draws) -> "InferenceData":
+def to_arviz(posterior: Draws) -> Any:
     """Hand the draws to ArviZ; the running means go to its group of constants."""
     arviz = load_arviz()
     densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
     draws = {k: v for k, v in posterior.items() if k not in RUNNING and k not in densities}
-    data: InferenceData = arviz.from_dict(
+    data: Any = arviz.from_dict(
         posterior=draws,
         sample_stats={new: posterior[old] for old, new in densities.items()},
         constant_data={name: posterior[name] for name in RUNNING},

@@ -76,9 +76,8 @@ class EMControl(NamedTuple):
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
-        return loop.iterate(
-            path, tol=tol * n, max_iter=limit, window=window, watch=watch, halt=halt
-        )
+        how: Any = {"window": window, "watch": watch, "halt": halt}
+        return loop.iterate(path, tol=tol * n, max_iter=limit, **how)
 
 
 def screen(
@@ -113,7 +112,7 @@ def screen(
 
 
 def _go_on(
-    runs: Runs, rows: Rows, control: EMControl, tol: float, *, age: int = 0, **how: Any
+    runs: Runs, rows: Rows, control: EMControl, tol: float, age: int = 0, **how: Any
 ) -> Runs:
     """Climb from the ends of runs with other rows, perhaps in more coordinates."""
     how = {"iterations": REFINEMENT_ITERATIONS} | how
@@ -385,7 +384,7 @@ def _control_on(sample: Rows, control: EMControl) -> EMControl:
 
 
 def _highest_start(
-    rng: Generator, rows: Rows, start: Any, control: EMControl, *, several: bool
+    rng: Generator, rows: Rows, start: Any, control: EMControl, several: bool
 ) -> Run:
     """Return a start, or the highest end of climbs from it and, with few rows, rotations of it."""
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]

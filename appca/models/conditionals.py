@@ -152,11 +152,6 @@ def harmonic(n: int) -> float:
     return float((1 / np.arange(1, n + 1)).sum())
 
 
-def draw_gamma(rng: Generator, law: Gamma) -> float:
-    """Draw from a gamma distribution with a rate."""
-    return float(rng.gamma(law.shape) / law.rate)
-
-
 def draw_inverse_gamma(rng: Generator, law: InverseGamma) -> Array:
     """Draw from (an array of) inverse gamma distributions."""
     return np.asarray(law.rate / rng.gamma(law.shape))
@@ -206,7 +201,8 @@ def draw_log_scales(rng: Generator, law: LogScale) -> Array:
 def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
     """Move alpha of the buffet conditioned on at most Z.shape[1] columns."""
     n_rows, max_components = Z.shape
-    new = draw_gamma(rng, alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows))
+    law = alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows)
+    new = float(rng.gamma(law.shape) / law.rate)
     accept = rng.random() < alpha_acceptance(alpha, new, n_rows, max_components)
     return new if accept else alpha
 
@@ -214,8 +210,9 @@ def draw_alpha_truncated(rng: Generator, prior: Gamma, alpha: float, Z: Indicato
 def draw_alpha_finite(rng: Generator, prior: Gamma, alpha: float, Z: Indicators) -> float:
     """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
     n_rows, n_components = Z.shape
-    law = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
-    return draw_gamma(rng, alpha_finite(prior, draw_log_beta(rng, law)))
+    weights = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
+    law = alpha_finite(prior, draw_log_beta(rng, weights))
+    return float(rng.gamma(law.shape) / law.rate)
 
 
 def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
@@ -241,15 +238,6 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     m, a = Z.sum(axis=0), alpha / K
     each = np.log(a) + gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + 1 + a)
     return float(each.sum())
-
-
-def of_used(weights: Array, Z: Indicators) -> Array:
-    """Weights (K,) of the columns that a row uses, zero for others; the first stands for none."""
-    used = Z.any(axis=0)
-    kept = np.where(used, weights, 0.0)
-    if not used.any():
-        kept[0] = LEAST_WEIGHT
-    return kept
 
 
 def expected_buffet(Z: Indicators, alpha: float) -> Array:

@@ -19,15 +19,19 @@ MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
 RARELY = 1e-3  # share of rows; a component that fewer use says little
 
 
+def refuse_components(
+    n: int, most: int, why: str, remedy: str = "ask for fewer components"
+) -> None:
+    """Raise ValueError for more than `most` components."""
+    if n > most:
+        msg = f"n_components must be at most {most}{why}; got {n}: {remedy}."
+        raise ValueError(msg)
+
+
 def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
     """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
-    most = min(n_rows - 1, n_features)
-    if n_components > most:
-        msg = (
-            f"n_components must be at most {most}, because X has {n_rows} rows and "
-            f"{n_features} feature(s); got {n_components}: ask for fewer components."
-        )
-        raise ValueError(msg)
+    why = f", because X has {n_rows} rows and {n_features} feature(s)"
+    refuse_components(n_components, min(n_rows - 1, n_features), why)
 
 
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:
@@ -61,14 +65,9 @@ def refuse_settings(model: Any, n_active: int) -> None:
 
 def refuse_few_features(n_components: int, scales: Array) -> None:
     """Raise ValueError where fewer features vary, those of scale above 0, than components."""
-    varying = int((scales > 0.0).sum())
-    if n_components > varying:
-        remedy = "ask for fewer components" if varying else "leave out rows far from all others"
-        msg = (
-            f"n_components must be at most {varying}, because {varying} of the {len(scales)} "
-            f"features of X vary in more than one row; got {n_components}: {remedy}."
-        )
-        raise ValueError(msg)
+    n, remedy = int((scales > 0.0).sum()), "ask for fewer components"
+    why = f", because {n} of the {len(scales)} features of X vary in more than one row"
+    refuse_components(n_components, n, why, remedy if n else "leave out rows far from all others")
 
 
 def warn_of_constant(scales: Array) -> None:

@@ -106,16 +106,10 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
         moved[s, there] = tau2[s, order[there]]
         if weights is not None:
             share[s, there] = weights[s, order[there]]
-    return QueryDraws(
-        chain,
-        draw,
-        components,
-        posterior["mean"][chain, draw],
-        np.asarray(posterior["noise_variance"][chain, draw]),
-        moved,
-        None if weights is None else share,
-        *(None if p is None else p[chain, draw] for p in learned),
-    )
+    mean, noise = (np.asarray(posterior[name][chain, draw]) for name in ("mean", "noise_variance"))
+    rest: Any = [None if p is None else p[chain, draw] for p in learned]
+    kept = None if weights is None else share
+    return QueryDraws(chain, draw, components, mean, noise, moved, kept, *rest)
 
 
 def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:

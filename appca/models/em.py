@@ -355,9 +355,7 @@ def probabilities(counts: Array) -> Array:
     return np.asarray(p / p.sum())
 
 
-def extend(
-    before: SubspaceState, now: SubspaceState, beta: float, settings: EMSettings
-) -> SubspaceState:
+def extend(before: SubspaceState, now: SubspaceState, beta: float, settings: Any) -> SubspaceState:
     """Return now + beta (now - before), in logs of positive numbers, with the polar factor of W."""
     most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
 
@@ -474,13 +472,11 @@ def constants(block: Block, state: Any, beta: float) -> Array:
 class Lanes:
     """Rows side by side, a few lanes of 64 at a time; P (n_lines, n_lanes * LANES) projections."""
 
-    def __init__(
-        self, n_lines: int, n_components: int, n_active: int, n_tiles: int, n_lanes: int
-    ) -> None:
+    def __init__(self, n_lines: int, K: int, n_active: int, n_tiles: int, n_lanes: int) -> None:
         from appca.models.em_kernels import share, weigh_components
         from appca.models.numeric_kernels import LANES
 
-        K, lanes = n_components, (n_lanes, LANES)
+        lanes = n_lanes, LANES
         self._weigh, self._share = weigh_components, share
         J, flipped = min(n_active, K - n_active), 2 * n_active > K
         self._how = J, -1.0 if flipped else 1.0, 0.0
@@ -534,9 +530,7 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
     return lanes
 
 
-def expect_compiled(
-    block: Block, state: SubspaceState, n_active: int, beta: float
-) -> SubspaceStatistics:
+def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> SubspaceStatistics:
     """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
     from appca.models.numeric_kernels import LANES
     from appca.models.product_kernels import QUAD, add_outer, project, suits

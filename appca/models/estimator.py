@@ -614,7 +614,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def to_arviz(self) -> "InferenceData":
         """Return the draws as InferenceData of ArviZ; only after sampling."""
         check_is_fitted(self, "posterior_")
-        return to_arviz(self.posterior_)
+        data: InferenceData = to_arviz(self.posterior_)
+        return data
 
     @_samples  # type: ignore[untyped-decorator]
     def component_bands(self, level: float = 0.9) -> Array:

@@ -79,9 +79,8 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
     toward = G @ state.shift
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = numerics.background(squares, state.noise, rows.n_features)
-    return ProjectedData(
-        (P + toward) / state.noise, background, CollapsedModel(G / state.noise, PRIOR)
-    )
+    c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
+    return ProjectedData(c, background, model)
 
 
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
@@ -164,9 +163,7 @@ def maximise(
     return FactorState(W, mean, noise)
 
 
-def extend(
-    before: FactorState, now: FactorState, beta: float, settings: FactorSettings
-) -> FactorState:
+def extend(before: FactorState, now: FactorState, beta: float, settings: Any) -> FactorState:
     """Take a momentum step, theta = now + beta (now - before), sigma2 in logs."""
     change = beta * math.log(now.noise / before.noise)
     most = MAX_MOMENTUM_LOG_CHANGE
@@ -281,9 +278,7 @@ def sample_size(n_components: int) -> int:
     return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
-def fit_from(
-    rng: Generator, start: Start, rows: Rows, control: climb.EMControl, stage: str
-) -> FactorFit:
+def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str) -> FactorFit:
     """Fit from one start; on samples first, where rows are many more."""
     same_order, K, stopped = start.shift is not None, start.W.shape[1], False
     shift = np.zeros(K) if start.shift is None else start.shift

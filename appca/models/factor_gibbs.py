@@ -10,7 +10,7 @@ buffet (`INFINITE`). A sweep reads the rows twice; residuals follow from sums in
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -30,9 +30,6 @@ from appca.models.numerics import Array
 from appca.models.products import ChainData, products, projections
 from appca.models.rows import Rows, project
 from appca.models.supports import CollapsedModel, Members, RowSupports, indicators
-
-if TYPE_CHECKING:
-    from appca.models.gibbs_kernels import Numbers
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z
 TAU2 = 1.0 / PRIOR
@@ -158,7 +155,7 @@ def scan_infinite(rng: Generator, data: ChainData, seen: CachedFactorState) -> F
     return state._replace(W=Wt.T * Z.any(axis=0), X=X, Z=Z)
 
 
-def draw_numbers(rng: Generator, Z: conditionals.Indicators) -> "Numbers":
+def draw_numbers(rng: Generator, Z: conditionals.Indicators) -> Any:
     """Draw the random numbers of one scan over Z."""
     from appca.models.gibbs_kernels import Numbers
 
@@ -283,10 +280,9 @@ def record(data: ChainData, prior: FactorPrior, kind: str, seen: CachedFactorSta
 
 def expected(state: FactorGibbsState, kind: str) -> Array:
     """Give the probability (K,) that a new row uses a column."""
-    rule = (
-        conditionals.expected_buffet if kind == INFINITE else conditionals.expected_beta_bernoulli
-    )
-    return rule(state.Z, state.alpha)
+    if kind == INFINITE:
+        return conditionals.expected_buffet(state.Z, state.alpha)
+    return conditionals.expected_beta_bernoulli(state.Z, state.alpha)
 
 
 def first_state(
@@ -310,9 +306,7 @@ def first_state(
 ACTIVE = 0.5
 
 
-def first_sparse_state(
-    rng: Generator, rows: Rows, kind: str, K: int, init: str
-) -> FactorGibbsState:
+def first_sparse_state(rng: Generator, rows: Rows, kind: str, K: int, init: str) -> Any:
     """Start as `init` says; large scores start as active, further directions as unused."""
     N, D = rows.X.shape
     q = min(K, N - 1, D)

@@ -60,6 +60,13 @@ class SupportPosterior(posterior.PosteriorOfDraw):
             stream=stream,
         )
 
+    def _projected(self, X: Array) -> tuple[Array, Array, Array]:
+        """W'(y - mu) / sigma2 (n, K), W'W / sigma2 and log density (n,) without any factor."""
+        C, noise = self.components.astype(np.float64), self.noise
+        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
+        background = numerics.background(rows.squares, noise, X.shape[1])
+        return rows.products / noise, times(C, C.T) / noise, background
+
     def scores(self, X: Array, scale: Array | None) -> Array:
         seen = self.seen(X)
         H = seen.means(seen.best()[0])
@@ -110,10 +117,10 @@ class SupportPosterior(posterior.PosteriorOfDraw):
         )
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        Z = self._drawn_supports(rng, n)
-        return posterior.sampled_rows(
-            rng, Z, self.components, self.mean, self.latent, self.noise
-        ), Z
+        Z, C = self._drawn_supports(rng, n), self.components
+        X = rng.standard_normal(Z.shape) * np.sqrt(self.latent)
+        e = rng.standard_normal((n, C.shape[1])) * np.sqrt(self.noise)
+        return ((X * Z) @ C + self.mean + e).astype(C.dtype), Z
 
 
 class FactorQuery(NamedTuple):
@@ -139,26 +146,19 @@ class FactorPosterior(SupportPosterior):
         return float(math.comb(len(self.components), self.n_active))
 
     def seen(self, X: Array) -> FactorQuery:
-        C, noise = self.components.astype(np.float64), self.noise
-        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
-        background = numerics.background(rows.squares, noise, X.shape[1])
-        model = CollapsedModel(times(C, C.T) / noise, PRIOR)
+        c, A, background = self._projected(X)
+        model = CollapsedModel(A, PRIOR)
         seeds = fixed.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        c = rows.products / noise
         at = c, model, self.n_active, seeds
 
         def drawn(rng: Generator) -> Array:
             return supports.draw_scores_given(rng, c, fixed.draw(rng, *at), model)
 
-        return FactorQuery(
-            background,
-            partial(fixed.best, *at),
-            partial(fixed.summed, *at, self.n_paths),
-            partial(fixed.expected, *at),
-            lambda members: fixed.means(c, members, model),
-            lambda Z: supports.log_densities(c, Z, model),
-            drawn,
-        )
+        best, expected = partial(fixed.best, *at), partial(fixed.expected, *at)
+        summed = partial(fixed.summed, *at, self.n_paths)
+        means = partial(fixed.means, c, model=model)
+        log_support = partial(supports.log_densities, c, model=model)
+        return FactorQuery(background, best, summed, expected, means, log_support, drawn)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -190,12 +190,9 @@ class FreePosterior(SupportPosterior):
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
     def seen(self, X: Array) -> Question:
-        C, noise = self.components.astype(np.float64), self.noise
-        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
-        tau2 = float(self.latent[0])
-        A, background = times(C, C.T) / noise, numerics.background(rows.squares, noise, X.shape[1])
+        c, A, background = self._projected(X)
         how = self.orthonormal, self.n_paths, self.stream
-        return Question(rows.products / noise, A, tau2, self.weights, *how, background)
+        return Question(c, A, float(self.latent[0]), self.weights, *how, background)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > 0.5)

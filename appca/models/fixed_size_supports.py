@@ -75,7 +75,8 @@ def search(
         second = np.zeros((K, K))
         moments = SupportMoments(out.H[part], second, out.value[part])
         room = row_state(K, mine.members.shape[1])
-        kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments, room)
+        some = RowSupports(mine.c[part], mine.members[part], mine.seeds[part])
+        kernels.search((some, counts[part]), betas, keep, model, moments, room)
         return second
 
     for second in _share(share, n):
@@ -102,7 +103,8 @@ def importance(
         mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
         w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
         room = w, of, np.zeros((K + 1, L + 1))
-        kernels.importance(_take(rows, part), r[part], schedule, model, mine, room)
+        some = RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
+        kernels.importance(some, r[part], schedule, model, mine, room)
 
     deque(_share(share, n), maxlen=0)
     return out
@@ -111,10 +113,6 @@ def importance(
 def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
     """Average inclusion (n, paths, K) over the paths of each row by their weights."""
     return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
-
-
-def _take(rows: RowSupports, part: slice) -> RowSupports:
-    return RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
 
 
 def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
@@ -227,9 +225,7 @@ def summed(
     return SupportEstimate(log_sum, error, inclusion, method)
 
 
-def _sampled(
-    rows: RowSupports, model: CollapsedModel, n_paths: int
-) -> tuple[Floats, Floats, Floats]:
+def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Floats, ...]:
     (n, K), L = rows.c.shape, rows.members.shape[1]
     longer = LONG._replace(pilots=max(n_paths // 2, 4))
     many = K * L > MANY

@@ -8,7 +8,7 @@ For orthonormal columns f(z) is the sum of z_k a_k, so that
     p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -18,10 +18,6 @@ from appca.models import fixed_size_supports, set_tree, supports
 from appca.models.set_tree import EverySet
 from appca.models.settings import MOST_COLUMNS
 from appca.models.supports import CollapsedModel, Floats, Mask, SupportEstimate
-
-if TYPE_CHECKING:
-    from appca.models.gibbs_kernels import FreeSupportRows
-
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
 RESTARTS = 4
@@ -166,7 +162,7 @@ class Question(NamedTuple):
         kernels.importance(self._rows(), base, betas, U, log_weights, inclusion)
         return log_weights, inclusion
 
-    def _rows(self) -> "FreeSupportRows":
+    def _rows(self) -> Any:
         from appca.models.gibbs_kernels import FreeSupportRows
 
         A = self.G + np.eye(len(self.G)) / self.tau2

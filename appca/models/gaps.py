@@ -435,9 +435,7 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-def publish_incomplete(
-    model: Any, X: Array, origin: Array | None, fit: SubspaceFit, n_active: int
-) -> None:
+def publish_incomplete(model: Any, X: Array, origin: Any, fit: SubspaceFit, n_active: int) -> None:
     """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
     mean = fit.state.offset + (0.0 if origin is None else origin)
     full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)

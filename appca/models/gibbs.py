@@ -122,9 +122,7 @@ def look(data: ChainData, state: SubspaceGibbsState, sums: Any = None) -> Cached
     return CachedSubspaceState(state, P, scaled, cross, row)
 
 
-def weighted_sums(
-    data: ChainData, X: Array, u: Array | None
-) -> tuple[ChainData, SubspaceCrossProducts]:
+def weighted_sums(data: ChainData, X: Array, u: Any) -> tuple[ChainData, SubspaceCrossProducts]:
     """Sum up the rows over sqrt(u) (N,), and with scores X (N, K) over sqrt(u); one pass."""
     if u is None:
         return data, SubspaceCrossProducts(products(data.rows, X), X.sum(axis=0))
@@ -190,9 +188,7 @@ def redraw_parameters(
     return state._replace(W=W, mu=mu, sigma2=sigma2, tau2=tau2)
 
 
-def draw_scores(
-    rng: Generator, P: Array, Z: conditionals.Indicators, sigma2: float, tau2: Array
-) -> Array:
+def draw_scores(rng: Generator, P: Array, Z: Array, sigma2: float, tau2: Array) -> Array:
     """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
     shrink, variance = numerics.posterior(sigma2, tau2)
     draws = rng.standard_normal(P.shape)
@@ -258,9 +254,11 @@ def describe(rows: Rows, state: Any, weights: Array | None) -> Draws:
         "shared": pairs.all(axis=1).sum(axis=1),
     }
     if weights is not None:
-        kept["alpha"] = np.asarray(state.alpha)
-        kept["n_components"] = np.asarray(state.Z.any(axis=0).sum())
-        kept["weights"] = conditionals.of_used(weights, state.Z)
+        used = state.Z.any(axis=0)
+        kept |= {"alpha": np.asarray(state.alpha), "n_components": np.asarray(used.sum())}
+        kept["weights"] = np.where(used, weights, 0.0)
+        if not used.any():
+            kept["weights"][0] = conditionals.LEAST_WEIGHT
     return kept
 
 

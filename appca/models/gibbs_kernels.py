@@ -158,9 +158,7 @@ def search(s: FreeSupportRows, betas: Any, U: Any, Z: Any, value: Any) -> None:
 
 
 @kernel
-def importance(
-    s: FreeSupportRows, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any
-) -> None:
+def importance(s: Any, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
     """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
 
     betas rise from 0 to 1; U (paths, steps, K). log_weights (n, paths) average to the sum over sets
@@ -346,9 +344,7 @@ def precision(G: Any, v: Variances) -> Any:
 
 
 @kernel
-def scan_finite(
-    Z: Any, X: Any, G: Any, P: Any, v: Variances, pseudo: float, random: Numbers
-) -> None:
+def scan_finite(Z: Any, X: Any, G: Any, P: Any, v: Any, pseudo: float, random: Numbers) -> None:
     """Redraw Z and X (N, K) under the finite prior; G = W'W, P = (Y - mu) W, pseudo = alpha/K."""
     N, K = Z.shape
     A, B = precision(G, v), P / v.sigma2
@@ -368,9 +364,7 @@ def scan_finite(
 
 
 @kernel
-def scan_existing(
-    T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: float
-) -> None:
+def scan_existing(T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: Any) -> None:
     """Redraw the columns of a row that other rows use: prior log odds m / (N - m)."""
     for k in order:
         m = others[k]

@@ -6,7 +6,7 @@ analysis finds W up to scale and order. From PCA, the paper's start, EM ends far
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -37,9 +37,7 @@ class Start(NamedTuple):
 Named = Callable[[Generator, Rows, int, int], Start]  # (rng, rows, K, L)
 
 
-def fast_ica(
-    rng: Generator, P: Array, most: int = MAX_PASSES, weights: Array | None = None
-) -> Array:
+def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = None) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
     Symmetric FastICA (Hyvarinen 1999) with g = tanh on scores P (N, q), made white as p:

@@ -9,7 +9,7 @@ they fit the sample better than chance would.
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -53,20 +53,12 @@ class Averages(NamedTuple):
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 
 
-class Whole(NamedTuple):
-    """The numbers that the M step needs, of rows that count as one."""
-
-    total: float
-    n_features: int
-    mass: float = 1.0
-
-
 class EMSteps(NamedTuple):
     """The E and M step of a model, on whatever rows."""
 
     sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
-    maximise: Callable[..., Any]  # (sums, state, rows or `Whole`) -> state
+    maximise: Callable[..., Any]  # (sums, state, rows with total, mass, n_features) -> state
 
 
 class KeptRows(NamedTuple):
@@ -135,7 +127,8 @@ class Stepwise(NamedTuple):
     def _maximised(self, averages: Averages, em: EMSteps) -> "Stepwise":
         b = averages.mean * self.centred
         A = averages.A - np.outer(b, averages.s)
-        size = Whole(float(averages.power - b @ b), len(b))
+        power = float(averages.power - b @ b)
+        size = SimpleNamespace(total=power, n_features=len(b), mass=1.0)
         sums = em.sums(0.0, A, averages.s, averages.second, averages.used)
         state = em.maximise(sums, self.state, size)
         return self._replace(state=state, averages=averages)
@@ -235,9 +228,8 @@ class InBatches(Estimator):
         second = self.explained_variance_ / np.square(W).sum(axis=1)
         power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
         H, none, used = np.diag(second), np.zeros(len(W)), second / self.latent_variance_
-        averages = Averages(
-            np.zeros(W.shape[1]), power, H, none, H if self._pairs else second, used
-        )
+        second = H if self._pairs else second
+        averages = Averages(np.zeros(W.shape[1]), power, H, none, second, used)
         return self.mean_.astype(np.float64), averages, mass
 
     def _first_step(self) -> Stepwise:

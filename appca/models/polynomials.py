@@ -135,9 +135,7 @@ def _parts(n: int, K: int, n_active: int) -> list[slice]:
 class SubsetTable:
     """Sums over subsets of at most J components of some rows, relative to a level."""
 
-    def __init__(
-        self, logits: NDArray[Any], n_active: int | None = None, *, kept: bool = True
-    ) -> None:
+    def __init__(self, logits: Array, n_active: int | None = None, *, kept: bool = True) -> None:
         """Fill the table (K + 1, J + 1, n) of logits (n, K), about the L-th largest, given L."""
         a = np.array(logits.T, dtype=np.float64, order="C")  # operations run over rows
         (K, n), J = a.shape, len(a) if n_active is None else n_active

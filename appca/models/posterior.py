@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from appca.models.numerics import Array
 
@@ -127,13 +126,3 @@ def refuse_support(support: str) -> None:
 def share_of(log_share: Array) -> Array:
     """Probabilities from their logs, which rounding may leave above 0."""
     return np.asarray(np.exp(np.minimum(log_share, 0.0)))
-
-
-def sampled_rows(
-    rng: Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
-) -> Array:
-    """Draw rows (N, D) that use the supports Z (N, K), in the dtype of the components."""
-    n, (K, D) = len(Z), components.shape
-    X = rng.standard_normal((n, K)) * np.sqrt(latent)
-    e = rng.standard_normal((n, D)) * np.sqrt(noise)
-    return np.asarray(((X * Z) @ components + mean + e).astype(components.dtype))

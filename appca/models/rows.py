@@ -14,7 +14,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from appca.models.numerics import Array, narrowed
-from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, stored_width
+from appca.models.sparse_rows import (
+    ShiftedSparse,
+    dense,
+    is_sparse,
+    squared_lengths,
+    stored_width,
+)
 from appca.models.threads import in_order
 
 R = TypeVar("R")
@@ -269,16 +275,9 @@ class Parts:
 
     def looked_at(self) -> Self:
         """Sum up the squares in one pass."""
-        square = self.summed(square_sum, 0.0)
+        square = self.summed(lambda block: float(squared_lengths(block.X).sum()), 0.0)
         careful = self.origin is not None and is_far(self.origin, square / self.n)
         return replace(self, total=square, careful=careful)
-
-
-def square_sum(block: Block) -> float:
-    """Sum over rows that are about their origin already of |y|^2."""
-    if isinstance(block.X, ShiftedSparse):
-        return float(block.X.squares().sum())
-    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 
 Observations = Rows | Parts  # sums over blocks of rows, wherever these are

@@ -19,7 +19,7 @@ adds its derivatives to those of the branch above (differentiation in reverse).
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -95,34 +95,29 @@ def problem(pairs: Floats, c: Floats, n_active: int) -> SetProblem:
     return SetProblem(inverse[:, *np.triu_indices(K)], b, K - n_active, offset, -1.0, inverse)
 
 
-class SharedSystem(NamedTuple):
-    """The same for rows that share Lam, with f(S) = -1/2 log|Lam_S / prior| + ..., without rows."""
-
-    M: Floats  # (K, K)
-    n_members: int
-    offset: float
-    sign: float
-
-    def of(self, c: Floats) -> SetProblem:
-        """State the sum for rows c (n, K)."""
-        if self.sign > 0.0:
-            return SetProblem(self.M, c, self.n_members, np.full(1, self.offset), 1.0, None)
-        b = times(c, self.M)
-        offset = self.offset + 0.5 * np.vecdot(b, c)
-        return SetProblem(self.M, b, self.n_members, offset, -1.0, self.M)
-
-
-def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
-    """Choose the sets to sum over: supports, or left-out components where that is precise."""
+def shared_problem(
+    model: CollapsedModel, n_active: int
+) -> tuple[float, Callable[[Floats], SetProblem]]:
+    """Return s, and the problem of rows c (n, K) that share Lam, f(S) with |Lam_S / prior|."""
     K, L = len(model.A), n_active
-    Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
-    if L <= K - L:
-        return SharedSystem(Lam, L, offset, 1.0)
-    values = np.linalg.eigvalsh(Lam)
-    if L < K and values[-1] > STEEP * values[0]:
-        return SharedSystem(Lam, L, offset, 1.0)
+    Lam, offset, of_supports = (
+        model.A + model.prior * np.eye(K),
+        0.5 * L * math.log(model.prior),
+        True,
+    )
+    if L > K - L:
+        values = np.linalg.eigvalsh(Lam)
+        of_supports = L < K and values[-1] > STEEP * values[0]
+    if of_supports:
+        return 1.0, lambda c: SetProblem(Lam, c, L, np.full(1, offset), 1.0, None)
     offset -= 0.5 * float(np.log(values).sum())
-    return SharedSystem(np.asarray(np.linalg.inv(Lam), np.float64), K - L, offset, -1.0)
+    M: Floats = np.asarray(np.linalg.inv(Lam), np.float64)
+
+    def left_out(c: Floats) -> SetProblem:
+        b = times(c, M)
+        return SetProblem(M, b, K - L, offset + 0.5 * np.vecdot(b, c), -1.0, M)
+
+    return -1.0, left_out
 
 
 def times(c: Floats, M: Floats) -> Floats:
@@ -161,11 +156,11 @@ def posterior(
 ) -> SharedPosterior:
     """Sum over all supports of rows c (n, K); row n counts weights[n] times in `second`."""
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
-    shared = shared_system(model, n_active)
+    state = shared_problem(model, n_active)[1]
     out = SharedPosterior(np.zeros(n), np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)))
 
     def share(rows: slice) -> Floats:
-        system, w = shared.of(c[rows]), counts[rows]
+        system, w = state(c[rows]), counts[rows]
         log_sum, used, h = out.log_sum[rows], out.inclusion[rows], out.H[rows]
         tree = SharedSetTree(system)
         for part in tree.parts():
@@ -200,11 +195,11 @@ def weighed(
 ) -> WeighedSupports:
     """Weigh all supports of rows c (n, K), and draw one of each by numbers in [0, 1) (n,)."""
     n, K = c.shape
-    shared = shared_system(model, n_active)
+    sign, state = shared_problem(model, n_active)
     which, value, total = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
 
     def share(rows: slice) -> None:
-        system = shared.of(c[rows])
+        system = state(c[rows])
         (best, drawn), f, sums = which[:, rows], value[rows], total[rows]
         tree = SharedSetTree(system)
         for part in tree.parts():
@@ -215,7 +210,7 @@ def weighed(
 
     deque(in_order(share, _shares(n)), maxlen=0)
     sets = supports(K, n_active)
-    if shared.sign > 0.0:  # in the order of the members
+    if sign > 0.0:  # in the order of the members
         sets = sets[::-1] if n_active > K - n_active else sets
     best, drawn = sets[which]
     return WeighedSupports(best, value, value + np.log(total), drawn)

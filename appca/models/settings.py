@@ -40,9 +40,8 @@ def one_of(*names: str) -> Rule:
 
 def either(*rules: Rule) -> Rule:
     """Allow what one of the rules allows."""
-    return Rule(
-        lambda x: any(rule.holds(x) for rule in rules), " or ".join(rule.words for rule in rules)
-    )
+    words = " or ".join(rule.words for rule in rules)
+    return Rule(lambda x: any(rule.holds(x) for rule in rules), words)
 
 
 def _is_number(x: Any) -> bool:
@@ -107,9 +106,8 @@ class Capabilities(NamedTuple):
 
     def is_exact(self, n_components: int, n_active: int | None) -> bool:
         """Whether log-likelihoods of whole rows are exact; `n_active` None where rows differ."""
-        return (
-            self.exact_supports is None or supports(n_components, n_active) <= self.exact_supports
-        )
+        most = self.exact_supports
+        return most is None or supports(n_components, n_active) <= most
 
 
 def supports(n_components: int, n_active: int | None) -> int:

@@ -600,14 +600,7 @@ def anneal(of: Walkers, betas: Any, model: supports.CollapsedModel, w: RowState)
 
 
 @bare_kernel
-def importance(
-    rows: supports.RowSupports,
-    r: Any,
-    schedule: supports.AnnealingSchedule,
-    model: supports.CollapsedModel,
-    out: supports.AnnealedPaths,
-    room: tuple[RowState, Walkers, Any],
-) -> None:
+def importance(rows: Any, r: Any, schedule: Any, model: Any, out: Any, room: Any) -> None:
     """Estimate sum_S exp f(S) of every row from q(S), base = logit r, drawn exactly."""
     w, of, P = room
     n, K, L = len(of.weight), len(w.candidates), len(w.members)

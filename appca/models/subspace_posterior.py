@@ -292,13 +292,8 @@ def state_of(fitted: SubspacePosterior, rows: Observations, settings: EMSettings
     offset = np.zeros(D)
     if settings.learn_mean and rows.origin is not None:
         offset = fitted.mean.astype(np.float64) - rows.origin
-    sizes = fitted.sizes
+    sizes, grid = fitted.sizes, settings.grid
     W = polar(np.atleast_1d(s)[:, None] * fitted.components.T)
-    weights = onto_grid(model.grid, model.weights, settings.grid)
+    nearest = np.abs(np.log(grid[:, None] / model.grid)).argmin(axis=0)  # a fit may have others
+    weights = probabilities(np.bincount(nearest, model.weights, len(grid)))
     return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
-
-
-def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
-    """Probabilities (J,) of the scales nearest to those of a fit, which may have had others."""
-    nearest = np.abs(np.log(grid[:, None] / values)).argmin(axis=0)
-    return probabilities(np.bincount(nearest, weights, len(grid)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DESCRIBING = "describing the rows"
 MOST_DRAWN_BYTES = 2**26  # stored draws of components; more are thinned
-DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
+DESCRIBED_AT_ONCE = 500  # rows from which progress is reported
 _KERNELS, _GAP_KERNELS = "appca.models.em_kernels", "appca.models.set_kernels"
 
 
@@ -38,14 +38,12 @@ def fit_run(
 ) -> FitResult:
     """Preprocess, fit, and describe every row.
 
-    The digest of `dataset` is not checked, so that a part of the config's data can be fitted. With
-    `stopped_at` in the config, the fit stops after so many iterations, as it did when it was
-    stopped.
+    The digest of `dataset` is not checked, so a subset of the config's data can be fitted. If the
+    config has `stopped_at`, the fit stops after that many iterations again.
 
     `callback` gets `Progress` after each iteration. Raising StopIteration ends the fit and keeps
     the fit so far (``info.stopped_at`` is the number of iterations, of all stages); other
-    exceptions propagate. `preprocessing` is that of the config, if it was learned from these data
-    before.
+    exceptions propagate. `preprocessing` may be passed if it was already learned from these data.
 
     Raises ValueError when the settings do not suit the data, in one sentence.
     """
@@ -124,9 +122,9 @@ def _refuse(dataset: Dataset, config: RunConfig) -> None:
 
 
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether missing cells need sums over supports that this process has not compiled yet.
+    """Whether missing cells need kernels that this process has not compiled yet.
 
-    The one support of PPCA needs none, and more supports than are summed are searched by NumPy.
+    PPCA has one support and needs none; too many supports are searched by NumPy.
     """
     if dataset.missing is None or _GAP_KERNELS in sys.modules:
         return False
@@ -138,16 +136,16 @@ def estimate_seconds(
 ) -> float:
     """Guess how long `fit_run` takes, rather too long than too short.
 
-    Decides whether a fit runs while the slider moves or in a worker, whose own progress then gives
-    the time left. `n_features` are those after preprocessing, `incomplete` the number of rows with
+    The guess decides whether a fit runs during slider moves or in a worker, which reports its own
+    remaining time. `n_features` are those after preprocessing, `incomplete` the number of rows with
     missing cells. The constants are seconds, measured with one thread on 178 to 30,000 rows of 13
     to 16,384 features.
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
     n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # a row and a component
-    first = min(n, max(5000, 100 * K))  # rows that starts are screened on
+    first = min(n, max(5000, 100 * K))  # rows for screening of starts
     seconds = 0.08 + 1.35e-8 * n * n_features
-    if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums over supports are sampled
+    if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums are estimated
         seconds += 8e-7 * n * K * (config.n_active or K // 2) * settings.get("n_paths", 0)
     if config.is_sampled:
         sweeps = settings["burn_in"] + settings["n_draws"] * settings["thin"]
@@ -159,11 +157,11 @@ def estimate_seconds(
     elif config.is_extended:
         scales = 2 if settings["row_scale"] == "none" else 6
         seconds += (200 * first + 40 * n) * K * (subsets * scales + product * (2 + scales))
-    elif L < K:  # else in closed form
-        columns = min(n_features, n)  # fewer rows than features: the fit works in their span
+    elif L < K:  # otherwise it has a closed form
+        columns = min(n_features, n)  # a fit works in the span of few rows
         screened = 90 * settings["n_init"] * first
         seconds += screened * K * (subsets + 1.1e-10 * min(columns, max(64, 2 * K)))
-        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # a sample climbs first
+        passes = min(1 if n > 2500 else 30 + 4 * K, settings["max_iter"])  # a sample first
         seconds += passes * n * K * (subsets + 1.1e-10 * columns)
     around = 2e-6 + 5e-8 * K * K  # PPCA of an incomplete row
     if L == K:
@@ -183,8 +181,8 @@ def project(
 ) -> DescribedRows:
     """Describe new rows (N, D), in data units, by a fitted model.
 
-    The rows of the fit get the numbers of the fit again, all together to the bit. Each by itself
-    does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` gets
+    The fit's rows get the same numbers, identical in all bits if described together. A single row
+    agrees up to rounding, and in all bits if sums over supports are estimated. `callback` gets
     `Progress` after each block where describing takes long.
 
     Raises ValueError when the rows have another number of features than those the run was fitted
@@ -200,7 +198,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    Where the draws about a row depend on its last bits, a row by itself gets those of all rows.
+    If a row's draws depend on its last bits, a single row gets the bits that it has among all rows.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)
@@ -223,7 +221,7 @@ def _describe(
     for i, start in enumerate(starts, start=1):
         parts.append(estimator.describe(Y[start : start + DESCRIBED_AT_ONCE]))
         if callback is not None:
-            with contextlib.suppress(StopIteration):  # there is nothing to stop early
+            with contextlib.suppress(StopIteration):  # no iterations to stop
                 callback(Progress(i, len(starts), np.nan, DESCRIBING))
     return Description._make(
         np.concatenate(column) if isinstance(column[0], np.ndarray) else column[0]
@@ -263,14 +261,14 @@ def versions() -> dict[str, str]:
 
 
 ROWS, PASSES = 5000, 40
-RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
-COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
+RACE_ROWS, RACE_PASSES = 2000, 200  # up to this size all starts of the fit are tried
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as the full fit screens starts on
 _SAMPLE_SEED = 0
 _BLOCK_VALUES = 1 << 22  # block size of the projection
 
 
 class Ground(NamedTuple):
-    """Coordinates that previews of one data set share, whatever their K and L."""
+    """Coordinates that previews of a data set share for all K and L."""
 
     preprocessing: Fitted  # learned from the sample
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
@@ -278,7 +276,7 @@ class Ground(NamedTuple):
     sample: np.ndarray  # (n, q) coordinates of the sample about the origin, dtype of the data
     squares: np.ndarray  # (n,) float64, squared length of the sample's rows about the origin
     coordinates: np.ndarray  # (N, q) of all rows
-    outside: np.ndarray  # (N,) float64, squared length of the part outside of the coordinates
+    outside: np.ndarray  # (N,) float64, squared distance from the span of the coordinates
 
 
 def preview(
@@ -291,11 +289,11 @@ def preview(
 ) -> FitResult:
     """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
 
-    A first picture while the fit proper runs, not to be stored (``info.preview``). Few rows choose
-    from the starts of the fit, so that both end on the same peak; many take the first. The
-    preprocessing is learned from the sample of so many `rows`, and so is `ground`, see `prepare`.
-    `passes` bounds the iterations. `watch` is called after each of them and before each block of
-    rows; an exception that it raises ends the preview.
+    Shown while the full fit runs; must not be stored (``info.preview``). A small sample screens the
+    fit's starts, so that both reach the same optimum; a large one takes the first start. The
+    preprocessing and `ground` (see `prepare`) are learned from a sample of `rows` rows. `passes`
+    bounds the iterations. `watch` is called after each of them and before each block of rows; an
+    exception that it raises ends the preview.
     """
     began = time.perf_counter()
     _refuse(dataset, config)
@@ -318,7 +316,7 @@ def preview(
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether previews of this kind can share a `Ground`: adaptive PPCA of whole rows."""
+    """Whether previews can share a `Ground`: adaptive PPCA without missing cells."""
     return (
         config.model == "aPPCA"
         and not config.is_extended
@@ -329,7 +327,7 @@ def on_ground(dataset: Dataset, config: RunConfig) -> bool:
 
 
 def width(config: RunConfig) -> int:
-    """Return how many coordinates the previews of a configuration need; few K share one number."""
+    """Return how many coordinates previews need, rounded up so that several K share them."""
     least = max(COORDINATES, COORDINATES_PER_COMPONENT * config.k)
     return 1 << (least - 1).bit_length()
 
@@ -337,10 +335,10 @@ def width(config: RunConfig) -> int:
 def prepare(
     dataset: Dataset, config: RunConfig, rows: int = ROWS, watch: Callable[[], object] = bool
 ) -> Ground:
-    """Bring all rows of a data set into the leading principal coordinates of its sample.
+    """Project all rows on the leading principal directions of a sample.
 
-    Takes about as long as one look at all the data, and depends on the configuration by its
-    preprocessing and `width` alone. `watch` is called for each block of rows.
+    This reads the data once, and depends only on the configuration's preprocessing and `width`.
+    `watch` is called for each block of rows.
     """
     from appca.models.rows import about, centre_of
     from appca.models.spectrum import principal
@@ -377,7 +375,7 @@ def _sample(dataset: Dataset, config: RunConfig, rows: int) -> tuple[np.ndarray,
 def _fit_on_ground(
     ground: Ground, config: RunConfig, watch: Callable[[], object]
 ) -> tuple[Any, "Description", FittedModel]:
-    """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
+    """Fit in sample coordinates, describe all rows, and map the model back to features."""
     from appca.models.climb import fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
     from appca.models.em import EMMap
@@ -440,19 +438,19 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 
 
 def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
-    """Store new rows for the job that describes them; InputError when the disk refuses."""
+    """Store new rows for the describing job; raise InputError if writing fails."""
     file = file_of(home, key, "-rows")
     with storing("The new rows", file.parent):
         files.write_cached(file, run_id, X=X)
 
 
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
-    """Whether the page may describe the rows itself: no compiler to wait for, and soon done."""
+    """Whether the page may describe the rows itself: compiled and fast."""
     # measured with one thread on 10,000 rows of 784 features
     seconds = n_rows * (2e-9 * n_features + config.k * (1e-6 + 2e-10 * n_features))
     return not MODELS[config.model].can.compiled and seconds <= most_seconds
 
 
 def file_of(home: Path, key: str, part: str = "") -> Path:
-    """Return the file of a description of new rows; part "-rows" is that of the rows themselves."""
+    """Return the file of a description of new rows; part "-rows" is the file of the rows."""
     return Path(home) / FOLDER / f"{key}{part}.npz"

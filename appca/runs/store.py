@@ -21,7 +21,7 @@ from appca.storage.files import FILES, OtherFormat, or_none, read_json, write_js
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words import InputError, reason, refusing, storing
 
-LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
+LIVE_RUNS_KEPT = 50  # newest slider runs; older unnamed ones are deleted
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # names and signs of components
 NAME_LENGTH, _TITLE_LENGTH = 40, 120
@@ -38,7 +38,7 @@ class Run:
     id: str
     config: RunConfig
     info: RunInfo
-    name: str  # for people; made from the settings until somebody gives one
+    name: str  # shown name; by default made from the settings
     custom_name: str | None  # the name that somebody gave
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
@@ -46,10 +46,10 @@ class Run:
 
     @property
     def fitted(self) -> FittedRun:
-        """The model, and what it says of the rows.
+        """The model and the description of the rows.
 
-        Raises InputError when the file has been damaged or deleted since the run was listed, or the
-        machine cannot read it now; `is_passing` tells the one from the other by the error's cause.
+        Raises InputError if the file is damaged, deleted or unreadable now; `is_passing` of the
+        error's cause distinguishes the last case.
         """
         try:
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
@@ -65,20 +65,20 @@ class Run:
 
     @property
     def kept(self) -> bool:
-        """Whether it stays until deleted: asked for, named, or a component was named or flipped."""
+        """Whether it stays until deleted: requested, named, or with components named or flipped."""
         return self.origin == "fit" or bool(self.custom_name) or (self.path / LABELS).exists()
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is in a home of others, which is never written."""
+        """Whether it is in a shared home, which is never written."""
         return self.path.parent.parent in files.homes()
 
 
 class RunStore:
     """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
-    A run is built beside its place and moved there in one step, so that a killed process leaves
-    no half run. Damaged runs are left out of lists; `damaged` says which and why.
+    A run is written to a draft and moved in one step, so a killed process leaves no partial run.
+    Damaged runs are left out of lists; `damaged` says which and why.
     """
 
     def __init__(self, home: Path) -> None:
@@ -87,11 +87,11 @@ class RunStore:
     def save(
         self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
-        """Store a result; a run that is there already is kept, and counts as new again.
+        """Store a result; an existing run is kept and becomes the newest.
 
-        Without a name it is called by its settings. Of origin "live", those beyond the newest 50
-        are deleted unless somebody worked on them, see `Run.kept`; others are of origin "fit".
-        Raises InputError when the disk refuses.
+        The default name is made from its settings. Only the newest 50 runs of origin "live" are
+        kept, except those that are `Run.kept`; the other origin is "fit". Raises InputError when
+        the disk refuses.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
@@ -112,9 +112,9 @@ class RunStore:
         return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
-        """Count a sound run as new, perhaps under a new name; None where there is none.
+        """Make a sound run the newest, perhaps with a new name; None if there is none.
 
-        On a full disk it keeps its time and name.
+        If writing fails, it keeps its time and name.
         """
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
@@ -130,7 +130,7 @@ class RunStore:
         return or_none(partial(_read, run.path))
 
     def get(self, run_id: str) -> Run | None:
-        """Return one run, also of a shared home; None when it is not there or damaged.
+        """Return one run, also from a shared home; None if absent or damaged.
 
         See `or_none`.
         """
@@ -183,7 +183,7 @@ class RunStore:
             return _read(run.path)
 
     def delete(self, run_id: str) -> None:
-        """Remove a run, damaged or not; one that is gone already is no error.
+        """Remove a run, even if damaged or absent.
 
         Raises InputError when the disk refuses.
         """
@@ -207,11 +207,11 @@ class RunStore:
 
 
 def is_passing(error: BaseException | None) -> bool:
-    """Whether reading failed for want of memory, files or rights, and not for what the file is."""
+    """Whether reading failed from lack of memory, file handles or rights, not from the content."""
     if isinstance(error, FileNotFoundError):
         return False
     if isinstance(error, OSError):
-        # Without a number it was raised by a parser; EINVAL is a jump to a place before the file.
+        # Parsers raise without a number; EINVAL is a seek before the start of the file.
         return error.errno not in (None, errno.EINVAL)
     return isinstance(error, MemoryError)
 
@@ -245,7 +245,7 @@ def _read(folder: Path) -> Run:
 
 
 def changeable(run: Run, folder: Path) -> Run:
-    """Return a run that may be changed: of one in a shared home, a copy in the folder of runs.
+    """Return a writable run: a run in a shared home is copied first.
 
     Raises InputError when the disk refuses.
     """
@@ -276,7 +276,7 @@ def title(config: RunConfig) -> str:
     if config.parameters.get("random_state"):
         parts.append(f"seed {config.parameters['random_state']}")
     if config.stopped_at is not None:
-        # all stages, not only the counted iterations
+        # iterations of all stages
         parts.append(f"stopped at step {config.stopped_at}")
     return _marked(", ".join(parts), config) or config.model
 
@@ -315,7 +315,7 @@ def _load(file: Path, _changed: int) -> FittedRun:
 
 JOURNAL = "records.txt"
 JOURNALS = ("grids", "stability", "masked", "models", "quality")
-# folder of a home -> files that every folder in it has
+# folder of a home -> files required in each of its folders
 _NEEDED: dict[str, tuple[str, ...]] = {
     "datasets": ("meta.json",),
     "runs": ("config.json",),
@@ -327,7 +327,7 @@ FOLDERS = (*_NEEDED, "jobs", "uploads")
 
 
 class StoredFinding(NamedTuple):
-    """A file that is not as it was stored."""
+    """A file that differs from what was stored."""
 
     file: Path
     why: str
@@ -381,12 +381,12 @@ def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]
 class Labels(NamedTuple):
     """Names and signs that a person gave to components."""
 
-    names: tuple[str, ...]  # (K,) empty where none was given
-    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
+    names: tuple[str, ...]  # (K,) empty if unnamed
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
 
 
 def labels(run: Run) -> Labels:
-    """Return the names and signs of a run's components; a damaged file counts as none."""
+    """Return the names and signs of a run's components; a damaged file is ignored."""
     k = len(run.fitted.components)
     try:
         return _read_labels(run, k)
@@ -395,7 +395,7 @@ def labels(run: Run) -> Labels:
 
 
 def damage(run: Run) -> str | None:
-    """Return the sentence that names cannot be read; None if they can, or if there are none."""
+    """Return an error sentence if names cannot be read, else None."""
     try:
         _read_labels(run, len(run.fitted.components))
     except FileNotFoundError:
@@ -409,7 +409,7 @@ def damage(run: Run) -> str | None:
 
 
 def put(run: Run, labels: Labels) -> Labels:
-    """Keep names and signs with a `changeable` run. Raises InputError when the disk refuses."""
+    """Save names and signs with a `changeable` run. Raises InputError when the disk refuses."""
     run = changeable(run, home() / "runs")
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):

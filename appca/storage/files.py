@@ -23,16 +23,16 @@ from appca.storage.packed import as_object
 from appca.words import InputError
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
-ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
-_STALE_SECONDS = 86_400  # a draft that is older belongs to no living process
+ASIDE = ".before"  # no leading point, so that `sweep` does not take it for a draft
+_STALE_SECONDS = 86_400  # older drafts belong to no living process
 _TRIES = 10
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
-    """Put a file in its place whole; text becomes UTF-8. May raise OSError.
+    """Write a file atomically; text becomes UTF-8. May raise OSError.
 
-    If the disk refuses, the old file stays as it was and no draft remains. Of a
-    `durable` file it waits until that would outlast a failure of the power.
+    If the disk refuses, the old file stays as it was and no draft remains. If `durable`, waits
+    until the file would survive a power failure.
     """
     with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -47,7 +47,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def growing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Give a file to write to part by part; it takes its place once it is whole, see `write`."""
+    """Yield a file to write in parts; it is moved to its path when complete, see `write`."""
     sweep(path.parent)
     with _claimed(path.parent, partial(Path.touch, exist_ok=False)) as draft:
         with solid(draft, durable=durable) as file:
@@ -57,7 +57,7 @@ def growing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Open a new file, and wait at the end until it lies on the disk; for those inside a draft."""
+    """Open a new file inside a draft, and flush it to the disk at the end."""
     with path.open("w+b") as file:
         yield file
         file.flush()
@@ -67,7 +67,7 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def draft_folder(parent: Path) -> Iterator[Path]:
-    """Give a folder to fill, which others leave alone; it is removed at the end unless moved.
+    """Yield a locked draft folder; it is removed at the end unless moved.
 
     May raise OSError.
     """
@@ -80,10 +80,10 @@ def draft_folder(parent: Path) -> Iterator[Path]:
 def put_folder(
     target: Path, fill: Callable[[Path], object], is_sound: Callable[[Path], bool]
 ) -> None:
-    """Build a folder beside its place and move it there; a sound one that is there stays.
+    """Build a draft folder and move it to its path; a sound existing folder stays.
 
-    `fill` writes the files into the draft, `is_sound` says whether the folder in the place is
-    as good; a worse one is removed. May raise OSError.
+    `fill` writes the files into the draft. `is_sound` checks the existing folder, which is removed
+    if it fails. May raise OSError.
     """
     with draft_folder(target.parent) as draft:
         fill(draft)
@@ -95,18 +95,18 @@ def put_folder(
 
 
 def replace_folder(draft: Path, target: Path) -> None:
-    """Put a finished folder in the place of another, which is gone then.
+    """Replace a folder by a finished one.
 
-    A system cannot exchange two folders in one step, so the other stands in `aside` between two
-    renamings; who reads looks there when nothing is in its place. So at every moment the old one or
-    the new one is found, also by those who come after a killed process; the next replacement puts
-    in order what that left. When the disk refuses, the other stays.
+    Two folders cannot be exchanged in one step, so the old one is in `aside` between two renames,
+    and readers look there if the path is empty. The old or the new folder is therefore always
+    found, even after a process was killed; the next replacement cleans up. If writing fails, the
+    old folder stays.
 
     May raise OSError.
     """
     before = aside(target)
     with lock.held(target.parent):
-        if before.exists() and not target.exists():  # killed between the renamings
+        if before.exists() and not target.exists():  # killed between the renames
             before.rename(target)
         remove(before)  # killed while it was removed
         try:
@@ -123,12 +123,12 @@ def replace_folder(draft: Path, target: Path) -> None:
 
 
 def aside(target: Path) -> Path:
-    """Return where a folder stands while another takes its place."""
+    """Return the path of a folder while it is being replaced."""
     return target.with_name(f"{target.name}{ASIDE}")
 
 
 def discard(path: Path) -> None:
-    """Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
+    """Remove a folder in one step, so that nobody sees part of it; it may be absent.
 
     May raise OSError.
     """
@@ -148,7 +148,7 @@ def remove(path: Path) -> None:
 
 
 def forget(folder: Path, prefix: str) -> None:
-    """Remove folders named so that servers which were killed left a day ago."""
+    """Remove folders of this name that killed servers left over a day ago."""
     for left in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
@@ -158,13 +158,13 @@ def forget(folder: Path, prefix: str) -> None:
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
-    Where files cannot be locked, a draft that is older than a day is removed. The name of a draft
-    is a point and 32 hex digits, perhaps followed by a file's name; any other file stays.
+    Where files cannot be locked, a draft that is older than a day is removed. Drafts are named by a
+    point and 32 hex digits, perhaps with a file name; other files stay.
     """
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
             continue
-        # Held until it is gone: else an owner that has just made it takes the lock in between.
+        # Hold the lock until it is gone; otherwise an owner that just made it could take it.
         with suppress(OSError), lock.opened(draft) as file:
             free = None if file is None else lock.take(file)
             if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
@@ -182,7 +182,7 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         draft = _new_name(folder)
         try:
             make(draft)
-            # Before the lock is taken, `sweep` may take the draft for one whose owner has ended.
+            # Until it is locked, `sweep` may mistake the draft for an abandoned one.
             with lock.opened(draft) as file:
                 if (file is None or lock.take(file) is not False) and draft.exists():
                     yield draft
@@ -194,7 +194,7 @@ def _claimed(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 FORMAT = 3
 KEY = "format"
-FILES = "files"  # in the description of a folder: the digests of its files, see `digests`
+FILES = "files"  # key of the file digests in a folder's description, see `digests`
 Content = TypeVar("Content")
 
 
@@ -208,7 +208,7 @@ def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_other_format(what: str, number: object, expected: int | None = None) -> None:
-    """Raise OtherFormat for a number of another format, ValueError for one of no format.
+    """Raise OtherFormat for another format's number, ValueError for an invalid one.
 
     `what` names the file in the sentence, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
     """
@@ -236,7 +236,7 @@ def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 def or_none(read: Callable[[], Content]) -> Content | None:
     """Return the content, or None where it cannot be read.
 
-    Raises OtherFormat, so that nobody takes a file of another version for damaged.
+    Raises OtherFormat, because a file of another version is not damaged.
     """
     try:
         return read()
@@ -250,7 +250,7 @@ _COMMENT, _HEX = b"appca sha256 ", 64
 
 
 class Damaged(ValueError):
-    """A file is not as it was written."""
+    """A file differs from what was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file.name} has been changed since it was stored")
@@ -269,7 +269,7 @@ def check_file(file: Path, digest: str) -> None:
 
 
 def seal(stream: BinaryIO) -> None:
-    """Add its digest to a zip file without a comment that was just written and is still open."""
+    """Add the digest to an open, just written zip file that has no comment."""
     stream.seek(-2, os.SEEK_END)  # the last field is the length of the comment
     stream.write((len(_COMMENT) + _HEX).to_bytes(2, "little") + _COMMENT)
     stream.flush()
@@ -302,7 +302,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
 
 DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # folders
-SETTLED_SECONDS = 2.0  # before this, a change may keep the time that the system noted
+SETTLED_SECONDS = 2.0  # a change sooner than this may leave the noted time unchanged
 Result = TypeVar("Result")
 
 
@@ -349,7 +349,7 @@ def read_json(file: Path, what: str) -> dict[str, Any]:
     content = file.read_bytes()
     record = as_object(content.decode())
     has_digest = record.pop(DIGEST, None) is not None
-    if has_digest and _with_digest(record) != content:  # before the number, which may be damaged
+    if has_digest and _with_digest(record) != content:  # the number may be damaged
         raise Damaged(file)
     facts = without_number(what, record)
     if not has_digest:
@@ -368,7 +368,7 @@ def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray]:
-    """Return all arrays of an NPZ file. A damaged one fails in as many ways as its parsers can."""
+    """Return all arrays of an NPZ file. A damaged file may raise any exception of its parsers."""
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
@@ -395,7 +395,7 @@ def write_arrays(stream: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def keep_other_format(file: Path, what: str) -> None:
-    """Raise OtherFormat where another version wrote a file, which must not be replaced."""
+    """Raise OtherFormat if another version wrote a file, because it must not be replaced."""
     try:
         if file.suffix == ".npz":
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
@@ -424,26 +424,26 @@ def read_cached(file: Path) -> dict[str, np.ndarray] | None:
 
 
 def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
-    """Write an NPZ file, without pickle; others see all of it or nothing.
+    """Write an NPZ file atomically, without pickle.
 
-    It goes when what it is made `of` is deleted: the digest of a data set or the id of a run.
-    Raises OtherFormat when a later version wrote the file, or OSError.
+    It is deleted with its sources `of`: digests of data sets or ids of runs. Raises OtherFormat
+    when a later version wrote the file, or OSError.
     """
     write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
 
 
 def made_of(file: Path) -> str:
-    """Return the names of what a file was made of; empty where it does not say so."""
+    """Return the sources of a file; empty if it has none."""
     with contextlib.suppress(Exception), np.load(file, allow_pickle=False) as archive:
         return " ".join(str(archive[name]) for name in (_OF, "facts") if name in archive)
     return ""
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
-    """Delete the longest unused files of a pattern until the rest fit; return them, oldest first.
+    """Delete least recently used files until the others fit; return them, oldest first.
 
-    `keep` is the file just written, which stays even when it alone is larger. Files that another
-    process deletes meanwhile, or that cannot be deleted, are passed over.
+    `keep` is the file just written; it stays even if it exceeds the limit. Files that are already
+    deleted or cannot be deleted are skipped.
     """
     files = []
     for file in folder.glob(pattern):
@@ -467,7 +467,7 @@ SHARED = "APPCA_SHARED"
 
 
 def homes() -> tuple[Path, ...]:
-    """Return the folders that the variable names, separated as those of PATH."""
+    """Return the folders in the variable, separated as in PATH."""
     names = filter(None, os.environ.get(SHARED, "").split(os.pathsep))
     return tuple(Path(name).expanduser().absolute() for name in names)
 

@@ -177,7 +177,7 @@ class Delivery:
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the routes, below the base path of the server."""
-        at = f"{streamlit_internals.base}{PREFIX}/{{name}}"
+        at = f"{base}{PREFIX}/{{name}}"
         return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
 
     async def _parcel(self, request: Request) -> Response:

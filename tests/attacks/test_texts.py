@@ -260,6 +260,8 @@ def test_the_name_of_a_file_never_becomes_a_path(tmp_path, monkeypatch):
         dataset = read_many([(name, io.BytesIO(table))], limits=limits)
         digest = DatasetStore(home).put(dataset)
         SelectionStore(home).save(digest, name, np.ones(dataset.n_rows, dtype=bool))
+        kept = SelectionStore(home).list(digest, dataset.n_rows)
+        assert max(len(one.name) for one in kept) <= NAME_LENGTH
         made = {path.relative_to(home).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
         assert made == {"datasets", "selections"}, name
         assert DatasetStore(home).get(digest).n_rows == 9

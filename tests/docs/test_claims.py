@@ -108,7 +108,7 @@ def test_every_tab_that_a_document_names_is_there_and_what_it_counts_is_so_many(
         tree = ast.parse((ROOT / "pages" / key / f"{key}.py").read_text("utf-8"))
         found[title] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     named = [
-        (file.name, *names)
+        (file.name, *(" ".join(name.split()) for name in names))
         for file in pages()
         for names in re.findall(r"\*(\w+) → ([^*→]+?)(?: →[^*]*)?\*", file.read_text("utf-8"))
         if names[0] in found

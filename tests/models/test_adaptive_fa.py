@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models import adaptive_fa, factor_em, fixed_size_supports
+from appca.models import adaptive_fa, climb, fixed_size_supports
 from tests.models.synthetic import drawn, matched_cosines, planted
 from tests.references import em_adaptive_fa
 
@@ -117,7 +117,7 @@ def test_fewer_rows_than_features_are_fitted_in_their_own_space(allocation, seed
     near = W.T + 0.1 * np.random.default_rng(seed).standard_normal(W.T.shape)
     model = AdaptiveFactorAnalysis(4, 2, init=near, allocation=allocation, random_state=seed)
     thin = clone(model).fit(Y)
-    monkeypatch.setattr(factor_em, "THIN_LIMIT", 0)
+    monkeypatch.setattr(climb, "THIN_LIMIT", 0)
     full = clone(model).fit(Y)
     assert thin.log_likelihoods_[-1] == pytest.approx(full.log_likelihoods_[-1], rel=1e-3)
     assert matched_cosines(unit(thin), unit(full).T).min() > 0.9999
@@ -200,7 +200,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]
-    monkeypatch.setattr(factor_em, "MIN_SAMPLE_ROWS", len(Y))
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", len(Y))
     plain = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0).fit(Y + 3.0)
     assert sampled.log_likelihoods_[-1] == pytest.approx(plain.log_likelihoods_[-1], abs=8.0)
     assert matched_cosines(unit(sampled), unit(plain).T).min() > 1 - 1e-5

@@ -1,4 +1,4 @@
-"""A session: callbacks, caches, foreign fits, undo, and whatever stands in the address."""
+"""A session: callbacks, caches, foreign fits, and whatever stands in the address."""
 
 import ast
 import shutil
@@ -8,26 +8,24 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.testing.v1 import AppTest
 
-from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers
 from appca.runs.run import FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
-from appca.ui import frame, services, state, streamlit_internals
+from appca.ui import state, streamlit_internals
 from appca.ui.rows import near_rows
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
 from appca.words import InputError
-from tests.ui.conftest import address, go, healthy, html, number, sentences, slider
+from tests.ui.conftest import address, healthy, html, number, sentences, slider
 
 
 def fails(error: Exception):
@@ -77,6 +75,27 @@ def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, 
     assert "Handwritten digits" in html(app)
 
 
+def page_whose_callback_is_interrupted() -> None:
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    from appca.ui.state import guarded
+
+    def take() -> None:
+        get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next
+        st.session_state["taken"] = st.session_state["size"]
+
+    st.number_input("Size", key="size", on_change=guarded(take))
+    st.write(st.session_state.get("taken", 0))
+
+
+def test_what_is_typed_is_taken_over_though_the_page_is_asked_for_again_meanwhile():
+    app = AppTest.from_function(page_whose_callback_is_interrupted).run()
+    app.number_input(key="size").set_value(5.0).run()
+    assert not app.exception
+    assert app.session_state["taken"] == 5.0
+
+
 def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     requests, done = ScriptRequests(), []
     context = SimpleNamespace(script_requests=requests)
@@ -124,24 +143,27 @@ def function_of(given: ast.expr) -> str:
 
 def test_every_callback_is_guarded():
     known, given = {"guarded", "act"}, []  # `act` is what was guarded in its module
-    trees = [ast.parse(file.read_text()) for file in ROOT.rglob("*.py")]
-    for node in (one for tree in trees for one in ast.walk(tree)):
+    for node in (
+        one for file in ROOT.rglob("*.py") for one in ast.walk(ast.parse(file.read_text()))
+    ):
+        words: list = []
         if isinstance(node, ast.FunctionDef) and "guarded" in map(ast.unparse, node.decorator_list):
             known.add(node.name)
         elif isinstance(node, ast.Call) and not ast.unparse(node.func).startswith("canvas."):
             words = [(word.arg or "", word.value) for word in node.keywords]
-            given += [one for name, one in words if name in REACTIONS or name.endswith("_change")]
         elif isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
-            given += [one for key, one in pairs if getattr(key, "value", None) in REACTIONS]
-    said = [one for one in given if ast.unparse(one) not in HARMLESS]
-    assert [ast.unparse(one) for one in said if function_of(one) not in known] == []
+            words = [(key.value, one) for key, one in pairs if isinstance(key, ast.Constant)]
+        given += [one for name, one in words if name in REACTIONS or str(name).endswith("_change")]
+    texts = {ast.unparse(one): function_of(one) for one in given}
+    bare = [text for text, name in texts.items() if text not in HARMLESS and name not in known]
+    assert bare == []
     assert len(given) > 20
 
 
 def test_each_function_makes_a_key_once_and_the_oldest_are_made_again():
     st.cache_resource.clear()
-    made: list[tuple] = []
+    made = []
 
     @by_key(2)
     def first(one: object, *, told: object) -> str:
@@ -157,9 +179,10 @@ def test_each_function_makes_a_key_once_and_the_oldest_are_made_again():
     assert [first("a", unhashable, told=1), first("a", None, told=2)] == ["first", "first"]
     assert second("a", unhashable, told=3) == "second"
     assert made == [("first", unhashable, 1), ("second", unhashable, 3)]
-    for key in "bcac":
-        first(key, key, told=0)
-    assert [one for _, one, _ in made[2:]] == ["b", "c", "a"]
+    of_two = by_key(2)((letters := []).append)
+    for key in "abcac":
+        of_two(key, key)
+    assert letters == ["a", "b", "c", "a"]
 
 
 def test_clicks_on_rows_leave_what_is_kept_of_fits():
@@ -259,141 +282,3 @@ def test_odd_texts_everywhere_in_the_address_still_open_a_picture(start, seed):
 def test_every_odd_text_in_every_parameter_opens_a_picture(start, seed):
     for odd in [*rounds(seed), *({name: text} for name in PARAMETERS for text in ODD)]:
         opens(start, odd)
-
-
-def choose_rows() -> None:
-    state.put(state.current_dataset(), np.arange(1797) < 25)
-
-
-def give_name() -> None:
-    state.rename(services.runs().get(state.config().id), 0, "round")
-
-
-ACTS = {
-    "undo": state.undo,
-    "redo": state.redo,
-    "k": lambda: state.set_parameters(n_components=5),
-    "more": lambda: state.set_parameters(n_components=7),
-    "l": lambda: state.set_parameters(n_active=3),
-    "rows": choose_rows,
-    "name": give_name,
-    "flip": lambda: state.flip(services.runs().get(state.config().id), 1),
-    "model": lambda: state.set_model("PPCA"),
-    "scale": lambda: state.set_preprocessing(Preprocessing(divide=2.0)),
-    "wine": lambda: state.open_dataset(services.datasets().put(load("wine"))),
-}
-STEPS = ("k", "l", "rows", "name", "flip", "model", "scale", "wine")
-
-
-@pytest.fixture
-def app(start, monkeypatch):
-    def listen(**_: object) -> None:
-        for name, act in ACTS.items():
-            st.button(name, key=f"act-{name}", on_click=act)
-
-    monkeypatch.setattr(frame, "_listener", listen)
-    return start("data/add")  # which costs least
-
-
-def press(app, *acts: str):
-    for act in acts:
-        app.button(key=f"act-{act}").click().run()
-    return healthy(app)
-
-
-def seen(app) -> tuple:
-    """What a person sees of the state: the address without its step, and names and signs."""
-    here = address(app)
-    run = RunStore(home()).get(here["run"])
-    known = None if run is None else ComponentNumbers(home()).of_run(run)[1:]
-    return {name: here.get(name) for name in ("data", "run", "k", "l", "sel")}, known
-
-
-def test_every_step_is_taken_back_in_order_and_taken_up_again(app, monkeypatch):
-    press(app)
-    pictures = [seen(app)]
-    pictures += [seen(press(app, act)) for act in STEPS]
-    assert len({str(one) for one in pictures}) == len(STEPS) + 1
-    assert address(app)["step"] == str(len(STEPS))
-    for picture in reversed(pictures[:-1]):
-        assert seen(press(app, "undo")) == picture
-    assert seen(press(app, "undo")) == pictures[0]
-    for picture in pictures[1:]:
-        assert seen(press(app, "redo")) == picture
-    assert seen(press(app, "redo")) == pictures[-1]
-    press(app, "undo", "undo", "more")  # a new step takes the place of those taken back
-    last = seen(app)
-    assert seen(press(app, "redo")) == last
-    assert seen(press(app, "undo")) == pictures[-3], "the step before it, none of those taken back"
-    assert seen(press(app, "redo")) == last
-    monkeypatch.setattr(state, "MOST_STEPS", 3)
-    press(app, "k", "more")
-    second = seen(app)
-    press(app, "k", "more")
-    assert seen(press(app, "undo", "undo", "undo")) == second, "the oldest of three"
-
-
-@pytest.fixture
-def back_to(monkeypatch):
-    """Let the browser go to the address of a step."""
-
-    def go_there(app, step: str):
-        app.query_params["step"] = step
-        with monkeypatch.context() as browsers:
-            browsers.setattr(streamlit_internals, "went", lambda: True)
-            return healthy(app.run())
-
-    return go_there
-
-
-def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app, back_to, monkeypatch):
-    go(app, "explore")
-    first = seen(app)
-    slider(app, "k").set_value(6).run()
-    slider(app, "l").set_value(3).run()
-    last = seen(healthy(app))
-    app.query_params["step"] = "0"  # sent before the browser had the last address
-    assert (seen(healthy(app.run())), address(app)["step"]) == (last, "2")
-    assert seen(back_to(app, "0")) == first
-    assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
-    assert seen(back_to(app, "2")) == last
-    assert slider(app, "k").value == 6
-    monkeypatch.setattr(streamlit_internals, "went", lambda: True)
-    app.query_params["step"] = "0"
-    slider(app, "k").set_value(7).run()  # on the way when the browser went back
-    assert (address(healthy(app))["k"], address(app)["l"]) == ("7", "3")
-
-
-def test_after_a_reload_back_leads_to_what_the_address_says(start, back_to):
-    earlier = address(start("data/open", k="5"))
-    app = start("data/open", **address(start("data/open", k="6")) | {"step": "7"})
-    assert address(app)["step"] == "7"
-    for name, value in (earlier | {"step": "6"}).items():
-        app.query_params[name] = value
-    assert seen(back_to(app, "6"))[0]["k"] == "5"
-
-
-def test_a_step_to_data_that_are_gone_is_one_sentence(app, monkeypatch):
-    digits = address(app)["data"]
-    press(app, "wine")
-    opened = services.dataset
-
-    def dataset(digest: str) -> Dataset:
-        if digest == digits:
-            raise InputError("The digits are gone.")
-        return opened(digest)
-
-    monkeypatch.setattr(services, "dataset", dataset)
-    app.button(key="act-undo").click().run()
-    assert sentences(app) == ["The digits are gone."]
-    assert address(app)["data"] != digits
-
-
-def test_the_bare_address_opens_the_last_work_of_the_browser(start, monkeypatch):
-    there = address(start("data/open", k="7", l="3"))
-    monkeypatch.setattr(state, "last_address", lambda: {"data": there["data"], "k": "7", "l": "3"})
-    assert address(healthy(start()))["run"] == there["run"]
-    assert address(healthy(start(k="5")))["k"] == "5"  # an address wins
-    monkeypatch.setattr(state, "last_address", lambda: {"data": "f" * 64, "run": "0" * 12})
-    again = healthy(start())  # what is gone is no news
-    assert (address(again)["data"], address(again)["k"]) == (there["data"], "4")

@@ -34,7 +34,7 @@ _UNIT = (
     r" ?(?:[%‰]|[°µ$€£¥₹₩₽][^\s<>=;,()\d]{0,5})| [^\W\d_][^\s<>=;,()\d]{0,8}(?:-?[1-3])?"
     r"|[^\W\d_](?:[^\s<>=;,()\d]{1,8}(?:-?[1-3])?|(?<![A-Z]))"
 )
-# every digit matches in one way only: else a cell of a million digits takes hours
+# each digit matches in one way only, because backtracking over a million digits takes hours
 _NUMBER = {
     mark: re.compile(
         rf"(?P<open>\()?(?P<sign>[+-] ?)?(?P<money>{_CURRENCY})? ?(?P<inner>[+-])?"
@@ -55,14 +55,14 @@ _PLAIN = {
 PLAIN_GAPS = frozenset(["", "NA", "NaN", "nan"])
 _WHOLE = re.compile(r"[+-]?\d+")
 _CODE = re.compile(r"0\d+|\d+[eE]\d+")  # digits that are codes if all cells look so
-_MOSTLY = 0.9  # share of numbers from which the other cells of a column are gaps
-_MANY_NUMBERS = 0.5  # share of numbers that a text column reports
-_LOOKED_AT = 400  # distinct cells, or numbers, by which most columns are known
+_MOSTLY = 0.9  # least share of numbers for other cells to become gaps
+_MANY_NUMBERS = 0.5  # least share of numbers that a text column reports
+_LOOKED_AT = 400  # distinct cells, or numbers, that suffice for most columns
 EXACT = 2**53
-_MOST_LISTED = 50  # different cells that are no numbers, of a column
+_MOST_LISTED = 50  # distinct non-numeric cells listed per column
 _LARGEST = 1e150
 _FAR = 3.0  # times the range of the others
-_JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns in which values far off are looked for
+_JUDGED_ROWS, _MOST_JUDGED = 1000, 200  # rows and columns searched for outliers
 _NINES = re.compile(r"-?9{2,}(?:\.0)?")
 
 
@@ -77,7 +77,7 @@ def decoded(cell: object) -> str:
 
 
 def number_in(cell: str, mark: str) -> re.Match[str] | None:
-    """Return the parts of a number with a decimal sign, with whatever sign, grouping or unit."""
+    """Match a number with any sign, grouping or unit."""
     return _NUMBER[mark].fullmatch(bare(cell).translate(_SIGNS))
 
 
@@ -90,12 +90,12 @@ def real(cell: str) -> float:
 
 
 def is_plain(cell: str, decimal: str) -> bool:
-    """Whether pandas reads a cell as the same number, or gap, as `convert` does."""
+    """Whether pandas and `convert` read a cell as the same number or gap."""
     return cell in PLAIN_GAPS or _PLAIN[decimal].fullmatch(cell) is not None
 
 
 def decimal_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Return the decimal sign of cells, and whether it is in doubt: all marks are as in 1.234."""
+    """Return the decimal sign of cells; in doubt if all are like 1.234."""
     marked = [cell for cell in cells if "." in cell or "," in cell]
     votes = Counter("".join(mark for mark in ".," if number_in(cell, mark)) for cell in marked)
     in_doubt = votes[".,"] > 0 and not votes["."] and not votes[","]
@@ -110,10 +110,10 @@ def convert(
     *,
     is_chosen: bool = False,
 ) -> "tuple[pd.Series[Any], str]":
-    """Return a column of texts as numbers where 90% of its cells are, else with None in gaps.
+    """Convert a text column to numbers if 90% of its cells are; else put None in gaps.
 
-    Half is enough for one that a person has chosen as numbers. Returns also why numbers among texts
-    are none; the report receives cells that are no numbers, units, and other decimal signs.
+    50% is enough if a person chose numbers. Also returns why numeric cells stay text; the report
+    receives non-numeric cells, units and unusual decimal signs.
     """
     import pandas as pd
 
@@ -143,7 +143,7 @@ def convert(
 
 def _numbers_of(
     texts: list[str],  # the distinct cells of a column
-    codes: np.ndarray,  # (N,) place of each row's cell; -1 where there is none
+    codes: np.ndarray,  # (N,) index of each row's cell; -1 for none
     mark: str,
     none: Sequence[str],
     said: dict[str, Any],
@@ -166,7 +166,7 @@ def _numbers_of(
     if is_code and not is_chosen and all(t.isdigit() or _CODE.fullmatch(t) for t in numbers):
         return ""
     units: Counter[str] = Counter()
-    reals = np.full(len(texts) + 1, np.nan)  # the last is for missing cells
+    reals = np.full(len(texts) + 1, np.nan)  # last entry: missing cells
     for i, match in enumerate(matches):
         if match is not None:
             units[(match["unit"] or match["money"] or "").strip(" .")] += int(counts[i])
@@ -213,7 +213,7 @@ def plain_numbers(texts: Sequence[str]) -> list[float]:
 
 
 def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
-    """Return values far off, and repeated or of nines alone such as -999, by column of X (N, D)."""
+    """Return outliers that repeat or consist of nines, such as -999, by column of X (N, D)."""
     far: dict[int, dict[float, int]] = {}
     some = np.sort(X[:: max(1, len(X) // _JUDGED_ROWS)], axis=0)  # gaps come last
     first, third = some[len(some) // 4], some[3 * len(some) // 4]
@@ -242,7 +242,7 @@ def far_values(X: np.ndarray) -> dict[int, dict[float, int]]:
 
 
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")
-_MOST_NUMBERED = 1000  # columns that a report lists though they have no names of their own
+_MOST_NUMBERED = 1000  # most unnamed columns that a report lists
 
 
 @dataclass(frozen=True)
@@ -255,12 +255,12 @@ class Upload:
 
     @contextmanager
     def or_damaged(self, why: str) -> Iterator[None]:
-        """Refuse the file in one sentence, however a library fails over it."""
+        """Refuse the file in one sentence, whatever a library raises."""
         try:
             yield
         except (InputError, MemoryError, ModuleNotFoundError):
             raise
-        except Exception as error:  # they fail in as many ways as there are fields in a file
+        except Exception as error:  # libraries raise many kinds of exceptions
             msg = f"“{self.name}” {why}."
             raise InputError(msg) from error
 
@@ -283,7 +283,7 @@ class Upload:
 
 
 class Beside(NamedTuple):
-    """Names and labels of rows, and names of columns, which need not differ."""
+    """Names and labels of rows, and names of columns, perhaps repeated."""
 
     ids: np.ndarray | None = None
     labels: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -298,11 +298,11 @@ def data_set(
     beside: Beside,
     image_shape: tuple[int, ...] | None = None,
 ) -> Dataset:
-    """Make a data set of a matrix (N, D): settle its gaps (NaN), and check and note its quality.
+    """Build a data set from a matrix (N, D): handle gaps (NaN) and report its quality.
 
-    Where gaps are `missing`, "refuse" refuses the data; "model" puts the column's mean in as a
-    placeholder that a model may fill, "mean" for good; "drop" leaves out the rows concerned.
-    `features` are D names for sentences; those of `beside` are in the file.
+    `missing` handles gaps: "refuse" refuses the data; "model" inserts the column mean as a
+    placeholder for models; "mean" imputes it; "drop" drops incomplete rows. `features` are D names
+    for sentences; the file has those of `beside`.
     """
     name, limits, report = upload.name, upload.limits, upload.report
     rows, gaps = np.arange(len(X)), None
@@ -399,7 +399,7 @@ def duplicate_rows(X: np.ndarray) -> int:
 
 
 def row_ids(rows: np.ndarray) -> np.ndarray:
-    """Return ``row-1`` and so on for row numbers, with no object for each in between."""
+    """Return ``row-1`` and so on for row numbers, vectorized."""
     numbers = (rows + 1).astype(f"U{len(str(rows.max(initial=0) + 1))}")
     return np.strings.add("row-", numbers)
 
@@ -426,11 +426,11 @@ _DATE = re.compile(
 _FEWEST = 8  # fewest rows for an index or a label
 FEW = 100  # most distinct whole numbers of a label
 _FEW_CLASSES, _FEWEST_EACH = 30, 3  # limits of a suggested label
-_MOST_LIKELY = 5  # columns that are said to be perhaps labels; more are counts
+_MOST_LIKELY = 5  # columns reported as possible labels; more are counts
 _LONGEST_LABEL = 500  # most characters of a label
-_MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of the first cells in a report
+_MOST_SHOWN, _LONGEST_SHOWN = 300, 40  # columns and characters of a report's first rows
 
-ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
+ImageShape = tuple[int, ...] | Literal["auto"] | None  # "auto": square grey rows are images
 
 
 class TableOptions(NamedTuple):
@@ -444,34 +444,34 @@ class TableOptions(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns with names that differ: numbers, or texts with None in the gaps."""
+    """Columns with unique names: numbers, or texts with None for gaps."""
 
     frame: "pd.DataFrame"
     named: list[bool]
-    report: FileReport  # how the file is written
-    # declared kind of text columns, or why their numbers are text
+    report: FileReport  # how the file was read
+    # declared kind of text columns, or why they stay text
     said: Mapping[str, str] = MappingProxyType({})
 
 
 class Column(NamedTuple):
-    """What the guess needs to know of a column."""
+    """Description of a column for the guess of its role."""
 
     name: str
     named: bool
     kind: str = "number"  # or "text", "date", "long", "list" or "empty"
-    complete: bool = False  # no cell is missing
-    distinct: int = 0  # values; of numbers only where the name makes it matter
+    complete: bool = False  # no missing cells
+    distinct: int = 0  # distinct values; for numbers only if the name needs it
     whole: bool = False  # all numbers are whole
     grows: bool = False
     span: float = 0.0
-    is_large: bool = False  # digits of whole numbers that are names
+    is_large: bool = False  # integers so long that they may be ids
     note: str = ""  # why numbers are read as text
     called_id: bool = False  # its name is one of ids
     declared: bool = False  # its kind is stated in the file
 
     @property
     def is_constant(self) -> bool:
-        """Whether a column says nothing; of pixels, which have their place in an image, never."""
+        """Whether a column is uninformative; never true of pixels, which have a position."""
         same = self.kind == "number" and self.span == 0 and not self.is_large
         same |= self.kind == "text" and self.complete and self.distinct == 1
         return same and self.named and _PIXEL_NAME.fullmatch(self.name.strip()) is None
@@ -483,7 +483,7 @@ def is_label_name(name: str) -> bool:
 
 
 def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
-    """Make a data set of a table, by the fields of `TableOptions`, which all have."""
+    """Build a data set from a table with the fields of `TableOptions`."""
     frame, report, n = table.frame, table.report, len(table.frame)
     report.update(rows=n, columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)
@@ -537,7 +537,7 @@ def build(name: str, table: Table, options: Any, limits: ReadLimits) -> Dataset:
 def names_beside(
     table: Table, limits: ReadLimits
 ) -> tuple[np.ndarray | None, dict[str, np.ndarray], dict[str, str]]:
-    """Return names and labels of rows by a table beside them, and why other columns are unused."""
+    """Return row names and labels from a second table, and why other columns are unused."""
     columns = describe(table)
     roles, unused = guess_roles(columns, len(table.frame), {}, table.report)
     for each in columns:
@@ -557,7 +557,7 @@ def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return names of which a second one of the same spelling is called "name (2)"."""
+    """Make names unique: the second "name" becomes "name (2)"."""
     taken, numbers, result = set(names), Counter[str](), list[str]()
     for name in names:
         numbers[name] += 1
@@ -570,7 +570,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def describe(table: Table) -> list[Column]:
-    """Say of every column what the guess of its role needs to know."""
+    """Describe every column for the guess of its role."""
     columns = []
     for j, (key, values) in enumerate(table.frame.items()):
         name = str(key)
@@ -640,7 +640,7 @@ def guess_roles(
     numbers = {each.name for each in columns if each.kind == "number"}
     counters = {each.name for each in columns if each.grows and n_rows >= _FEWEST}
     constant = {each.name for each in columns if each.is_constant and n_rows > 1}
-    if len(numbers - counters - constant) < 2:  # the others are needed
+    if len(numbers - counters - constant) < 2:  # too few other features would remain
         counters &= {each.name for each in columns if each.called_id}
         constant -= numbers
     why = dict.fromkeys(counters, "counts the rows") | dict.fromkeys(constant, "one value")
@@ -653,7 +653,7 @@ def guess_roles(
         if roles[name] == "ignored":
             left_out[name] = reason
     is_short = len(_with(roles, "feature")) < 2
-    is_pair = {"x", "y"} <= {name.lower() for name in names}  # places, of which y is no class
+    is_pair = {"x", "y"} <= {name.lower() for name in names}  # coordinates: y is not a class
     for name in numbers - {*chosen}:
         if roles[name] == "label" and (is_short or (is_pair and name.lower() == "y")):
             roles[name] = "feature"
@@ -686,7 +686,7 @@ def _id_among(
 
 
 def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
-    """Return what a column is for by what it holds, and why if it is to be ignored."""
+    """Return the role that a column's content suggests, and a reason if it is ignored."""
     n = column.distinct
     are_classes = n <= n_rows / 2 if n_rows >= _FEWEST else n < max(2, n_rows)
     if column.is_large:
@@ -695,7 +695,7 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
         few_values = column.whole and n <= FEW and are_classes and is_label_name(column.name)
         return "label" if few_values else "feature", ""
     if column.kind == "empty" and column.named and n_rows == 1:
-        return "feature", ""  # a single new row with a gap
+        return "feature", ""  # one new row may be empty here
     if column.kind == "text" and not column.note and are_classes:
         return "label", ""
     differ = f"{n:,} different texts in {counted(n_rows, 'row')}"
@@ -705,9 +705,9 @@ def _plain_role(column: Column, n_rows: int) -> tuple[str, str]:
 def likely_labels(
     columns: list[Column], roles: dict[str, str], frame: "pd.DataFrame"
 ) -> dict[str, int]:
-    """Return features of 2 to 30 whole numbers, each in 3 rows or more, with how many they are.
+    """Return features of 2 to 30 whole numbers, each in at least 3 rows, and their number.
 
-    They may be labels, such as a group; where most columns are of that kind, they are counts.
+    They may be labels; but if most columns are like this, they are counts.
     """
     features = [each for each in columns if roles[each.name] == "feature"]
     narrow = [each for each in features if each.whole and each.complete and 1 <= each.span < FEW]

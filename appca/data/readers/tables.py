@@ -1,4 +1,4 @@
-"""Tables: text, spreadsheets and ARFF, how they are written, and their columns."""
+"""Readers of text tables, spreadsheets and ARFF: format detection and columns."""
 
 import codecs
 import csv
@@ -23,55 +23,55 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|")
-BLANK = " "  # any run of blanks
+BLANK = " "  # stands for any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
-_TOP, _HEADER_LINES = 40, 3  # lines searched for a header, and its most lines
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; most lines of a header
 _MANY = 10
-_MOSTLY = 0.9  # least share of numbers, and of equal widths
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # signs that no text table holds
+_MOSTLY = 0.9  # least shares of numbers and of lines of equal width
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # characters that no text table has
 _SEP_LINE = re.compile(rb'"?sep=(.)"?[ \t]*\n', re.IGNORECASE)
 _COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")  # lines at the start
 _STRAY = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8
 _NO_WORD = re.compile(rb"[\s\d,;|\"]+")
 _ODD_SIGN = re.compile("(?<=[A-Za-z])[\udc80-\udc91\udc93-\udc9f](?=[A-Za-z])")
-_SOME_ODD = 0.3  # share of such signs, which are letters on old machines alone
+_SOME_ODD = 0.3  # share of such letters above which an old encoding is tried
 _OLD = ["mac_roman", "cp437", "cp850"]
 _FOREIGN = ["cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"]
 _FOREIGN += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # bytes and disorder for the encoding detector
+_DETECTED_BYTES, _MOST_CHAOS = 1 << 22, 0.5  # byte and disorder limits of the encoding detector
 _RULE = re.compile(r"[-=_+*:|~.#]*[-=_]{2}[-=_+*:|~.#]*|([*#~.+])\1{2,}")
 _TOTAL = re.compile(
     r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|total général|totale|suma|mean|average"
     r"|mittelwert|durchschnitt|moyenne|media|median|min|max|sd|std\.?( ?dev\.?)?",
     re.IGNORECASE,
 )
-_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # a cell that is alone in a row at the end
-_MOST_TOTALS = 6  # rows at the end
-_SECOND = "second-table"  # lines of a table below or beside another
+_NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # note: the only cell of a final row
+_MOST_TOTALS = 6  # most final rows of totals
+_SECOND = "second-table"  # kind of lines of further tables
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
 class CsvOptions(NamedTuple):
-    """How to read a text table; None is guessed."""
+    """Options of a text table; None is detected."""
 
-    separator: str | None = None  # one character; a blank stands for any run of blanks
+    separator: str | None = None  # one character; a blank means any run of blanks
     decimal: str | None = None  # "." or ","
-    header: bool | int | None = None  # whether there is one, or the number of its line from 1 on
+    header: bool | int | None = None  # whether there is one, or its line number, from 1
     encoding: str | None = None
     roles: dict[str, str] | None = None  # name to role, see `intake.ROLES`
     missing: str = "refuse"  # or "model", "mean", "drop"
-    image_shape: intake.ImageShape = "auto"  # "auto" takes squares of grey for images
+    image_shape: intake.ImageShape = "auto"  # "auto" shows square grey rows as images
     na_values: Any = ()  # further cells that are gaps, such as -999
     transpose: bool = False  # columns are samples
-    lines: str = "auto"  # or "all": lines that look like totals or notes are rows, too
+    lines: str = "auto"  # or "all": keep lines that look like totals or notes
 
 
 class SheetOptions(NamedTuple):
-    """How to read a spreadsheet; fields as of `CsvOptions`."""
+    """Options of a spreadsheet, as in `CsvOptions`."""
 
-    sheet: str | None = None  # its name; None takes the one with most numbers
+    sheet: str | None = None  # sheet name; None: the one with most numbers
     header: bool | int | None = None
     roles: dict[str, str] | None = None
     missing: str = "refuse"
@@ -82,9 +82,9 @@ class SheetOptions(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A row of cells, and where it is written."""
+    """A row of cells and its position in the file."""
 
-    line: int  # from 1 on; the last of several files
+    line: int  # number of its last line, from 1
     start: int  # bytes
     stop: int
     cells: list[str]
@@ -96,13 +96,13 @@ class Record(NamedTuple):
 
 
 def read(name: str, file: File, options: Any, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a text table, or a sheet as the same cells in one."""
+    """Read a text table or a sheet."""
     make: Any = sheet_of if isinstance(options, SheetOptions) else table_of
     return build(name, make(name, file, options, limits), options, limits)
 
 
 def table_beside(kind: str, name: str, file: File, n_rows: int, limits: ReadLimits) -> Table:
-    """Return the columns of a table that names `n_rows` rows: so many tell if it has a header."""
+    """Return the columns of a table beside `n_rows` rows; this number shows if it has a header."""
     if kind == "parquet":
         parts = parquet.parts_of([(name, file)], limits)
         return parquet.columns_of(name, *parts, TableOptions(), limits)
@@ -127,7 +127,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
         separator, begin = separator or said[1].decode("latin-1"), begin + said.end()
     comments: list[bytes] = []
     above = _COMMENTS.match(text[begin : begin + _SAMPLE_BYTES])  # a match keeps its whole text
-    if above and options.header in (None, True, False):  # else lines count
+    if above and options.header in (None, True, False):  # otherwise line numbers would shift
         comments = [line for line in map(bytes.strip, above[0].split(b"\n")) if line]
         begin += above.end()
     separator = separator or _guess_separator(text, begin)
@@ -155,7 +155,7 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     lines[_SECOND], text = text.count(b"\n", end), text[:end]
     some = [row for row in some[first:] if row.start < end and len(row.cells) == width]
     rows = [[cell.strip() for cell in row.cells] for row in some]
-    if limits.head_rows:  # while it is refused
+    if limits.head_rows:  # needed even if the table is refused
         names = [title or f"column {j + 1}" for j, title in enumerate(titles[:_MOST_CELLS])]
         columns = zip(*rows[: limits.head_rows], strict=True)
         report["head"] = dict(zip(names, map(list, columns), strict=False))
@@ -164,13 +164,13 @@ def table_of(name: str, file: File, options: CsvOptions, limits: ReadLimits) -> 
     frame = _parsed(name, text, report, width, texts)
     gaps = {row[j] for j in {*range(width)} - {*texts} for row in rows}
     table = _table(frame, titles, options, report, gaps)
-    if in_doubt and report.get("decimals"):  # later cells tell
+    if in_doubt and report.get("decimals"):  # later cells decide
         return table_of(name, file, options._replace(decimal=","), limits)
     return table
 
 
 def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) -> bytes:
-    """Return a table as UTF-8 with line feeds; the report receives its encoding, and repairs."""
+    """Return a table as UTF-8 with line feeds; report its encoding and repairs."""
     report["encoding"] = code = encoding or _encoding_of(data)
     text, cause, msg = data.removeprefix(codecs.BOM_UTF8), None, ""
     try:
@@ -205,7 +205,7 @@ def as_text(name: str, data: bytes, encoding: str | None, report: FileReport) ->
 
 
 def _encoding_of(data: bytes) -> str:
-    """Return the encoding: by a mark, zero bytes, UTF-8, or by what the bytes are as letters."""
+    """Detect the encoding from a byte order mark, zero bytes, valid UTF-8, or letters."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     sample = np.frombuffer(data, np.uint8, min(len(data), _SAMPLE_BYTES) // 2 * 2).reshape(-1, 2)
@@ -230,7 +230,7 @@ def _encoding_of(data: bytes) -> str:
 
 
 def records(text: bytes, separator: str, start: int = 0, line: int = 0) -> Iterator[Record]:
-    """Yield the rows of cells that are not blank, from byte `start` on, which is below `line`."""
+    """Yield nonblank rows from byte `start`, which follows line number `line`."""
     stream = io.BytesIO(text)
     before = stream.seek(start)
     lines = (raw.decode() for raw in stream)
@@ -249,7 +249,7 @@ def records(text: bytes, separator: str, start: int = 0, line: int = 0) -> Itera
 
 
 def _sample(text: bytes, separator: str, start: int, line: int) -> tuple[list[Record], int]:
-    """Return the first records, a few however long they are, and the width that most have."""
+    """Return the first records and their most common width."""
     some: list[Record] = []
     for record in itertools.islice(records(text, separator, start, line), _SAMPLE_ROWS):
         if record.stop - start > _SAMPLE_BYTES and len(some) >= _FEWEST_ROWS:
@@ -260,19 +260,19 @@ def _sample(text: bytes, separator: str, start: int, line: int) -> tuple[list[Re
 
 
 def _guess_separator(text: bytes, start: int) -> str:
-    """Return the separator that gives equal lines of more than one cell, most of them numbers."""
+    """Return the separator that gives lines of equal width, mostly of numbers."""
     best, merit = SEPARATORS[0], (False, 0.0, 1)
     for separator in (*SEPARATORS, BLANK):
         try:
             some, width = _sample(text, separator, start, 0)
-        except InputError:  # such as a line that would be one cell, longer than any may be
+        except InputError:  # such as a cell that is too long
             continue
         even = sum(len(row.cells) in (width, width - 1) for row in some) >= _MOSTLY * len(some) - 3
         cells = [cell for row in some[1:] or some for cell in row.cells[:_MOST_CELLS] if bare(cell)]
         numbers = np.count_nonzero(~np.isnan([intake.real(cell) for cell in cells]))
         score = (even, numbers / max(1, len(cells)), width)
         beaten = score > merit
-        if separator == BLANK and merit[0]:  # blanks between tabs are in cells
+        if separator == BLANK and merit[0]:  # between tabs, blanks belong to cells
             beaten = best != "\t" and score[:2] > merit[:2]
         if width > 1 and beaten:
             best, merit = separator, score
@@ -280,7 +280,7 @@ def _guess_separator(text: bytes, start: int) -> str:
 
 
 class Grid(NamedTuple):
-    """Cells of some rows, without the blanks at their ends."""
+    """Cells of some rows, stripped of blanks."""
 
     texts: np.ndarray  # (n, width)
     values: np.ndarray
@@ -305,14 +305,14 @@ class Grid(NamedTuple):
 def lay_out(
     name: str, some: Sequence[Record], header: bool | int | None, width: int, report: FileReport
 ) -> tuple[int, list[str]]:
-    """Return the place of the first row of data among the first records, and the columns' names."""
+    """Return the index of the first data row, and the column names."""
     is_free = header is None or isinstance(header, bool)
     places = [i for i, row in enumerate(some) if row.line == header]
     sentence = f"Line {header} of “{name}” cannot be the header; name a line at its start."
     refuse_if(not is_free and not places, sentence)
     top = _titles(some, width) if is_free else places[0]
     grid = Grid.of(some[top:], min(width, _MOST_CELLS))
-    # R's header has no name for the rows'
+    # R's header has no name for the column of row names
     shorter = len(some[top].cells) == width - 1 and bool(grid.texts[1:, -1].any())
     if shorter:
         padded = some[top]._replace(cells=["", *some[top].cells])
@@ -329,7 +329,7 @@ def lay_out(
     refuse_if(len(some) < top + 2, sentence)
     stop = top + 1
     while is_free and stop - top < min(_HEADER_LINES, len(grid.texts) - 2):
-        numeric = grid.numeric(stop - top + 1)  # below names, or units
+        numeric = grid.numeric(stop - top + 1)  # names are above, or units
         is_word = np.isnan(grid.values[stop - top, numeric])
         n_words = (is_word & ~grid.gaps[stop - top, numeric]).sum()
         if not is_word.all() or 2 * n_words <= numeric.sum():
@@ -342,7 +342,7 @@ def lay_out(
     is_double = 0 < top == stop - 1 and len({*parts[1]}) < width and some[top - 1].n_filled > 1
     if top and not is_double:
         del parts[0]
-    for part in parts[:-1]:  # as merged cells: a name holds for those without one to its right
+    for part in parts[:-1]:  # merged cells: a name applies to empty cells on its right
         for j in range(1, width):
             part[j] = part[j] or part[j - 1]
     report["lines"]["title"], report["header_line"] = top - is_double, some[stop - 1].line
@@ -369,14 +369,14 @@ def _titles(some: Sequence[Record], width: int) -> int:
 
 
 def _header(grid: Grid) -> tuple[bool, bool]:
-    """Whether the first row names the columns, by words or rising numbers; and whether in doubt."""
+    """Whether the first row is a header (words or rising numbers), and whether in doubt."""
     is_number = ~np.isnan(grid.values[0])
     words = ~is_number & ~grid.gaps[0]
     numeric = grid.numeric(1)
     n_words = int((words & numeric).sum())
     first = grid.values[1:, 0]
     is_index = not (numeric[0] and ((first % 1).any() or len(set(first)) < len(first)))
-    unnamed = not grid.texts[0, 0] and is_index  # above an index, or names of the rows
+    unnamed = not grid.texts[0, 0] and is_index  # above an index or row names
     numbers = grid.values[:, numeric & is_number]
     above, body = numbers[0], numbers[1:]
     if not len(above):
@@ -403,7 +403,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
 
 
 def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
-    """Whether rows, perhaps below a title, are a header of words, not that above, and data."""
+    """Whether rows are another header of words, perhaps below a title, and data."""
     lines = [[*map(bare, row.cells)] for row in rows if row.n_filled]
     titles, *data = lines[1:] if len(lines) > 2 and sum(map(bool, lines[0])) == 1 else lines or [[]]
     if not data or titles in [[*map(bare, row.cells)] for row in above]:
@@ -414,7 +414,7 @@ def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
 
 
 def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record]) -> int:
-    """Return the byte where another table begins, below an empty line; else the end."""
+    """Return the byte where a second table begins below an empty line, or the end."""
     for empty in (b"\n\n", b"\n" + separator.encode() * (width - 1) + b"\n"):
         place = some[-1].start
         for _ in range(_TOP):
@@ -427,7 +427,7 @@ def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record
 
 
 def _even(name: str, text: bytes, report: FileReport, width: int, start: int) -> bytes:
-    """Return lines of `width` cells from a byte on; count and cut those of others without data."""
+    """Return lines of `width` cells from byte `start`; cut and count other lines without data."""
     separator = report["separator"]
     line, mark = text.count(b"\n", 0, start), separator.encode()
     if text.find(b'"', start) >= 0 or len(mark) > 1 or separator == BLANK:
@@ -436,7 +436,7 @@ def _even(name: str, text: bytes, report: FileReport, width: int, start: int) ->
         odd = list(_odd_lines(text, mark, width, start, line))
     kinds = ["comment" if text[row.start] in b"#%" else _no_data(row.cells) for row in odd]
     end = len(text)
-    for i in range(len(odd) - 1, -1, -1):  # notes at the end: lines of few cells, of words
+    for i in range(len(odd) - 1, -1, -1):  # notes at the end: short lines of words
         is_note = 2 * odd[i].n_filled <= width and not number_in(odd[i].cells[0], ".")
         if text[odd[i].stop : end].strip() or not (is_note or kinds[i]):
             break
@@ -453,7 +453,7 @@ def _even(name: str, text: bytes, report: FileReport, width: int, start: int) ->
         )
         pieces.append(text[before : row.start])
         before = row.stop
-        if not kind:  # separators at its end
+        if not kind:  # trailing separators
             csv.writer(line_of := io.StringIO(), delimiter=separator).writerow(row.cells[:width])
             pieces.append(line_of.getvalue().encode())
     return b"".join([*pieces, text[before:]])
@@ -470,7 +470,7 @@ def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> I
 
 
 def _no_data(cells: Sequence[str]) -> str:
-    """Return the kind of a line of empty or drawn cells; "" of others."""
+    """Return the kind of a line of empty cells or rules; "" for others."""
     filled = [cell for cell in map(bare, cells) if cell]
     return "empty" if not filled else "drawn" if all(map(_RULE.fullmatch, filled)) else ""
 
@@ -478,7 +478,7 @@ def _no_data(cells: Sequence[str]) -> str:
 def _parsed(
     name: str, text: bytes, report: FileReport, width: int, texts: Sequence[int]
 ) -> "pd.DataFrame":
-    """Let pandas read the cells: columns that are `texts`, or no plain numbers, as written."""
+    """Parse with pandas; `texts` and columns without plain numbers stay text."""
     import pandas as pd
 
     separator = report["separator"]
@@ -489,7 +489,7 @@ def _parsed(
     }
     kinds |= {"decimal": report["decimal"], "header": None, "names": range(width)}
     kinds |= {"index_col": False, "skipinitialspace": True, "keep_default_na": False}
-    if int(pd.__version__.partition(".")[0]) < 3:  # which rounds the last bit otherwise
+    if int(pd.__version__.partition(".")[0]) < 3:  # the default parser rounds the last bit
         kinds["float_precision"] = "round_trip"
     try:
         frame: pd.DataFrame = pd.read_csv(io.BytesIO(text), low_memory=False, **kinds)
@@ -512,7 +512,7 @@ def _parsed(
 def _table(
     frame: "pd.DataFrame", header: list[str], options: Any, report: FileReport, gaps: Any = ()
 ) -> Table:
-    """Leave out rows without data, and read texts; NA among words is a gap if in `gaps`, too."""
+    """Drop rows without data and convert texts; NA among words is missing if also in `gaps`."""
     none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"
@@ -548,7 +548,7 @@ def _table(
 def _without_others(
     frame: "pd.DataFrame", header: list[str], lines: Counter[str]
 ) -> "tuple[pd.DataFrame, list[int]]":
-    """Return the rows of the largest table, and the columns of shorter ones, behind empty ones."""
+    """Return the largest table's rows, and columns of shorter tables beside it."""
     gaps = [j for j, title in enumerate(header) if not title and frame[j].isna().all()]
     spans = itertools.pairwise([-1, *gaps, len(header)]) if gaps else ()
     parts = [[*range(a + 1, b)] for a, b in spans if b > a + 1]
@@ -564,7 +564,7 @@ def _without_others(
 def _rows_without_data(
     frame: "pd.DataFrame", is_text: np.ndarray, header: list[str]
 ) -> dict[int, str]:
-    """Return the kinds of rows of empty or drawn cells, headers again, and totals at the end."""
+    """Return the kinds of non-data rows: empty, rules, repeated headers, final totals."""
     rows = np.arange(len(frame))
     for j in np.flatnonzero(~is_text).tolist():
         if not len(rows):
@@ -595,7 +595,7 @@ def _rows_without_data(
 
 
 def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -> Table:
-    """Return the columns of a sheet, and which others there are."""
+    """Return the columns of a sheet, and report other sheets."""
     import pandas as pd
     from python_calamine import CalamineError, CalamineWorkbook
 
@@ -636,7 +636,7 @@ def sheet_of(name: str, file: File, options: SheetOptions, limits: ReadLimits) -
 
 
 def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) -> Dataset:
-    """Read a file of Weka: its attributes are columns, those of classes labels; ? is a gap."""
+    """Read an ARFF file: attributes are columns, nominal ones labels; ? is missing."""
     import pandas as pd
 
     text = uploads.file_bytes(name, file, limits).decode("utf-8-sig", "replace")
@@ -649,7 +649,7 @@ def read_arff(name: str, file: File, options: TableOptions, limits: ReadLimits) 
     with suppress(csv.Error):
         inner = [line.strip("{}") if is_sparse else line for line in lines]
         cells += csv.reader(inner, quotechar=quote, escapechar="\\", skipinitialspace=True)
-    if is_sparse:  # "0 1.5, 3 a": of each row, what is not 0, or not the first class
+    if is_sparse:  # sparse rows "0 1.5, 3 a" omit 0 and the first class
         first = [kind[1:].split(",")[0] if kind[0] == "{" else "0" for kind in kinds.values()]
         parts = [[cell.replace("\t", " ").partition(" ")[::2] for cell in row] for row in cells]
         pairs = [*map(dict, parts)]
