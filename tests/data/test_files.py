@@ -27,7 +27,7 @@ from appca.data.files import ReadLimits, facts, in_one_line
 from appca.data.readers import read, read_many
 from appca.words import InputError
 from tests.data import file_makers as made
-from tests.data.sheets import Day, xlsx
+from tests.data.file_makers import Day, xlsx
 from tests.sentences import faults_of
 
 GAP = np.nan
@@ -694,8 +694,15 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
 
 
 COMMANDS = [
-    *("numbers: cells that are no numbers", "encodings: a stray byte"),
-    *("parquet: declared types", "refusals: Line 4 of “t.csv” has 1 cell"),
+    *(
+        "header: two years above whole numbers",
+        "header: the line of the header by choice",
+        "gaps: by choice",
+    ),
+    *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
+    *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
+    *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
+    *("refusals: “a” holds numbers up to 2e.200", "refusals: Line 4 of “t.csv” has 1 cell"),
     *(key for key in CASES if key.startswith("unusable:")),
 ]
 
