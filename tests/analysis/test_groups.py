@@ -156,16 +156,16 @@ def test_very_many_values_are_compared_on_a_sample_that_is_stated_and_pixels_are
     assert kinds == {"measure", "score", "use", "subspace", "class"}
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_a_group_of_a_panel_is_told_by_more_than_its_panel(mixed):
+def test_a_group_of_a_panel_is_told_by_more_than_its_panel():
     dataset, fitted, _ = made(0)
     supports = [tuple(support) for support in fitted.active]
     first = max(set(supports), key=supports.count)
-    mask = np.array([support == first for support in supports])
-    mask[np.flatnonzero(~mask)[0]] |= mixed
-    kinds = {difference.kind for difference in compare(dataset, fitted, mask).differences}
-    assert ("subspace" in kinds, "use" in kinds) == (mixed, mixed)
-    assert {"class", "measure"} <= kinds
+    for mixed in (False, True):
+        mask = np.array([support == first for support in supports])
+        mask[np.flatnonzero(~mask)[0]] |= mixed
+        kinds = {difference.kind for difference in compare(dataset, fitted, mask).differences}
+        assert ("subspace" in kinds, "use" in kinds) == (mixed, mixed)
+        assert {"class", "measure"} <= kinds
 
 
 N = 900
@@ -264,17 +264,15 @@ def test_code_text_and_replay_select_the_same_rows():
     assert columns["uses 1 (column)"] == 5
 
 
-@pytest.mark.parametrize(
-    ("columns", "selected", "words"),
-    [
-        (a_table(0), np.arange(N) < 3, "at least 6 selected rows and 6 others; got 3 and 897"),
-        (a_table(0), np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value a row"),
+def test_refusals_say_what_was_given_and_what_to_do():
+    columns, few = a_table(0), np.arange(N) < 3
+    for given, selected, words in (
+        (columns, few, "at least 6 selected rows and 6 others; got 3 and 897"),
+        (columns, np.arange(12) < 6, "“x0” has 900 values for 12 rows; give one value a row"),
         ({"same": np.ones(N)}, np.arange(N) < 50, "No column differs"),
-    ],
-)
-def test_refusals_say_what_was_given_and_what_to_do(columns, selected, words):
-    with pytest.raises(InputError, match=words):
-        described(columns, selected)
+    ):
+        with pytest.raises(InputError, match=words):
+            described(given, selected)
     made = RowRule((Clause("price", high=2.0),), RuleQuality(1, 1), 1)
     with pytest.raises(InputError, match="needs the column “price”, which the table lacks"):
         made.mask(columns)

@@ -219,17 +219,12 @@ def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
     components, codes = rng.standard_normal((4, 6)), rng.integers(0, 4, 150)
     votes, drawn = np.zeros((4, 4), int), scores @ components
     for n in range(150):
-        others = [
-            (np.linalg.norm(drawn[n] - drawn[m]), m)
-            for m in np.flatnonzero(codes != codes[n])
-            if (active[n] == active[m]).all()
-        ]
-        if others:
-            votes[codes[n], codes[min(others)[1]]] += 1
-    for of, neighbour in zip(
-        votes, nearest_classes(components, scores, active, codes, "abcd"), strict=True
-    ):
-        assert neighbour == ("abcd"[of.argmax()], pytest.approx(of.max() / of.sum()))
+        alike = (active == active[n]).all(axis=1) & (codes != codes[n])
+        away = np.where(alike, np.linalg.norm(drawn - drawn[n], axis=1), np.inf)
+        if alike.any():
+            votes[codes[n], codes[away.argmin()]] += 1
+    found = nearest_classes(components, scores, active, codes, "abcd")
+    assert found == [("abcd"[of.argmax()], pytest.approx(of.max() / of.sum())) for of in votes]
     alone = nearest_classes(components, scores, np.arange(4) == codes[:, None], codes, "abcd")
     assert alone == [(None, 0.0)] * 4, "classes that share no subspace have no neighbour"
 

@@ -197,18 +197,15 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
     assert (used["gaps"], used["free"]) == (60, 90)
 
 
-@pytest.mark.parametrize(
-    ("table", "blocks", "words"),
-    [
+def test_what_does_not_fit_is_refused_in_a_sentence():
+    active, x = np.arange(30)[:, None] % 2 == 0, np.arange(30.0)
+    for table, blocks, words in (
         ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value a row"),
-        ({"a": np.arange(30.0)}, "b", "must be a column of the table; got “b”"),
-        ({"a": np.arange(30.0)}, np.zeros(3), "one value a row, 30; got shape"),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
-    active = np.arange(30)[:, None] % 2 == 0
-    with pytest.raises(InputError, match=words):
-        associated(active * 1.0, active, table, blocks=blocks)
+        ({"a": x}, "b", "must be a column of the table; got “b”"),
+        ({"a": x}, np.zeros(3), "one value a row, 30; got shape"),
+    ):
+        with pytest.raises(InputError, match=words):
+            associated(active * 1.0, active, table, blocks=blocks)
 
 
 def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():

@@ -77,22 +77,20 @@ def test_a_component_is_shown_by_its_strongest_rows_features_or_images(seed):
     assert pictured.sheets is not None
 
 
-@pytest.mark.parametrize(
-    ("codes", "components", "words"),
-    [
+def test_codes_that_do_not_fit_are_refused():
+    pair, ones = np.array([[1, 2]]), np.ones((1, 2))
+    for codes, components, words in (
         ((np.zeros((3, 2), int), np.zeros((3, 3))), None, "two arrays"),
         ((np.zeros((3, 2)), np.ones((3, 2))), None, "two arrays"),
-        ((np.array([[1, 1]]), np.ones((1, 2))), None, "row 0 has one twice"),
-        ((np.array([[1, 2]]), np.array([[1, np.nan]])), None, "finite"),
-        ((np.array([[1, 9]]), np.ones((1, 2))), np.ones((4, 2)), "counted from 0 to at most 3"),
+        ((np.array([[1, 1]]), ones), None, "row 0 has one twice"),
+        ((pair, np.array([[1, np.nan]])), None, "finite"),
+        ((np.array([[1, 9]]), ones), np.ones((4, 2)), "counted from 0 to at most 3"),
         (np.ones((2, 200)), None, "up to 200 components"),
         ((np.zeros((0, 2), int), np.zeros((0, 2))), None, "0 rows"),
-    ],
-)
-def test_codes_that_do_not_fit_are_refused(codes, components, words):
-    with pytest.raises(InputError, match=words) as refused:
-        codes_of(codes, components)
-    assert not faults_of(str(refused.value))
+    ):
+        with pytest.raises(InputError, match=words) as refused:
+            codes_of(codes, components)
+        assert not faults_of(str(refused.value))
 
 
 def test_a_notebook_shows_codes_and_answers_about_all_components(seed):

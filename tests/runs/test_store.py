@@ -21,16 +21,14 @@ def seeded(seed: int) -> RunConfig:
 
 def result_of(seed: int = 0) -> FitResult:
     rng = np.random.default_rng(seed)
-    scores = rng.standard_normal((30, 4)).astype(np.float32)
-    fitted = fitted_run(
-        rng.random((30, 4)) > 0.5,
-        scores=scores,
-        noise_variance=0.1 + seed,
-        log_likelihoods=np.array([-np.inf, np.nan, -0.0, 5e-324]),
-        components=rng.standard_normal((4, 7)),
-        mean=rng.standard_normal(7),
-    )
-    return FitResult(fitted, info_of())
+    given = {
+        "scores": rng.standard_normal((30, 4)).astype(np.float32),
+        "noise_variance": 0.1 + seed,
+    }
+    given |= {"log_likelihoods": np.array([-np.inf, np.nan, -0.0, 5e-324])}
+    given |= {"noise_variance": 0.1 + seed}
+    given |= {"components": rng.standard_normal((4, 7)), "mean": rng.standard_normal(7)}
+    return FitResult(fitted_run(rng.random((30, 4)) > 0.5, **given), info_of())
 
 
 def files(folder: Path) -> set[str]:

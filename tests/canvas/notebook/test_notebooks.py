@@ -1,6 +1,5 @@
 """The widget in JupyterLab and marimo: Python reads a lasso, and selects (`.ci/installed`)."""
 
-import json
 import os
 import subprocess
 import sys
@@ -159,14 +158,6 @@ def lasso(page) -> int:
     page.mouse.up()
     page.locator(".appca-head output", has_text="selected").wait_for()
     return int(page.locator(".appca-explorer").get_attribute("data-selected"))
-
-
-def test_a_notebook_with_the_widget_executes(tmp_path, environment):
-    nbformat.write(notebook(), tmp_path / "picture.ipynb")
-    command = [sys.executable, "-m", "jupyter", "execute", "picture.ipynb", "--output=done"]
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
-    done = json.loads((tmp_path / "done.ipynb").read_text())
-    assert "application/vnd.jupyter.widget-view+json" in done["cells"][0]["outputs"][0]["data"]
 
 
 def test_jupyterlab_reads_a_lasso_and_selects(page, lab):
