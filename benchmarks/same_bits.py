@@ -187,7 +187,7 @@ FITS: dict[str, Callable[[], Any]] = {
     "nonparametric PPCA": _plain("NonparametricPPCA", **SHORT),
     "nonparametric PPCA, float32": _plain("NonparametricPPCA", x=_float32, **SHORT),
     "nonparametric PPCA, finite prior": _plain(
-        "NonparametricPPCA", prior="beta-bernoulli", latent_variance="component", **SHORT
+        "NonparametricPPCA", prior="beta-bernoulli", **SHORT
     ),
 }
 

@@ -12,7 +12,7 @@ from scipy.stats import kstest, mannwhitneyu, spearmanr, ttest_ind
 from appca import AdaptivePPCA, association, drift, enrichment
 from appca.analysis.association import associated, goes_with, proposed_names
 from appca.analysis.new_rows import drifted
-from appca.analysis.permutation import permuted
+from appca.analysis.permutation import CLEAR, permuted
 from appca.data.dataset import Dataset
 from appca.data.readers.process import read_sets, read_sets_apart
 from appca.ui.new_rows import sentence
@@ -24,7 +24,7 @@ NULLS = {  # share of rows on one side, rows, blocks, and a column
     "blocks": (0.5, N, 4, lambda rng, block, n: rng.normal(size=n) + block),
     "30 rows": (0.5, 30, 1, lambda rng, _, n: rng.normal(size=n)),
     "ties": (0.5, N, 1, lambda rng, _, n: rng.integers(0, 3, n) + 0.5),
-    "9 classes": (0.5, N, 1, lambda rng, _, n: rng.integers(0, 9, n).astype(str)),
+    "30 classes": (0.5, N, 1, lambda rng, _, n: rng.integers(0, 30, n).astype(str)),
     "half zeros": (0.3, N, 1, lambda rng, _, n: np.maximum(rng.normal(size=n), 0.0)),
     "skew": (0.1, N, 1, lambda rng, _, n: rng.lognormal(0, 2, n)),
 }
@@ -48,7 +48,7 @@ def test_association_finds_chance_as_often_as_stated(name):
     assert_levels(associated(scores, active, table, blocks=block, random_state=1))
 
 
-@pytest.mark.parametrize("name", ["30 rows", "skew"])
+@pytest.mark.parametrize("name", ["30 rows", "half zeros", "skew"])
 def test_drift_finds_chance_as_often_as_stated_in_level_and_spread(name):
     share, n, _, draw = NULLS[name]
     rng = np.random.default_rng(4)
@@ -66,6 +66,21 @@ def test_enrichment_finds_chance_at_most_as_often_as_stated_in_skewed_features()
     sets = {f"s{i}": rng.choice(names, 15, replace=False).tolist() for i in range(250)}
     model = AdaptivePPCA(4, 1, random_state=0).fit(X)
     assert_levels(enrichment(model, X, sets, names).assign(part=""))
+
+
+@pytest.mark.parametrize("n_tests", [25, 2000])
+def test_one_strong_effect_is_found_among_many_tests(n_tests):
+    rng = np.random.default_rng(n_tests)
+    active = rng.random((N, 1)) < 0.5
+    active[:2, 0] = True, False
+    table = {f"x{i}": rng.normal(size=N) for i in range(n_tests)}
+    table["x0"] = table["x0"] + 1.5 * active[:, 0]
+    use = associated(active * 1.0, active, table, random_state=0)
+    assert use.loc[use["q"] < 0.05, "column"].tolist()[0] == "x0"
+    assert (use["q"] < 0.05).sum() <= 3
+    p = use.set_index("column").loc["x0", "p"]
+    exact = stats.mannwhitneyu(table["x0"][active[:, 0]], table["x0"][~active[:, 0]]).pvalue
+    assert abs(np.log10(p) - np.log10(max(exact, CLEAR))) < 2.5
 
 
 @pytest.mark.parametrize("distribution", [stats.norm(), stats.chi2(1)])
