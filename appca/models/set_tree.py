@@ -246,7 +246,8 @@ def over_every_set(
                 at.drawn[part] = all_sets(K)[tree.drawn(uniforms[rows][part])]
             at.inclusion[part], at.H[part] = tree.differentiate(np.ones(part.stop - part.start))
 
-    deque(in_order(share, _shares(n)), maxlen=0)
+    shares = _shares(n)  # no BLAS to hold to one thread
+    deque(in_order(share, shares) if len(shares) > 1 else map(share, shares), maxlen=0)
     return out
 
 
