@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -55,29 +57,19 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def jobs(home: Path) -> Iterator[Jobs]:
     """One worker, so that its imports are paid for once."""
-    jobs = Jobs(home, workers=1)
-    yield jobs
-    jobs.close()
+    with closing(Jobs(home, workers=1)) as jobs:
+        yield jobs
 
 
 def spec_of(config: RunConfig, name: str | None = None) -> dict:
     return {"config": config.to_dict(), "name": name}
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
+    """A context whose seconds pass when a test says so."""
     news: list[dict] = []
-    context = Context(tmp_path, news.append, clock=Clock())
+    context = Context(tmp_path, news.append, clock=Mock(return_value=1000.0))
     context.news = news
     return context
 
@@ -88,11 +80,9 @@ def points(context: Context) -> list[tuple[int, float]]:
 
 
 def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
-    for iteration in range(1, 1001):
-        context.clock.now += 0.001
-        context.report(
-            "fit", iteration / 1000, iteration=iteration, log_likelihood=-1.0 * iteration
-        )
+    for i in range(1, 1001):
+        context.clock.return_value += 0.001
+        context.report("fit", i / 1000, iteration=i, log_likelihood=-1.0 * i)
     assert INTERVAL == 0.1
     assert 9 <= len(context.news) <= 11
     context.tell()
@@ -169,7 +159,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     stages = [("screening 1 of 2: pca", 30, 30), ("refinement", 50, 200), ("fit", 60, 500)]
     for stage, passes, most in stages:
         for iteration, value in enumerate(climb(passes, 0.8), start=1):
-            context.clock.now += 0.5
+            context.clock.return_value += 0.5
             report(Progress(iteration, most, value, stage))
             fractions.append(context.fraction)
             left.append(context.seconds_left)
@@ -182,7 +172,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("refinement", "fit")]
     for stage, passes in [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]:
         for iteration in range(1, passes + 1):
-            context.clock.now += 0.5
+            context.clock.return_value += 0.5
             report(Progress(iteration, passes, -1.0, stage))
             shares.setdefault(stage, []).append(context.fraction)
     whole = [share for stage in shares.values() for share in stage]
@@ -195,7 +185,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
 def test_time_left_follows_the_pace_of_the_stage(context):
     report, told = Paced(context, by_stage=True).at, []
     for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
-        context.clock.now += 2.0
+        context.clock.return_value += 2.0
         report(stage, fraction)
         told.append(context.seconds_left)
     assert told == [None, None, 16.0, None, 2.0]
@@ -252,11 +242,6 @@ def keyed(config) -> dict:
     return config.to_dict() | {"key": config.id}
 
 
-def grid_of(dataset: Dataset, **changes) -> GridConfig:
-    given = {"parameters": FAST, "components": (2, 3, 4), "actives": (1, 2)} | changes
-    return GridConfig(dataset=dataset.digest, preprocessing={}, model="aPPCA", **given)
-
-
 class Listening(Context):
     """A context that keeps every report, and can end the work at one of them."""
 
@@ -274,7 +259,8 @@ class Listening(Context):
 
 
 def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
-    config = grid_of(dataset)
+    sizes = {"components": (2, 3, 4), "actives": (1, 2)}
+    config = GridConfig(dataset.digest, {}, "aPPCA", FAST, **sizes)
     with pytest.raises(KeyError):
         campaign("grid", keyed(config), Listening(home, cancel_at=8))
     done = config.records(home)
@@ -322,10 +308,7 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
     assert (len(split.train), len(split.test)) == (142, 36)
     np.testing.assert_allclose(split.train.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(split.train.std(axis=0), 1, atol=1e-9)
-    held = {wine.X[row].tobytes() for row in range(178)} - {
-        row.tobytes() for row in split.dataset.X
-    }
-    assert len(held) == 36
+    assert len({row.tobytes() for row in wine.X} - {row.tobytes() for row in split.dataset.X}) == 36
     few = split_of(wine, replace(comparison(wine), rows=100))
     assert (len(few.train), len(few.test)) == (80, 20)
     again = split_of(wine, comparison(wine))
@@ -348,10 +331,7 @@ def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_d
     other = measured(method["ppca_k"], split, None, 15, 60.0, quiet)
     assert other["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
 
-    def late(*_given: object) -> None:
-        msg = "not finished within 3 s"
-        raise ValueError(msg)
-
+    late = Mock(side_effect=ValueError("not finished within 3 s"))
     line = measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
     assert (line["note"], line["mse"]) == ("not finished within 3 s", None)
     too_many = {one.key: one for one in methods(comparison(wine, "isFA", max_components=20))}
