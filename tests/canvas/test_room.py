@@ -27,7 +27,7 @@ def either(request, monkeypatch):
 
 def plain_order(x, y, most):
     """Each level in one loop over all pairs of points."""
-    inside = [j for j in range(len(x)) if 0 <= x[j] <= 1 and 0 <= y[j] <= 1]
+    inside = np.flatnonzero((x >= 0) & (x <= 1) & (y >= 0) & (y <= 1)).tolist()
     order, levels, d = [], [], SPACING
     while len(levels) < STEPS and len(order) < len(inside):
         now = list(order)
