@@ -33,18 +33,12 @@ function input() {
     ...{ cell: [0, 0], levels: [1], range: Array(2).fill([-100, 100]) },
   });
   const meta = {
-    format: 1,
-    rows: 6,
-    n_active: 2,
-    score_unit: 1,
-    doubt_below: 128,
+    ...{ format: 1, rows: 6, n_active: 2, score_unit: 1, doubt_below: 128 },
     components: [{ number: 1 }, { number: 2 }, { number: 5 }],
     colourings: { label: { kind: 'category', names: ['a', 'b'], table: ['#ff0000', '#00ff00'] } },
     layouts: {
       pairs: {
-        kind: 'triangle',
-        title: 'Pairs',
-        spacing: 0.5,
+        ...{ kind: 'triangle', title: 'Pairs', spacing: 0.5 },
         panels: [
           panel([0, 1], [1, 0], 0, 1, 2),
           panel([0, 2], [2, 0], 1, 1, 1),
@@ -109,14 +103,12 @@ test('any rows are selected as row by row, whatever is hidden, and the bits and 
   };
   rows.filter(() => !random());
   const hidden = [...rows.flags];
-  let expected = new Set();
+  const expected = new Set();
   for (const how of ['replace', 'add', 'subtract', 'add', 'replace']) {
     const list = [...rows.flags.keys()].filter(random);
-    const seen = list.filter((row) => !hidden[row]);
-    if (how === 'replace') expected = new Set();
-    for (const row of seen)
-      if (how === 'subtract') expected.delete(row);
-      else expected.add(row);
+    if (how === 'replace') expected.clear();
+    for (const row of list.filter((one) => !hidden[one]))
+      expected[how === 'subtract' ? 'delete' : 'add'](row);
     rows.applyList(list, how);
     const flags = hidden.map((flag, row) => flag | Number(expected.has(row)));
     assert.deepEqual([...rows.flags], flags);
@@ -268,12 +260,9 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
     `#${Buffer.from(bytes.slice(4 * code, 4 * code + 3)).toString('hex')}`;
   for (const code of [0, 253, 254]) assert.equal(hex(light, code), colouring.table[code]);
   for (const code of [253, 254]) assert.equal(hex(dark, code), colouring.table[code]);
-  const luminance = (colour) => {
-    const [r, g, b] = rgb(colour).map((c) =>
-      c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4,
-    );
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
+  const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const luminance = (colour) =>
+    rgb(colour).reduce((sum, c, i) => sum + [0.2126, 0.7152, 0.0722][i] * linear(c), 0);
   const panel = luminance(THEMES.dark.panel) + 0.05;
   const least = Math.min(...table.map((_, code) => (luminance(hex(dark, code)) + 0.05) / panel));
   assert.ok(least >= 3, `${least}`);

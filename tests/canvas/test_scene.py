@@ -5,7 +5,6 @@ import itertools
 import json
 from collections import defaultdict
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -137,9 +136,7 @@ def test_panels_of_a_column_share_x_and_those_of_a_row_y():
     assert len(ranges) == 6
 
 
-def test_many_small_subspaces_are_gathered(
-    monkeypatch,
-):
+def test_many_small_subspaces_are_gathered(monkeypatch):
     monkeypatch.setattr(panels, "MOST_PANELS", 5)
     fitted = run_of([3])
     layout = scene_shown(table(), fitted).meta["layouts"]["subspaces"]
@@ -211,7 +208,7 @@ def test_very_few_rows_and_no_or_many_components_have_a_scene(n, K):
     scene = scene_shown(dataset, fitted, {"pca": Map("PCA", np.ones((n, 2)))})
     json.dumps(scene.meta, allow_nan=False)
     assert supports(scene) == [tuple(np.flatnonzero(one)) for one in active]
-    assert sorted(chain(*rows_by_panel(scene, "subspaces").values())) == list(range(n))
+    assert sorted(itertools.chain(*rows_by_panel(scene, "subspaces").values())) == list(range(n))
     assert scene.buffers["components"].dtype == (np.uint16 if K > 255 else np.uint8)
 
 

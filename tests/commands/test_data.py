@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +68,8 @@ EXAMPLES = {  # but for `open`, a server that runs until it is ended: see test_a
 
 def shell(example: str, monkeypatch, capfd) -> str:
     """Do what a shell would; return what a person sees."""
-    piped, call, into = re.fullmatch(
-        r"(?:cat (\S+) \| )?python -m appca (.*?)(?: > (\S+))?", example
-    ).groups()
+    form = r"(?:cat (\S+) \| )?python -m appca (.*?)(?: > (\S+))?"
+    piped, call, into = re.fullmatch(form, example).groups()
     if piped:
         pipe(monkeypatch, Path(piped).read_bytes())
     told = io.TextIOWrapper(io.BytesIO()) if into else io.StringIO()
@@ -97,7 +97,7 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
     monkeypatch.setattr("appca.studies.report.paper", unless_shipped)
     monkeypatch.setattr("webbrowser.open", opened.append)
     told = {}
-    for example in (example for examples in EXAMPLES.values() for example in examples):
+    for example in chain(*EXAMPLES.values()):
         told[example] = shell(example, monkeypatch, capfd)
         assert told[example], example
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
@@ -113,9 +113,8 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
     assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
     assert np.flatnonzero(table["b"].isna()).tolist() == [3, 8]
     assert arrays_of("faces.npz")["X"].shape == (16, 256)
-    assert len(pd.read_csv("table.csv")) == 60
-    assert len(pd.read_parquet("rows.parquet")) == 24
-    assert len(pd.read_csv("new_rows.csv")) == 24
+    read = (pd.read_csv("table.csv"), pd.read_parquet("rows.parquet"), pd.read_csv("new_rows.csv"))
+    assert [len(one) for one in read] == [60, 24, 24]
     assert arrays_of("model.npz")["components"].shape == (3, 5)
     (run,) = RunStore(appca_home).list()
     assert run.id in told["python -m appca runs"]
@@ -286,9 +285,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_pat
     assert set(told[0]) == {"what", "file", "problem", "remedy"}
 
 
-def test_the_paper_s_experiments_are_printed_written_shipped_and_become_a_page(
-    tmp_path, said, monkeypatch
-):
+def test_experiments_are_printed_written_shipped_and_become_a_page(tmp_path, said, monkeypatch):
     out, file = tmp_path / "paper", tmp_path / "docs" / "paper.md"
     told = said(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]).out
     assert "\ufffd" not in told

@@ -109,7 +109,7 @@ def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_column
     assert np.flatnonzero(off > 1e-6).tolist() == [7]
 
 
-def test_rows_that_do_not_fit_are_counted_and_marked(wine, said):
+def test_rows_that_do_not_fit_are_counted_and_a_single_row_is_described_as_among_all(wine, said):
     strange = wine.head(20).copy()
     strange.loc[4, "ash"] = 50.0
     strange.to_csv("strange.csv", index=False)
@@ -123,9 +123,6 @@ def test_rows_that_do_not_fit_are_counted_and_marked(wine, said):
     told = said("project wine.npz wine.csv --flag --level 0.95").out
     assert ": 9 too far from their subspace (Q), 9 too far out" in told, "one of twenty"
     assert "above the limits that 0.95 of the run's rows are below" in told
-
-
-def test_a_single_row_is_described_as_among_all(wine, said):
     wine.iloc[[7]].to_csv("one.csv", index=False)
     assert "1 row; " in said("project wine.npz one.csv --flag --out one.npz").out
     scores = arrays_of("wine.npz")["scores"]
@@ -137,9 +134,7 @@ def test_a_single_row_is_described_as_among_all(wine, said):
     assert "“one.csv” has 1 row of data; at least 2 are needed" in told
 
 
-def test_data_tables_with_gaps_and_sessions_are_opened_without_an_upload(
-    tmp_path, monkeypatch, places, said
-):
+def test_data_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch, places, said):
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     np.save("X.npy", X)

@@ -118,9 +118,7 @@ def tables(folder) -> Path:
     return folder
 
 
-def test_what_is_refused_is_one_sentence_with_its_exit_code_and_no_effect(
-    tables, monkeypatch, capsys
-):
+def test_a_refusal_is_one_sentence_with_its_exit_code_and_no_effect(tables, monkeypatch, capsys):
     monkeypatch.setattr(fit, "fit_run", never)
     monkeypatch.setattr(app, "_started", lambda *_: Nobody())
     before = {path.name for path in tables.iterdir()}
@@ -190,9 +188,7 @@ def run(arguments: list[str], cwd: Path, **how) -> subprocess.CompletedProcess:
     )
 
 
-def test_help_names_every_command_from_any_folder_and_a_reader_that_has_gone_is_no_trouble(
-    tmp_path,
-):
+def test_help_names_every_command_and_a_reader_that_has_gone_is_no_trouble(tmp_path):
     done = run(["--help"], tmp_path, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
     for word in ("data", "fit", "project", "runs", "check", "paper", "COMMAND --help"):
@@ -204,9 +200,7 @@ def test_help_names_every_command_from_any_folder_and_a_reader_that_has_gone_is_
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c_ends_a_command_with_130_and_little_memory_is_one_sentence(
-    tmp_path, monkeypatch, capsys, said
-):
+def test_ctrl_c_ends_with_130_and_little_memory_is_a_sentence(tmp_path, monkeypatch, capsys, said):
     def interrupted(*_arguments: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -236,9 +236,7 @@ time.sleep(600)
 """
 
 
-def test_a_home_has_one_server_and_is_free_with_its_workers_once_that_is_killed(
-    tmp_path, monkeypatch
-):
+def test_a_home_has_one_server_and_is_free_once_that_is_killed(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_HOME", str(tmp_path))
     assert is_served() is None
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)])

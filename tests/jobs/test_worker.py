@@ -21,19 +21,7 @@ from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks
 from appca.jobs.queue import Jobs
-from appca.jobs.tasks import (
-    INTERVAL,
-    Context,
-    FitProgress,
-    Paced,
-    QualityConfig,
-    campaign,
-    estimate,
-    measured,
-    methods,
-    passes_left,
-    split_of,
-)
+from appca.jobs.tasks import Context, QualityConfig, campaign, passes_left, split_of
 from appca.models.loop import Progress
 from appca.processes import environment
 from appca.runs.fit import DESCRIBING, fit_run
@@ -44,7 +32,6 @@ from appca.studies.store import StudyStore
 from appca.words import InputError
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until, workers
-from tests.models.synthetic import planted
 
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
 
@@ -83,7 +70,7 @@ def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
     for i in range(1, 1001):
         context.clock.return_value += 0.001
         context.report("fit", i / 1000, iteration=i, log_likelihood=-1.0 * i)
-    assert INTERVAL == 0.1
+    assert tasks.INTERVAL == 0.1
     assert 9 <= len(context.news) <= 11
     context.tell()
     assert points(context) == [(i, -1.0 * i) for i in range(1, 1001)]
@@ -154,7 +141,7 @@ def test_the_passes_left_are_guessed_from_falling_gains():
 
 
 def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
-    report = FitProgress(context, tol=1e-3)
+    report = tasks.FitProgress(context, tol=1e-3)
     fractions, left = [], []
     stages = [("screening 1 of 2: pca", 30, 30), ("refinement", 50, 200), ("fit", 60, 500)]
     for stage, passes, most in stages:
@@ -168,7 +155,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
-    report, shares = FitProgress(context, tol=1e-3, sampled=True), {}
+    report, shares = tasks.FitProgress(context, tol=1e-3, sampled=True), {}
     begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("refinement", "fit")]
     for stage, passes in [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]:
         for iteration in range(1, passes + 1):
@@ -183,7 +170,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
 
 
 def test_time_left_follows_the_pace_of_the_stage(context):
-    report, told = Paced(context, by_stage=True).at, []
+    report, told = tasks.Paced(context, by_stage=True).at, []
     for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
         context.clock.return_value += 2.0
         report(stage, fraction)
@@ -230,14 +217,6 @@ def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
 FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
-def dataset(home) -> Dataset:
-    X = planted(120, 8, 4, 2, seed=5, noise=0.3).X
-    dataset = Dataset("planted", X, np.arange(120).astype(str), {}, None, None, {})
-    DatasetStore(home).put(dataset)
-    return dataset
-
-
 def keyed(config) -> dict:
     return config.to_dict() | {"key": config.id}
 
@@ -258,9 +237,9 @@ class Listening(Context):
         super().report(stage, fraction, seconds_left=seconds_left, **rest)
 
 
-def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
+def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, wine):
     sizes = {"components": (2, 3, 4), "actives": (1, 2)}
-    config = GridConfig(dataset.digest, {}, "aPPCA", FAST, **sizes)
+    config = GridConfig(wine.digest, {"scale": "feature"}, "aPPCA", FAST, **sizes)
     with pytest.raises(KeyError):
         campaign("grid", keyed(config), Listening(home, cancel_at=8))
     done = config.records(home)
@@ -276,15 +255,15 @@ def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, datas
     every = config.records(home)
     assert list(every) == config.steps()
     assert all(every[step] == record for step, record in done.items())
-    few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
+    few, many = tasks.estimate(config, 300, 8), tasks.estimate(config, 6000, 8)
     assert len(few) == len(config.steps())
     assert sum(many) > sum(few) > 0
-    assert estimate(config, 10**6, 8) == many  # no more rows than asked for
+    assert tasks.estimate(config, 10**6, 8) == many  # no more rows than asked for
 
 
-def test_the_job_that_fits_again_stores_each_fit(home, dataset):
+def test_the_job_that_fits_again_stores_each_fit(home, wine):
     parameters = FAST | {"n_components": 4, "n_active": 2}
-    config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
+    config = StabilityConfig(wine.digest, {}, "aPPCA", parameters, repeats=2)
     context = Listening(home)
     assert campaign("stability", keyed(config), context) == {"stability": config.id}
     assert config.outcome(home).cosines.shape == (2, 4)
@@ -317,9 +296,9 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
 
 def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_done(wine, tmp_path):
     split, pca = split_of(wine, comparison(wine)), PCA(4)
-    method = {one.key: one for one in methods(comparison(wine))}
+    method = {one.key: one for one in tasks.methods(comparison(wine))}
     quiet = lambda _share: None  # noqa: E731
-    line = measured(method["pca"], split, None, 15, 60.0, quiet)
+    line = tasks.measured(method["pca"], split, None, 15, 60.0, quiet)
     pca.fit(split.train)
     assert line["log_likelihood"] is None, "probabilistic PCA beside it has the same"
     back = pca.inverse_transform(pca.transform(split.test))
@@ -328,14 +307,14 @@ def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_d
     expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
     assert line["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
     # The variances of the two are divided by N and by N - 1.
-    other = measured(method["ppca_k"], split, None, 15, 60.0, quiet)
+    other = tasks.measured(method["ppca_k"], split, None, 15, 60.0, quiet)
     assert other["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
 
     late = Mock(side_effect=ValueError("not finished within 3 s"))
-    line = measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
+    line = tasks.measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
     assert (line["note"], line["mse"]) == ("not finished within 3 s", None)
-    too_many = {one.key: one for one in methods(comparison(wine, "isFA", max_components=20))}
-    line = measured(too_many["pca"], split, None, 15, 3.0, quiet)
+    too_many = {one.key: one for one in tasks.methods(comparison(wine, "isFA", max_components=20))}
+    line = tasks.measured(too_many["pca"], split, None, 15, 3.0, quiet)
     assert "20" in line["note"]
     assert line["mse"] is None
 
@@ -352,7 +331,7 @@ def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_d
 
 def test_methods_and_settings_of_a_comparison(wine):
     def keys(config: QualityConfig) -> list[str]:
-        return [method.key for method in methods(config)]
+        return [method.key for method in tasks.methods(config)]
 
     config = comparison(wine)
     assert keys(config) == KEYS

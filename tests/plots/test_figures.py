@@ -302,7 +302,7 @@ def loaded(html: str) -> list[str]:
     return quoted + re.findall(r"url\(|@import", outside)
 
 
-def test_pages_of_figures_and_reports_load_nothing_and_show_texts_literally():
+def test_pages_reports_and_tables_load_nothing_and_show_texts_literally():
     picture, figure = np.zeros((4, 4), np.uint8), go.Figure(go.Scatter(y=[1, 2]))
     html = files.fragment(figure, "A <b>")
     assert loaded(html) == []
@@ -319,9 +319,6 @@ def test_pages_of_figures_and_reports_load_nothing_and_show_texts_literally():
     assert "<td>0.1235</td>" in html
     assert "<td>–</td>" in html
     assert html.count("plotly.js v") == 1
-
-
-def test_a_markdown_table_has_a_line_a_row_and_no_cell_ends_it():
     assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
         "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"
     )

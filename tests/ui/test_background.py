@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -149,11 +150,10 @@ IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that n
 @pytest.fixture
 def endless(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
     """Jobs as on large data: every fit is one, and none comes to its end."""
-    queue = Jobs(tmp_path, command=IDLE)
-    monkeypatch.setattr(services, "jobs", lambda: queue)
     monkeypatch.setattr(fits, "LIVE_SECONDS", -1.0)
-    yield queue
-    queue.close()
+    with closing(Jobs(tmp_path, command=IDLE)) as queue:
+        monkeypatch.setattr(services, "jobs", lambda: queue)
+        yield queue
 
 
 def listed(app) -> set[str]:

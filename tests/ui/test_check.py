@@ -217,9 +217,7 @@ def test_runs_of_other_data_are_not_offered_and_a_wrong_address_gets_another(sta
     assert compared(again).value == other.id
 
 
-def test_a_long_variation_runs_as_a_job_and_is_compared_when_it_is_ready(
-    start, wine, jobs, monkeypatch
-):
+def test_a_long_variation_is_a_job_and_compared_when_it_is_ready(start, wine, jobs, monkeypatch):
     first = run_of(wine, n_components=3, n_active=2)
     monkeypatch.setattr("appca.ui.fits.LIVE_SECONDS", -1.0)
     app = healthy(start(TRUST, run=first.id))
@@ -361,9 +359,7 @@ def test_without_arviz_the_page_says_what_to_install(show, sampled, monkeypatch)
     assert ("sweep", "Joint log-density") in axes(app)
 
 
-def test_sampled_chains_are_compared_once_and_drawn_with_the_names_of_components(
-    show, sampled, monkeypatch
-):
+def test_sampled_chains_are_compared_once_and_drawn_with_names(show, sampled, monkeypatch):
     config, result = sampled
     diagnoses, calls = diagnose(result.fitted.posterior), []
     monkeypatch.setattr(diagnostics, "diagnose", lambda _: calls.append(1) or diagnoses)
@@ -417,17 +413,15 @@ def test_a_model_that_learns_the_number_of_components_shows_it(start, factors):
 
 
 def test_the_number_of_components_in_words():
-    used = np.tile([90, 40, 15, 14, 3, 1, 0], (1, 100, 1))  # of 300 rows
+    used, Z = np.tile([90, 40, 15, 14, 3, 1, 0], (1, 100, 1)), np.zeros((1, 300, 7))
     for numbers, most, said in (
         ([5] * 4 + [6] * 90 + [7] * 6, 9, "most often 6, between 5 and 7 in 95% of the draws."),
         ([4] * 100, 5, "most often 4."),
         ([4] * 100, 4, "most often 4. That is the most allowed: allow more, and look again."),
     ):
-        posterior = {"n_components": np.array([numbers]), "occupancy": used}
-        assert diagnostics.number_words(posterior | {"Z_mean": np.zeros((1, 300, 7))}, most) == (
-            "Components used by at least 5% of rows: most often 3. Also counting those that fewer "
-            f"rows use: {said}"
-        )
+        posterior = {"n_components": np.array([numbers]), "occupancy": used, "Z_mean": Z}
+        words = "at least 5% of rows: most often 3. Also counting those that fewer rows use: "
+        assert diagnostics.number_words(posterior, most) == f"Components used by {words}{said}"
 
 
 def test_cards_have_pictures_with_texts_and_say_what_chains_dispute(sampled, factors):
@@ -454,9 +448,7 @@ def gappy() -> Dataset:
     return Dataset("gappy", full, np.arange(120).astype(str), kinds, missing=missing)
 
 
-def test_hidden_cells_are_compared_in_a_job_and_the_data_saved_with_what_the_model_says(
-    start, gappy, jobs
-):
+def test_hidden_cells_are_compared_in_a_job_and_filled_data_are_saved(start, gappy, jobs):
     app = start(PLACE, data=gappy)
     healthy(app.toggle(key="check_hidden").set_value(True).run())
     assert "Can it predict hidden cells?" in html(app)

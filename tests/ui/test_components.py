@@ -93,11 +93,14 @@ def test_sharing_is_told_with_its_components_or_why_not():
         assert said in components.sharing_sentence(shown, sharing(active, CODES, 2), classes)
 
 
-def test_technical_columns_are_marked_and_drawn_before_features():
+def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines = [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     ordered = components._ordered(tests, load("wine"))["column"].tolist()
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
+    recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
+    sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
+    assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
 
 
 def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
@@ -116,12 +119,6 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     z = charts(app)[-1]["data"][0]["z"]
     values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
     np.testing.assert_allclose(values.sum(axis=1), 1)
-
-
-def test_the_region_of_a_voxel_is_a_class_of_a_recording():
-    recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
-    sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
-    assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
 
 
 def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(start):

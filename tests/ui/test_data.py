@@ -243,9 +243,7 @@ def test_images_of_another_size_are_refused_or_brought_to_size_and_noise_stands_
     assert all(uri.startswith("data:image/png") for uri in uris)
 
 
-def test_long_work_is_a_job_that_is_cancelled_fails_with_a_sentence_or_is_done_once(
-    page, jobs, monkeypatch
-):
+def test_long_work_is_a_job_that_is_cancelled_fails_or_is_done_once(page, jobs, monkeypatch):
     monkeypatch.setattr(new_rows, "is_quick", lambda *_: False)
     app = healthy(upload(page, csv_of(wine_frame())))
     (first,) = jobs.jobs

@@ -52,10 +52,6 @@ def texts(app) -> list[str]:
     return [one.value.replace("\\", "") for one in (*app.markdown, *app.caption)]
 
 
-def view_of(app):
-    return find(app.segmented_control, "View")
-
-
 def test_what_a_widget_showed_before_the_size_was_set_elsewhere_does_not_bring_it_back(start):
     app = healthy(start(PAGE))
     before = slider(app, "k")._widget_state
@@ -82,8 +78,7 @@ def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(sta
     tab(app, "point")
     assert address(app)["row"] == "digit-800"
     assert "× component" in told(app)
-    app.button(key="select_neighbours").click().run()
-    click(app, "point_next")
+    click(click(app, "select_neighbours"), "point_next")
 
 
 def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start):
@@ -109,11 +104,11 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     monkeypatch.setattr(canvas, "draw", lambda *_, **more: beside.append(more["options"]["beside"]))
     app = healthy(start(PAGE))
     healthy(number(app, "l").set_value(3).run())
-    assert view_of(app).options == ["Subspaces", "Pairs", "PCA", "Map"]
+    assert find(app.segmented_control, "View").options == ["Subspaces", "Pairs", "PCA", "Map"]
     assert beside[-1] == ""
     healthy(app.segmented_control(key="split").set_value(["Split"]).run())
     assert beside[-1] == "pca"
-    healthy(view_of(app).set_value("pca").run())
+    healthy(find(app.segmented_control, "View").set_value("pca").run())
     assert beside[-1] == "subspaces"
 
 
@@ -121,7 +116,7 @@ def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypa
     drawn = []
     monkeypatch.setattr(canvas, "draw", lambda _, *shown, **__: drawn.append(shown[:2]))
     app = healthy(start(PAGE, data=load("brain")))
-    view = view_of(app)
+    view = find(app.segmented_control, "View")
     assert view.options == ["Subspaces", "PCA", "Map", "UMAP"]
     healthy(view.set_value("slices").run())
     shown, layout = drawn[-1]
@@ -176,14 +171,11 @@ def choice(app, digest: str):
     return app.radio(key=f"colour-{digest[:8]}")
 
 
-def test_a_pixel_or_the_trust_of_panels_colours_the_points_and_the_choice_is_kept(
-    start, colours, monkeypatch
-):
+def test_a_pixel_or_the_trust_of_panels_colours_points_and_is_kept(start, colours, monkeypatch):
     digits = load("digits")
     app, key = healthy(start()), f"feature-{digits.digest[:8]}"
-    assert choice(app, digits.digest).options == [
-        *("Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…")
-    ]
+    offered = ["Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…"]
+    assert choice(app, digits.digest).options == offered
     assert key not in [box.key for box in app.selectbox]
     choice(app, digits.digest).set_value(controls.FEATURE).run()
     assert len(healthy(app).selectbox(key=key).options) == 64
@@ -215,13 +207,12 @@ def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(star
     box.set_value(controls.FEATURE).run()
     feature = healthy(app).selectbox(key=f"feature-{table.digest[:8]}")
     assert feature.options == list(names)
-    feature.set_value(2).run()
-    assert (healthy(app) and colours[-1].name) == "<b>c</b>"
+    healthy(feature.set_value(2).run())
+    assert colours[-1].name == "<b>c</b>"
     assert np.flatnonzero(np.isnan(colours[-1].values)).tolist() == [5]
     total = controls.MOST_LISTED + 1
     X = np.random.default_rng(0).normal(size=(30, total)).astype(np.float32)
-    wide = Dataset("wide", X, np.arange(30))
-    app = healthy(start(data=wide))
+    app = healthy(start(data=(wide := Dataset("wide", X, np.arange(30)))))
     choice(app, wide.digest).set_value(controls.FEATURE).run()
     box = healthy(app).number_input(key=f"feature-{wide.digest[:8]}")
     assert (box.min, box.max, box.value) == (1, total, 1)
@@ -252,12 +243,12 @@ def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends
     assert healthy(app.run()).radio(key=colour).value != "trust"
 
 
-@pytest.mark.parametrize("n_rows", [2, 3])
-def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
-    few = Dataset("few", np.random.default_rng(0).normal(size=(n_rows, 4)), list("abc")[:n_rows])
-    app = healthy(start(PAGE, data=few))
-    healthy(view_of(app).set_value("umap").run())
-    assert ("A map needs" in told(app)) == (n_rows == 2)
+def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start):
+    for n in (2, 3):
+        few = Dataset("few", np.random.default_rng(0).normal(size=(n, 4)), list("abc")[:n])
+        app = healthy(start(PAGE, data=few))
+        healthy(find(app.segmented_control, "View").set_value("umap").run())
+        assert ("A map needs" in told(app)) == (n == 2)
 
 
 def opened(start, X: np.ndarray):
@@ -306,9 +297,8 @@ def test_the_selection_is_left_out_or_kept_alone_until_too_few_are_left(start):
     assert sorted(noted["ids"]) == sorted([*every.ids[:5], *every.ids[20:]])
     assert noted["why"] == "40 rows that were not selected, 5 selected rows"
     press_for(app, "leave_out", 14, 15)
-    assert sentences(app) == [
-        "A data set needs at least 2 rows; got 1, so add rows or choose more of them."
-    ]
+    said = "A data set needs at least 2 rows; got 1, so add rows or choose more of them."
+    assert sentences(app) == [said]
     assert on_screen(app).n_rows == 15
 
 
@@ -369,8 +359,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
-    app = wine
-    number(app, "k").set_value(6).run()
+    app = number(wine, "k").set_value(6).run()
     app.selectbox(key="set-init").select("quartimax").run()
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
     assert [one.label for one in app.slider] == ["K"]
@@ -398,9 +387,8 @@ def test_models_that_cannot_leave_cells_out_refuse_in_a_box(start):
 
 
 def test_the_extensions_of_the_main_model_are_chosen_fitted_and_said(wine, start):
-    app = wine
     for name, value in (("row_scale", "learned"), ("n_active", "learned"), ("noise", "feature")):
-        app.selectbox(key=f"set-{name}").select(value).run()
+        app = wine.selectbox(key=f"set-{name}").select(value).run()
     assert "L learned" in [text.value for text in healthy(app).markdown]
     assert "l-0" not in [slider.key for slider in app.slider]
     run = fit(app)

@@ -70,7 +70,7 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
         assert f'<div class="ca-name">row-{row}</div>' in page  # not “Row row-0”
 
 
-def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id():
+def test_a_row_is_found_by_its_id_its_number_or_a_part_and_steps_go_through_the_selection():
     for ids, text, found in (
         ("{}", "1234", "1234"),
         ("1{}", "1234", "1234"),
@@ -83,6 +83,9 @@ def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id():
         names = np.array([ids.format(row + 1) for row in range(1300)])
         row = rows.find(Dataset("t", np.arange(2600.0).reshape(1300, 2), names), text)
         assert (None if row is None else names[row]) == found
+    steps = [(4, [], 6, 3, 5), (5, [], 6, 4, None), (0, [], 6, None, 1), (4, [2, 9], 20, 2, 9)]
+    for row, among, n, *beside in steps:
+        assert [rows.neighbour(row, np.array(among, int), n, by) for by in (-1, 1)] == beside
 
 
 def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_probable(start):
@@ -117,14 +120,6 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
     rows.hold(table, None)
     assert rows.held(table) is None
     assert rows.chosen(table) == 3
-
-
-def test_steps_go_row_by_row_or_through_the_selection():
-    for row, through, n, *beside in (
-        *((4, [], 6, 3, 5), (5, [], 6, 4, None), (0, [], 6, None, 1), (4, [2, 9], 20, 2, 9)),
-    ):
-        among = np.array(through, int)
-        assert [rows.neighbour(row, among, n, by) for by in (-1, 1)] == beside
 
 
 def test_each_number_stands_under_its_own_heading():

@@ -4,6 +4,7 @@ import ast
 import shutil
 import threading
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -107,9 +108,8 @@ def function_of(given: ast.expr) -> str:
 
 def test_every_callback_is_guarded():
     known, given = {"guarded", "act"}, []  # `act` is what was guarded in its module
-    for node in (
-        one for file in ROOT.rglob("*.py") for one in ast.walk(ast.parse(file.read_text()))
-    ):
+    trees = (ast.parse(file.read_text()) for file in ROOT.rglob("*.py"))
+    for node in chain.from_iterable(map(ast.walk, trees)):
         words: list = []
         if isinstance(node, ast.FunctionDef) and "guarded" in map(ast.unparse, node.decorator_list):
             known.add(node.name)

@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
 import streamlit as st
 
 from appca.jobs.worker import KINDS
@@ -16,18 +15,15 @@ from tests.fitted_runs import info_of
 NASTY = '<img src=x onerror="alert(1)">&"'
 
 
-@pytest.mark.parametrize(
-    ("words", "given", "said"),
-    [
+def test_numbers_have_units_and_a_true_minus():
+    for words, given, said in (
         *((duration, *pair) for pair in ((0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"))),
         *((duration, *pair) for pair in ((100, "2 min"), (9000, "2.5 h"))),
         *((about, *pair) for pair in ((0.1, "under 1 s"), (12, "about 12 s"))),
         *((size, *pair) for pair in ((12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB"))),
         (kit.nats_per_row, info_of(log_likelihood=-2469.14, n_rows=2), "−1,234.57 nats per row"),
-    ],
-)
-def test_numbers_have_units_and_a_true_minus(words, given, said):
-    assert words(given) == said
+    ):
+        assert words(given) == said
 
 
 def test_words_cannot_break_out_of_their_element_and_like_buttons_are_told_apart():

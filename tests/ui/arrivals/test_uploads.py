@@ -134,9 +134,8 @@ def test_annotated_data_let_choose_values_and_variables(start):
     marks = np.arange(8) % 2 == 0
     data = h5ad(X, {"twice": 2 * X}, {"X_two": X[:, :2]}, highly_variable=marks, **kinds)
     app = healthy(go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this"))
-    assert set(choices(app, "The array with the rows")) == {
-        *("X (30 x 8)", "twice, of layers (30 x 8)", "X_two, of obsm (30 x 2)")
-    }
+    arrays = {"X (30 x 8)", "twice, of layers (30 x 8)", "X_two, of obsm (30 x 2)"}
+    assert set(choices(app, "The array with the rows")) == arrays
     assert chosen(app, "Variables") == "Only variables marked highly_variable"
     choose(app, "read_as", "Variables", "All variables")
     assert "30 rows × 8" in html(click(app, "upload_use"))

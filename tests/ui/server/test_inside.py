@@ -58,7 +58,7 @@ def headers(sent: list[dict]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 
-def test_the_routes_are_those_of_what_is_loaded_late_and_answer_no_stranger():
+def test_the_routes_answer_no_stranger_and_health_says_whether_the_home_can_be_written(monkeypatch):
     assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
     app = Starlette(routes=server.routes())
     for method, path, status in (
@@ -68,10 +68,6 @@ def test_the_routes_are_those_of_what_is_loaded_late_and_answer_no_stranger():
         ("GET", "/canvas/a/b/c", 404),
     ):
         assert asked(app, path, method)[0]["status"] == status
-
-
-def test_health_says_whether_the_home_can_be_written(monkeypatch):
-    app = Starlette(routes=server.routes())
     assert asked(app, "/healthz")[1]["body"] == b'{"status":"ok","writable":true}'
 
     refuse = Mock(side_effect=OSError(30, "Read-only file system"))
