@@ -247,6 +247,9 @@ class ScriptedJobs:
         self.end(job, "cancelled")
         return True
 
+    def keep(self, job):
+        return job in self.jobs
+
     def leave(self, job):
         self.cancelled.append(job)
         del self.jobs[job], self.keys[job]
