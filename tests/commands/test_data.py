@@ -190,7 +190,6 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, said
     assert (found["constant"], found["written"]) == (["height"], "t.npz")
     assert found["labels"] == [{"name": "kind", "values": 2, "counts": {"x": 30, "y": 30}}]
     assert {"name": "b", "role": "feature", "kind": "numbers", "missing": 2} in found["columns"]
-
     fit = ("fit", "table.csv", "--missing", "model", *SMALL, "--store", "--out", "m.npz")
     found = answer(said, *fit)
     assert set(found) == documented("fit")
@@ -198,7 +197,6 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, said
     assert found["preprocessing"]["scale"] == "feature"
     assert found["parameters"]["n_components"] == 2
     assert found["data"]["missing_cells"] == 2
-
     project = ("project", "m.npz", "table.csv", "--missing", "model", "--flag")
     assert set(projected := answer(said, *project)) == documented("project")
     assert set(projected["misfits"]) == {"level", "rows", "q", "t2"}

@@ -69,7 +69,6 @@ def test_the_routes_answer_no_stranger_and_health_says_whether_the_home_can_be_w
     ):
         assert asked(app, path, method)[0]["status"] == status
     assert asked(app, "/healthz")[1]["body"] == b'{"status":"ok","writable":true}'
-
     refuse = Mock(side_effect=OSError(30, "Read-only file system"))
     monkeypatch.setattr(server.files, "check_place", refuse)
     start, body = asked(app, "/healthz")[:2]
