@@ -133,10 +133,10 @@ def test_library_and_command_line_refuse_in_one_sentence(case, capsys):
 
 def test_the_page_shows_a_box_and_lives_on(start, monkeypatch):
     """One session for all bad files: what one of them breaks, the next finds broken."""
-    app = start("data/open")
+    app = start()
 
     def box(name: str, data: bytes) -> str:
-        give(app, (name, data))
+        give(go(app, "data/open"), (name, data))
         assert [problem.message for problem in app.exception] == []
         (sentence,) = sentences(app)
         return sentence
