@@ -609,6 +609,21 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
         facts={"Arrays not used": f"words (5 values for 9 rows), other {_READ_BY.format('other')}"},
         name="t.npz",
     ),
+    "variables": Case(
+        made.mat(X=_MATRIX, label=np.zeros((0, 0)), info={"who": "us", "Z": _MATRIX[:4]}, note="n"),
+        *(_MATRIX, None, None, {}),
+        facts={
+            "Arrays not used": "label (empty), info/who (1 value for 9 rows), note (1 value for 9 "
+            f"rows), info/Z {_READ_BY.format('info/Z')}"
+        },
+        name="t.mat",
+    ),
+    "groups": Case(
+        made.hdf5({"X": _MATRIX, "other": _MATRIX[:4], "name": np.array([b"a"] * 5)}),
+        _MATRIX,
+        facts={"Arrays not used": f"name (5 values for 9 rows), other {_READ_BY.format('other')}"},
+        name="t.h5",
+    ),
     "voxels": Case(
         *(made.nifti(_VOXELS), None, ..., ["voxel-2-2-3"]),
         facts={"Voxels": "left out: 2 that do not vary, or hold no finite number"},
