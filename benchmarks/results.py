@@ -6,6 +6,7 @@ Every benchmark writes `results/NAME.json` beside this file, an object of "about
 import argparse
 import json
 import platform
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,15 +40,17 @@ def write(folder: Path, name: str, rows: Sequence[Row]) -> None:
 
 
 def facts() -> Row:
-    """Return the date, versions, cores and BLAS threads of a measurement."""
+    """Return the date, commit, versions, cores and BLAS threads of a measurement."""
     blas = {
         (one["internal_api"], one.get("architecture", ""), one["num_threads"])
         for one in threadpool_info()
         if one["user_api"] == "blas"
     }
     names = ("library", "kernel", "threads")
+    commit = ["git", "rev-parse", "--short=8", "HEAD"]
     return {
         "date": datetime.now(UTC).date().isoformat(),
+        "commit": subprocess.check_output(commit, cwd=RESULTS, text=True).strip(),
         "version": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
