@@ -325,7 +325,7 @@ class Ranked(NamedTuple):
     error: float  # standard error of the mean paired difference
     fit: RivalProjection
     lost: float = 0.0  # largest loss on one row, nats
-    usual: float = 0.0  # mean absolute difference from it, nats a row
+    usual: float = 0.0  # mean absolute difference from the paper's model, nats per row
 
     @property
     def flaws(self) -> list[str]:
@@ -382,7 +382,7 @@ class ModelsConfig(FitCampaign):
         return [(key,) for key in METHODS]
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
-        """Return settings and rows of every fit; a rival counts as half a variant."""
+        """Return settings and rows of every fit; a rival takes half as long as a variant."""
         rows, K = min(n_rows, MOST_ROWS), {"n_components": self.n_components}
         variants = [K | variant_settings(key, self.n_active) for key in VARIANTS]
         weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]

@@ -134,7 +134,7 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
 def estimate_seconds(
     n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
-    """Guess how long `fit_run` takes, rather too long than too short.
+    """Estimate how long `fit_run` takes, erring on the long side.
 
     The guess decides whether a fit runs during slider moves or in a worker, which reports its own
     remaining time. `n_features` are those after preprocessing, `incomplete` the number of rows with
@@ -142,7 +142,7 @@ def estimate_seconds(
     to 16,384 features.
     """
     settings, K, L = config.parameters, config.k, config.n_active or config.k
-    n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # a row and a component
+    n, product, subsets = n_rows, 1.1e-10 * n_features, 1.3e-8 * (L + 4)  # per row, component
     first = min(n, max(5000, 100 * K))  # rows for screening of starts
     seconds = 0.08 + 1.35e-8 * n * n_features
     if not MODELS[config.model].can.is_exact(K, config.n_active):  # sums are estimated
@@ -185,7 +185,7 @@ def project(
     agrees up to rounding, and in all bits if sums over supports are estimated. `callback` gets
     `Progress` after each block where describing takes long.
 
-    Raises ValueError when the rows have another number of features than those the run was fitted
+    Raises ValueError when the rows do not have as many features as those the run was fitted
     on, or the model lacks an array.
     """
     estimator = estimator_class(config.model)(**config.parameters)
@@ -198,7 +198,7 @@ def project(
 def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndarray:
     """Preprocess rows (N, D) for queries, (N, D').
 
-    If a row's draws depend on its last bits, a single row gets the bits that it has among all rows.
+    Where draws depend on a row's last bits, a row alone gets the bits that it has among all.
     """
     if not (MODELS[config.model].can.compiled and preprocessing.reduces):
         return preprocessing.transform(X)

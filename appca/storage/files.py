@@ -23,7 +23,7 @@ from appca.storage.packed import as_object
 from appca.words import InputError
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
-ASIDE = ".before"  # no leading point, so that `sweep` does not take it for a draft
+ASIDE = ".before"  # no leading dot, so that `sweep` does not take it for a draft
 _STALE_SECONDS = 86_400  # older drafts belong to no living process
 _TRIES = 10
 
@@ -148,7 +148,7 @@ def remove(path: Path) -> None:
 
 
 def forget(folder: Path, prefix: str) -> None:
-    """Remove folders of this name that killed servers left over a day ago."""
+    """Remove folders with this prefix that killed servers left more than a day ago."""
     for left in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_SECONDS:
@@ -159,12 +159,12 @@ def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
     Where files cannot be locked, a draft that is older than a day is removed. Drafts are named by a
-    point and 32 hex digits, perhaps with a file name; other files stay.
+    dot and 32 hex digits, perhaps with a file name; other files stay.
     """
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
             continue
-        # Hold the lock until it is gone; otherwise an owner that just made it could take it.
+        # Hold the lock until the draft is gone, or an owner that just made it could lock it.
         with suppress(OSError), lock.opened(draft) as file:
             free = None if file is None else lock.take(file)
             if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
@@ -302,7 +302,7 @@ def lines_in(content: bytes) -> tuple[list[str], int]:
 
 DIGEST = "sha256"
 MOST_REMEMBERED = 1 << 14  # folders
-SETTLED_SECONDS = 2.0  # a change sooner than this may leave the noted time unchanged
+SETTLED_SECONDS = 2.0  # a change sooner than this may leave the modification time unchanged
 Result = TypeVar("Result")
 
 
@@ -467,7 +467,7 @@ SHARED = "APPCA_SHARED"
 
 
 def homes() -> tuple[Path, ...]:
-    """Return the folders in the variable, separated as in PATH."""
+    """Return the folders listed in the variable, separated as in PATH."""
     names = filter(None, os.environ.get(SHARED, "").split(os.pathsep))
     return tuple(Path(name).expanduser().absolute() for name in names)
 

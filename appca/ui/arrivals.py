@@ -118,7 +118,7 @@ class Chip(NamedTuple):
     name: str
     label: str  # for screen readers
     choices: dict[Any, str]
-    now: Any  # if it is no choice, none is chosen yet
+    now: Any  # if not among the choices, nothing is chosen yet
 
 
 def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
@@ -351,7 +351,7 @@ def scratch() -> Path:
 
 
 def largest() -> int:
-    """Return the most bytes of a file."""
+    """Return the maximum size of a file in bytes."""
     return int(st.get_option("server.maxUploadSize")) << 20
 
 
@@ -388,7 +388,7 @@ def shape_of(kind: str | None, options: Options) -> PixelShape | None:
 
 
 def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> Options:
-    """Return options that make rows images of a shape, or values without one."""
+    """Return options that show rows as images of a shape, or as values if it is empty."""
     options = changed(options, "by_column", AUTO)
     if shape is None:
         return changed(options, "image_shape", None if kind == "csv" else AUTO)
@@ -487,7 +487,7 @@ HEAD_ROWS = 9
 
 
 class Reading(NamedTuple):
-    """Files that were read, or the sentence why not, and their report."""
+    """Files that were read, or a sentence that says why not, and their report."""
 
     dataset: Dataset | None
     sentence: str
@@ -553,7 +553,7 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 
 
 def arrive(arrival: DroppedFiles) -> None:
-    """Open files and go to Explore, or to the page Data if they cannot be read unasked."""
+    """Open files and go to Explore, or to Data if the user has to answer a question first."""
     arrival.pack_store()
     before: Opened | None = st.session_state.pop(state.KEYS.arrival, None)
     if before is not None:

@@ -46,7 +46,7 @@ def start_job(
 def adopt(run_id: str | None) -> None:
     """Wait for the jobs of the address after a reload.
 
-    A running job brings its settings back; a fit only if it was on screen (`run_id`).
+    A running job restores its settings, but a fit does so only if it was on screen (`run_id`).
     """
     named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
@@ -86,7 +86,7 @@ def any_ended() -> bool:
 
 
 def settle() -> None:
-    """Show the results of ended jobs, or the sentence why there is none."""
+    """Show the results of ended jobs, or say why there are none."""
     for job, why in list(_watched().items()):
         status = services.jobs().status(job)
         if status is not None and status.state not in ENDED:
@@ -135,7 +135,7 @@ def _watched() -> dict[str, Watched]:
 
 
 def _watch(job: str, why: Watched | None) -> None:
-    """Wait for a job or, without `why`, no longer."""
+    """Start to wait for a job, or stop waiting if `why` is None."""
     if why is None:
         _watched().pop(job, None)
     else:
@@ -187,7 +187,7 @@ class Screen(NamedTuple):
 
 @st.cache_resource(show_spinner=False)
 def recent() -> dict[str, FitResult]:
-    """Return the last fits that are not on disk: of a moving slider, or a full disk."""
+    """Return the latest fits in memory only: a slider is moving, or the disk is full."""
     return {}
 
 
@@ -199,7 +199,7 @@ def _keep(run_id: str, result: FitResult) -> None:
 
 
 def shown() -> Shown | None:
-    """Return the fit to draw, be it a preview, and start its job; None if only that can tell.
+    """Return the fit or preview to draw, and start its job; None until the job has ended.
 
     Raises ValueError when the data or the parameters do not allow a fit.
     """
@@ -216,7 +216,7 @@ def shown() -> Shown | None:
 
 
 def stored() -> Shown | None:
-    """Return the stored run of the configuration, without the arrays of a damaged one.
+    """Return the stored run of the configuration; of a damaged one, delete the arrays.
 
     Raises InputError when it may be readable later.
     """
@@ -267,7 +267,7 @@ def start_fit(*, refine: bool = False) -> str:
 
 
 def stop() -> None:
-    """Cancel the fit that the page waits for; if it is long, or again, its preview, too."""
+    """Cancel the awaited fit; if it is long, or on a second call, cancel its preview, too."""
     now = config()
     if seconds(now) > LIVE_SECONDS or now.id in declined():
         declined().add(f"{now.id} preview")
@@ -301,7 +301,7 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
-    """Return the fit of a K or L under a moving slider, stored or instant, without storing it."""
+    """Return a fit while the slider of K or L moves: a stored one, or a quick one not stored."""
     run = services.runs().get(wanted.id)
     if run is not None:
         return _put_on_screen(of_run(run, _before()))
@@ -410,7 +410,7 @@ def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
 
 
 def _is_wanted() -> bool:
-    """Look into the session, which ends a run that is out of date."""
+    """Read session_state, where Streamlit stops a script that a newer one has replaced."""
     return KEYS.config in st.session_state
 
 

@@ -27,7 +27,7 @@ BLANK = " "  # stands for any run of blanks
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 18, 300
 _FEWEST_ROWS = 5  # rows of the sample, for any width
 _MOST_CELLS = 1000  # cells of a line used for guessing its format
-_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; most lines of a header
+_TOP, _HEADER_LINES = 40, 3  # lines searched for a header; maximum lines of one
 _MANY = 10
 _MOSTLY = 0.9  # least shares of numbers and of lines of equal width
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # characters that no text table has
@@ -48,13 +48,13 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"[*†‡(].*|.*:.*|.{40,}", re.DOTALL)  # note: the only cell of a final row
-_MOST_TOTALS = 6  # most final rows of totals
+_MOST_TOTALS = 6  # final rows that can be totals
 _SECOND = "second-table"  # kind of lines of further tables
 _ATTRIBUTE = re.compile(r"""(?im)^\s*@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+?)\s*$""")
 
 
 class CsvOptions(NamedTuple):
-    """Options of a text table; None is detected."""
+    """Options of a text table; None means that it is detected."""
 
     separator: str | None = None  # one character; a blank means any run of blanks
     decimal: str | None = None  # "." or ","
@@ -403,7 +403,7 @@ def _header(grid: Grid) -> tuple[bool, bool]:
 
 
 def _heads_table(rows: Sequence[Record], above: Sequence[Record]) -> bool:
-    """Whether rows are another header of words, perhaps below a title, and data."""
+    """Whether rows begin another table: perhaps a title, a header of words, then data."""
     lines = [[*map(bare, row.cells)] for row in rows if row.n_filled]
     titles, *data = lines[1:] if len(lines) > 2 and sum(map(bool, lines[0])) == 1 else lines or [[]]
     if not data or titles in [[*map(bare, row.cells)] for row in above]:
@@ -427,7 +427,7 @@ def _second_table(text: bytes, separator: str, width: int, some: Sequence[Record
 
 
 def _even(name: str, text: bytes, report: FileReport, width: int, start: int) -> bytes:
-    """Return lines of `width` cells from byte `start`; cut and count other lines without data."""
+    """Return lines of `width` cells from byte `start`; drop and count others without data."""
     separator = report["separator"]
     line, mark = text.count(b"\n", 0, start), separator.encode()
     if text.find(b'"', start) >= 0 or len(mark) > 1 or separator == BLANK:
@@ -470,7 +470,7 @@ def _odd_lines(text: bytes, mark: bytes, width: int, start: int, line: int) -> I
 
 
 def _no_data(cells: Sequence[str]) -> str:
-    """Return the kind of a line of empty cells or rules; "" for others."""
+    """Return the kind of a line of empty cells or of dashes; "" for others."""
     filled = [cell for cell in map(bare, cells) if cell]
     return "empty" if not filled else "drawn" if all(map(_RULE.fullmatch, filled)) else ""
 
@@ -512,7 +512,7 @@ def _parsed(
 def _table(
     frame: "pd.DataFrame", header: list[str], options: Any, report: FileReport, gaps: Any = ()
 ) -> Table:
-    """Drop rows without data and convert texts; NA among words is missing if also in `gaps`."""
+    """Drop rows without data and convert texts; a word such as NA is missing if in `gaps`."""
     none, lines = intake.as_list(options.na_values), report["lines"]
     is_text = np.array([kind.kind not in "iuf" for kind in frame.dtypes])
     keeps_all = getattr(options, "lines", "auto") == "all"
@@ -548,7 +548,7 @@ def _table(
 def _without_others(
     frame: "pd.DataFrame", header: list[str], lines: Counter[str]
 ) -> "tuple[pd.DataFrame, list[int]]":
-    """Return the largest table's rows, and columns of shorter tables beside it."""
+    """Return the rows of the largest table, and the columns of other tables beside it."""
     gaps = [j for j, title in enumerate(header) if not title and frame[j].isna().all()]
     spans = itertools.pairwise([-1, *gaps, len(header)]) if gaps else ()
     parts = [[*range(a + 1, b)] for a, b in spans if b > a + 1]
