@@ -388,7 +388,7 @@ def shape_of(kind: str | None, options: Options) -> PixelShape | None:
 
 
 def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> Options:
-    """Return options that show rows as images of a shape, or as values if it is empty."""
+    """Return options that show rows as images of a shape, or as values if it is None."""
     options = changed(options, "by_column", AUTO)
     if shape is None:
         return changed(options, "image_shape", None if kind == "csv" else AUTO)
