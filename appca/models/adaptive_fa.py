@@ -13,7 +13,6 @@ from appca.models.climb import EMControl
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.factor_posterior import FactorPosterior, publish_factors
-from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
 from appca.models.gibbs import GibbsState
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
@@ -21,6 +20,7 @@ from appca.models.partial_fit import EMSteps, InBatches
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS
+from appca.models.supports import ANNEALED, SETS_IN_PASSING
 from appca.models.threads import single_threaded_blas
 
 SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows times supports times L^2: about a second

@@ -19,16 +19,16 @@ import scipy.linalg
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from appca.models import climb, fixed_size_supports, independent_components, numerics, set_tree
+from appca.models import climb, independent_components, numerics, set_tree, supports
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
-from appca.models.fixed_size_supports import ANNEALED, MANY
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, plain, watcher
 from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
+from appca.models.set_tree import CollapsedModel, Members
 from appca.models.spectrum import Thin, lower, thin
-from appca.models.supports import CollapsedModel, Members, RowSupports
+from appca.models.supports import ANNEALED, MANY, RowSupports
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
@@ -86,10 +86,10 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
-    supports = set_tree.posterior(seen.c, seen.model, settings.n_active, rows.weights)
-    total = float(rows.weighted(seen.background + supports.log_sum).sum())
-    used = rows.weighted(supports.inclusion).sum(axis=0)
-    return _sums(total, supports.H, (supports.second, used), (state, rows, settings))
+    every = set_tree.sums(seen.c, seen.model, settings.n_active, weights=rows.weights)
+    total = float(rows.weighted(seen.background + every.log_sum).sum())
+    used = rows.weighted(every.inclusion).sum(axis=0)
+    return _sums(total, every.H, (every.second, used), (state, rows, settings))
 
 
 def expect_sets(
@@ -98,11 +98,11 @@ def expect_sets(
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
-    lowest rows are searched again. `betas` are those of `fixed_size_supports.search`.
+    lowest rows are searched again. `betas` are those of `supports.search`.
     """
     seen = coefficients(state, rows)
     members, log_conditional = chosen
-    seeds = fixed_size_supports.draw_seeds(rng, len(members))
+    seeds = supports.draw_seeds(rng, len(members))
     few_slots = seen.c.shape[1] * members.shape[1] <= MANY
     if log_conditional is not None and betas is MODE and few_slots:
         order = np.argsort(log_conditional)
@@ -110,9 +110,9 @@ def expect_sets(
         worst = order[: int(np.searchsorted(counted, WORST * rows.mass)) + 1]
         few = RowSupports(seen.c[worst], members[worst], seeds[worst])
         members = members.copy()
-        members[worst] = fixed_size_supports.search(few, ANNEALED, seen.model, keep=True)[0]
+        members[worst] = supports.search(few, ANNEALED, seen.model, keep=True)[0]
     at = RowSupports(seen.c, members, seeds)
-    members, moments = fixed_size_supports.search(at, betas, seen.model, weights=rows.weights)
+    members, moments = supports.search(at, betas, seen.model, weights=rows.weights)
     log_conditional = seen.background + moments.value
     counts = rows.weighted(np.ones(members.shape))
     used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))

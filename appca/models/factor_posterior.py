@@ -1,27 +1,26 @@
-"""Posterior of rows under free W: sums over the supports of a row, or estimates of them.
-
-Sums are exact up to 12,870 supports in adaptive factor analysis and 16 factors in sparse factor
-analysis. Beyond, supports come from annealed searches and sums from importance sampling, which is
-unbiased for p(y_n) and so a little low for its log.
-"""
+"""Posterior of rows under free W: sums over the supports of a row, or estimates of them."""
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import fixed_size_supports as fixed
-from appca.models import numerics, polynomials, posterior, supports
+from appca.models import numerics, polynomials, posterior
 from appca.models.factor_em import PRIOR
-from appca.models.free_supports import Question
 from appca.models.numerics import Array
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Rows
+from appca.models.set_tree import CollapsedModel
 from appca.models.subspace_posterior import publish
-from appca.models.supports import CollapsedModel, Members, indicators
+from appca.models.supports import (
+    FixedSizeSupports,
+    FreeSupports,
+    indicators,
+    root_mean_square,
+    row_seeds,
+)
 
 DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
 CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
@@ -30,7 +29,7 @@ DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
 
 @dataclass(frozen=True, eq=False)
 class SupportPosterior(posterior.PosteriorOfDraw):
-    """Answers from `seen`, a `FactorQuery` or `Question` about float64 projections of rows."""
+    """Answers from `seen`, the supports of rows by their float64 projections."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
@@ -39,11 +38,8 @@ class SupportPosterior(posterior.PosteriorOfDraw):
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
 
-    seen: ClassVar[Any]  # X -> its float64 projections
+    seen: ClassVar[Any]  # X -> `FixedSizeSupports` or `FreeSupports`
     _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
-
-    def _indicators(self, supports: Array) -> Array:
-        return supports
 
     def _log_supports(self) -> float:
         """Log of the number of supports that a uniform prior shares out."""
@@ -78,7 +74,7 @@ class SupportPosterior(posterior.PosteriorOfDraw):
     def supports(self, X: Array, support: str) -> Array:
         if support == posterior.ALL:
             return self.likely(self.inclusion(X))
-        return self._indicators(self.seen(X).best()[0])
+        return np.asarray(self.seen(X).best()[0])
 
     def inclusion(self, X: Array) -> Array:
         return np.asarray(self.seen(X).summed().inclusion)
@@ -102,12 +98,12 @@ class SupportPosterior(posterior.PosteriorOfDraw):
 
     def description(self, X: Array) -> posterior.Description:
         seen = self.seen(X)
-        (supports, value), sums = seen.best(), seen.summed()
-        H = seen.means(supports)
+        (Z, value), sums = seen.best(), seen.summed()
+        H = seen.means(Z)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
         return posterior.Description(
             H.astype(X.dtype, copy=False),
-            self._indicators(supports),
+            Z,
             sums.inclusion,
             posterior.share_of(value - sums.log_sum),
             mean_squares(rows, H, self.components),
@@ -123,18 +119,6 @@ class SupportPosterior(posterior.PosteriorOfDraw):
         return ((X * Z) @ C + self.mean + e).astype(C.dtype), Z
 
 
-class FactorQuery(NamedTuple):
-    """Questions about projections of rows in adaptive factor analysis, as `Question` has them."""
-
-    background: Array  # (N,) log density of a row that no factor explains
-    best: Any
-    summed: Any
-    expected: Any
-    means: Any
-    log_support: Any
-    drawn_scores: Any
-
-
 @dataclass(frozen=True, eq=False)
 class FactorPosterior(SupportPosterior):
     """Any W, and exactly L of K factors active."""
@@ -145,26 +129,14 @@ class FactorPosterior(SupportPosterior):
     def n_supports(self) -> float:
         return float(math.comb(len(self.components), self.n_active))
 
-    def seen(self, X: Array) -> FactorQuery:
+    def seen(self, X: Array) -> FixedSizeSupports:
         c, A, background = self._projected(X)
-        model = CollapsedModel(A, PRIOR)
-        seeds = fixed.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        at = c, model, self.n_active, seeds
-
-        def drawn(rng: Generator) -> Array:
-            return supports.draw_scores_given(rng, c, fixed.draw(rng, *at), model)
-
-        best, expected = partial(fixed.best, *at), partial(fixed.expected, *at)
-        summed = partial(fixed.summed, *at, self.n_paths)
-        means = partial(fixed.means, c, model=model)
-        log_support = partial(supports.log_densities, c, model=model)
-        return FactorQuery(background, best, summed, expected, means, log_support, drawn)
+        seeds = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        at = c, CollapsedModel(A, PRIOR), self.n_active, seeds
+        return FixedSizeSupports(*at, self.n_paths, background)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
-
-    def _indicators(self, supports: Members) -> Array:
-        return indicators(supports, len(self.components))
 
     def _log_supports(self) -> float:
         return numerics.log_binomial(len(self.components), self.n_active)
@@ -189,10 +161,10 @@ class FreePosterior(SupportPosterior):
     def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
-    def seen(self, X: Array) -> Question:
+    def seen(self, X: Array) -> FreeSupports:
         c, A, background = self._projected(X)
-        how = self.orthonormal, self.n_paths, self.stream
-        return Question(c, A, float(self.latent[0]), self.weights, *how, background)
+        model, how = CollapsedModel(A, 1.0 / float(self.latent[0])), (self.n_paths, self.stream)
+        return FreeSupports(c, model, self.weights, self.orthonormal, *how, background)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > 0.5)
@@ -208,7 +180,6 @@ def publish_factors(
     model.n_active_ = model.n_active
     order = publish(model, rows, state, second / rows.mass, same_order=same_order)
     seen = model._posterior().seen(rows.X)
-    sets = seen.best()[0] if members is None else np.argsort(order)[members]
-    H = seen.means(sets)
-    model.scale_ = fixed.root_mean_square(H, sets, rows.weights)
+    Z = seen.best()[0] if members is None else indicators(members, len(order))[:, order]
+    model.scale_ = root_mean_square(seen.means(Z), Z, rows.weights)
     return order

@@ -33,7 +33,7 @@ from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, hal
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult, nesterov, plain
 from appca.models.numerics import Array, narrowed
-from appca.models.posterior import Description, Posterior
+from appca.models.posterior import Description, Posterior, share_of
 from appca.models.rows import (
     Block,
     IncompleteBlock,
@@ -46,7 +46,7 @@ from appca.models.rows import (
     refuse_empty_columns,
     split_incomplete,
 )
-from appca.models.set_tree import IncompletePosterior, unfolded
+from appca.models.set_tree import SetSums, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
 from appca.models.starts import closed_form
@@ -118,9 +118,9 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
     return members
 
 
-def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
+def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> SetSums:
     """Sum over the best support near `members` (n, L) and its exchanges, c (n, K), pairs of Lam."""
-    (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
+    (n, K), sums, size = c.shape, list[tuple[Any, ...]](), max(1, MOST_NUMBERS // len(c.T) ** 2)
     pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
     for part in (slice(first, first + size) for first in range(0, n, size)):
         Lam, b = unfolded(pairs[part], K), c[part]
@@ -140,8 +140,8 @@ def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> 
         places = np.argsort(near.order, axis=1)
         second = second[np.arange(len(b))[:, None], places[:, i], places[:, j]]
         inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
-        sums.append(IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total)))
-    return IncompletePosterior(*map(np.concatenate, zip(*sums, strict=True)))
+        sums.append((total, near.f, best, inclusion, H, second))
+    return SetSums(*map(np.concatenate, zip(*sums, strict=True)))
 
 
 def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
@@ -181,7 +181,7 @@ def is_exact(n_components: int, n_active: int) -> bool:
 
 def support_posterior(
     projections: IncompleteProjections, n_active: int, members: Members | None = None
-) -> IncompletePosterior:
+) -> SetSums:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
     Lam, c = projections[:2]
     if is_exact(c.shape[1], n_active):
@@ -331,7 +331,7 @@ def _expect_block(
     moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), posterior.inclusion.sum(axis=0)
     first = y_observed + (at.W * h_missing).sum(axis=1)
     sums = SubspaceStatistics(value, *moments, float(len(H)), first, float(power))
-    return sums, posterior.members
+    return sums, posterior.best
 
 
 def step(
@@ -419,15 +419,16 @@ class PosteriorWithGaps(Posterior):
         for block in data.blocks:
             projections = project(block, at)
             rows = support_posterior(projections, at.n_active)
-            H = support_scores(projections, rows.members) * np.sqrt(at.latent)
+            H = support_scores(projections, rows.best) * np.sqrt(at.latent)
             is_active = np.zeros_like(H, dtype=bool)
-            np.put_along_axis(is_active, rows.members, True, axis=1)
+            np.put_along_axis(is_active, rows.best, True, axis=1)
             fit = H @ at.W.T  # at.offset is zero: the origin is the mean
             residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
             residual -= (block.missing * np.square(fit)).sum(axis=1)
             error = np.maximum(residual, 0.0) / np.maximum(projections.n_observed, 1)
             value = log_densities(rows.log_sum, projections, at)
-            answers = H, is_active, rows.inclusion, rows.probability, error, value
+            share = share_of(rows.value - rows.log_sum)
+            answers = H, is_active, rows.inclusion, share, error, value
             for column, values in zip(columns, answers, strict=True):
                 column[block.rows] = values
         exact = is_exact(K, self.whole.n_active)

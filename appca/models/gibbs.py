@@ -24,7 +24,6 @@ from numpy.random import Generator
 
 from appca.models import (
     conditionals,
-    fixed_size_supports,
     independent_components,
     numerics,
     polynomials,
@@ -53,9 +52,10 @@ from appca.models.numerics import Array
 from appca.models.products import ChainData, data_of, products, projections, row_squares
 from appca.models.row_model import RowModel, Weighed, weigh
 from appca.models.rows import Rows, project
+from appca.models.set_tree import CollapsedModel
 from appca.models.settings import OVERDISPERSED
 from appca.models.spectrum import principal
-from appca.models.supports import CollapsedModel, RowSupports
+from appca.models.supports import SETS_IN_PASSING, FixedSizeSupports, RowSupports
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
 TAU2 = 1.0 / PRIOR  # and the variance of scores there
@@ -289,9 +289,8 @@ def draw_columns(rng: Generator, state: GibbsState, logits: Array, *, finite: bo
 def scan_fixed(rng: Generator, _data: ChainData, seen: CachedState) -> GibbsState:
     """Redraw Z, every slot of every row once in a fresh random order, and X."""
     state, (c, model) = seen.state, projected(seen)
-    seeds = fixed_size_supports.draw_seeds(rng, len(c))
-    rows = RowSupports(c, members_of(state.Z), seeds)
-    members = fixed_size_supports.search(rows, DRAW, model)[0]
+    rows = RowSupports(c, supports.members_of(state.Z), supports.draw_seeds(rng, len(c)))
+    members = supports.search(rows, DRAW, model)[0]
     Z = supports.indicators(members, c.shape[1])
     return state._replace(X=supports.draw_scores_given(rng, c, Z, model), Z=Z)
 
@@ -322,11 +321,6 @@ def projected(seen: CachedState) -> tuple[Array, CollapsedModel]:
     """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
     state = seen.state
     return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
-
-
-def members_of(Z: Indicators) -> supports.Members:
-    """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
-    return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
 _FINITE = (
@@ -401,8 +395,8 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
         v, G = Variances(state.sigma2, TAU2), state.W.T @ state.W
         return np.asarray(support_increments(state.Z, G, seen.P, v))
     (c, model), L = projected(seen), int(state.sizes)
-    if math.comb(K, L) <= fixed_size_supports.SETS_IN_PASSING:
-        return set_tree.weighed(c, model, L).log_sum
+    if math.comb(K, L) <= SETS_IN_PASSING:
+        return set_tree.sums(c, model, L, moments=False).log_sum
     return supports.log_densities(c, state.Z, model)
 
 
@@ -594,15 +588,15 @@ def first_factor_state(
 ) -> GibbsState:
     """Take a fit by EM as the state of a chain: each row's best set, scores at their means."""
     W, N = np.asarray(fit.state.W, dtype=np.float64), len(rows.X)
-    seen, members, K = coefficients(fit.state, rows), fit.members, fit.state.W.shape[1]
-    if members is None:
-        L = round(float(fit.sums.used.sum()) / N)
-        seeds = fixed_size_supports.draw_seeds(rng, N)
-        members = fixed_size_supports.best(seen.c, seen.model, L, seeds)[0]
+    seen, K = coefficients(fit.state, rows), W.shape[1]
+    L, seeds = round(float(fit.sums.used.sum()) / N), np.zeros(N, np.uint64)
+    if fit.members is None:
+        seeds = supports.draw_seeds(rng, N)
+    at = FixedSizeSupports(seen.c, seen.model, L, seeds)
+    Z = at.best()[0] if fit.members is None else supports.indicators(fit.members, K)
     v = float(np.mean(np.square(W))) if loading_variance is None else loading_variance
-    X = fixed_size_supports.means(seen.c, members, seen.model)
-    mu, Z, tau2 = -(W @ fit.state.shift), supports.indicators(members, K), np.full(K, TAU2)
-    return GibbsState(W, X, Z, mu, fit.state.noise, tau2, v, sizes=members.shape[1])
+    mu, tau2 = -(W @ fit.state.shift), np.full(K, TAU2)
+    return GibbsState(W, at.means(Z), Z, mu, fit.state.noise, tau2, v, sizes=L)
 
 
 ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active

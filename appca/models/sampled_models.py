@@ -30,6 +30,7 @@ from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import upright
+from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
 
 T = TypeVar("T")
@@ -172,9 +173,8 @@ class FreeModel(Queries):
         self.explained_variance_ = power[order] / len(X)
         self.alpha_ = draw.alpha
         seen = self._posterior().seen(X)
-        Z = seen.best().Z
-        power = np.square(seen.means(Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
-        self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
+        Z = seen.best()[0]
+        self.scale_ = root_mean_square(seen.means(Z), Z)
 
     def _posterior(self) -> FreePosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_

@@ -28,7 +28,7 @@ from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.gibbs import FINITE, FIXED, INFINITE, GibbsState, Prior
 from appca.models.products import data_of, row_squares
 from appca.models.rows import about, centre_of
-from appca.models.supports import CollapsedModel
+from appca.models.set_tree import CollapsedModel
 from tests.geweke import DRAWS, agreement_z, broken, broken_kernels, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
 from tests.references import (
@@ -412,7 +412,7 @@ BROKEN = {
         with_source(
             SWEEP,
             "supports.draw_scores_given(rng, c, Z, model)",
-            "fixed_size_supports.means(c, members, model)",
+            "FixedSizeSupports(c, model, 0, 0).means(Z)",
         ),
     ),
     "signal over twice the noise": (
@@ -642,7 +642,7 @@ def test_scores_are_drawn_from_the_joint_normal(factors):
     rng, case, state, Y = factors
     c, model = gibbs.projected(case.seen(state, Y)[1])
     (given,) = supports.scores_given(c, state.Z, model)
-    for n, S in enumerate(gibbs.members_of(state.Z)):
+    for n, S in enumerate(supports.members_of(state.Z)):
         x = rng.standard_normal((2, L))
         fit = state.mu + x @ state.W[:, S].T
         joint = stats.norm.logpdf(Y[n], fit, np.sqrt(state.sigma2)).sum(axis=1)
@@ -689,7 +689,7 @@ def test_measures_and_records_of_factors_are_the_dense_densities(factors):
     given = numerics.background(squares, state.sigma2, 3) + supports.log_densities(
         c, state.Z, model
     )
-    own = em_adaptive_fa.certain(gibbs.members_of(state.Z), 4) == 1
+    own = em_adaptive_fa.certain(supports.members_of(state.Z), 4) == 1
     close(given, em_adaptive_fa.log_joint(Y, *at)[own] + np.log(6), rtol=1e-9)
     kept = gibbs.record(data, case.prior, gibbs.PRIORS[FIXED], seen)
     joint = stats.norm.logpdf(Y, state.mu + state.X @ state.W.T, np.sqrt(state.sigma2)).sum()

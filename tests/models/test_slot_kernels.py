@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose as close
 from numpy.testing import assert_array_equal as equal
 from scipy import stats
 
-from appca.models import fixed_size_supports, slot_kernels
-from appca.models.supports import AnnealedPaths, AnnealingSchedule, CollapsedModel, RowSupports
+from appca.models import slot_kernels, supports
+from appca.models.set_tree import CollapsedModel
+from appca.models.supports import AnnealedPaths, AnnealingSchedule, RowSupports
 from tests.geweke import broken
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa
 
-MODELS = Path(fixed_size_supports.__file__).parents[1]
+MODELS = Path(supports.__file__).parents[1]
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
 
@@ -25,7 +26,7 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
     if members is None:
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
-    seeds = fixed_size_supports.draw_seeds(np.random.default_rng(seed), len(Y))
+    seeds = supports.draw_seeds(np.random.default_rng(seed), len(Y))
     return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
@@ -62,7 +63,7 @@ def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
     Y, W, _, mu = drawn(seed, 12, D, K, L)
     start = random_members(np.random.default_rng(seed), 12, K, L)
     at, model = seen(Y, W, mu, 0.09, start)
-    members, found = fixed_size_supports.search(at, np.empty(0), model)
+    members, found = supports.search(at, np.empty(0), model)
     equal(members, start)
     p = em_adaptive_fa.certain(members, K)
     _, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
@@ -95,11 +96,9 @@ def test_a_slot_is_scored_as_the_joint_density_says(seed):
 def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
     Y, W, _, mu = drawn(seed, 100, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members, found = fixed_size_supports.search(at, np.full(20, math.inf), model)
-    tried = fixed_size_supports.search(at._replace(members=members), DRAW, model)[1]
-    kept_members, kept = fixed_size_supports.search(
-        at._replace(members=members), DRAW, model, keep=True
-    )
+    members, found = supports.search(at, np.full(20, math.inf), model)
+    tried = supports.search(at._replace(members=members), DRAW, model)[1]
+    kept_members, kept = supports.search(at._replace(members=members), DRAW, model, keep=True)
     assert np.any(tried.value < found.value - 1.0)
     assert np.all(kept.value >= found.value - 1e-9 * np.abs(found.value))
     back = np.isclose(kept.value, found.value, rtol=1e-12)
@@ -109,10 +108,10 @@ def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
 def test_rows_get_the_same_answer_in_any_company_and_block(seed):
     Y, W, _, mu = drawn(seed, 150, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members = fixed_size_supports.search(at, np.ones(3), model)[0]
+    members = supports.search(at, np.ones(3), model)[0]
     some = np.array([149, 3, 70])
     few = RowSupports(at.c[some], at.members[some], at.seeds[some])
-    equal(fixed_size_supports.search(few, np.ones(3), model)[0], members[some])
+    equal(supports.search(few, np.ones(3), model)[0], members[some])
     equal(at.members, -1)  # what is passed in stays as it was
 
 
@@ -120,12 +119,12 @@ def test_a_rows_own_seed_depends_on_the_row_alone(seed):
     rng = np.random.default_rng(seed)
     for dtype in (np.float64, np.float32):
         X = rng.standard_normal((50, 7)).astype(dtype)
-        seeds = fixed_size_supports.row_seeds(X)
+        seeds = supports.row_seeds(X)
         assert len(np.unique(seeds)) == 50
-        equal(fixed_size_supports.row_seeds(X[::-3]), seeds[::-3])
+        equal(supports.row_seeds(X[::-3]), seeds[::-3])
         nudged = X.copy()
         nudged[0, 3] = np.nextafter(nudged[0, 3], dtype(9.0))
-        assert fixed_size_supports.row_seeds(nudged)[0] != seeds[0]
+        assert supports.row_seeds(nudged)[0] != seeds[0]
 
 
 def uncompiled(tmp_path, stem, old="", new=""):
@@ -195,7 +194,7 @@ def after_a_sweep(search, n, seed, *, flat=False):
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_sweep_of_draws_leaves_the_exact_posterior_alone(seed, flat):
-    p = after_a_sweep(lambda *at: fixed_size_supports.search(*at)[0], 100_000, seed, flat=flat)
+    p = after_a_sweep(lambda *at: supports.search(*at)[0], 100_000, seed, flat=flat)
     assert p > 1e-4
 
 
@@ -203,7 +202,7 @@ def test_the_compiled_kernels_do_what_their_source_says(seed, tmp_path):
     Y, W, _, mu = drawn(seed, 30, 4, 6, 3)
     at, model = seen(Y, W, mu, 0.09, n_active=3, seed=seed)
     slow = uncompiled(tmp_path, "source")(at, np.array([1.0, 0.5, math.inf]), model)
-    equal(slow, fixed_size_supports.search(at, np.array([1.0, 0.5, math.inf]), model)[0])
+    equal(slow, supports.search(at, np.array([1.0, 0.5, math.inf]), model)[0])
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -221,7 +220,7 @@ def test_importance_paths_sum_over_all_sets_without_bias(seed):
     rng = np.random.default_rng(seed)
     for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
         route = AnnealingSchedule(np.array([0.2, 0.6, 1.0]), 1)
-        paths = fixed_size_supports.importance(at, r, 400, route, model)
+        paths = supports.importance(at, r, 400, route, model)
         ratio = by_family(paths, exact)
         error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
         z = (ratio.mean(axis=1) - 1.0) / error
@@ -316,9 +315,7 @@ def test_the_start_of_a_path_is_an_exact_draw(seed):
     Y, W, _, mu = drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
     at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
     r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
-    paths = fixed_size_supports.importance(
-        at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model
-    )
+    paths = supports.importance(at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model)
     exact = em_adaptive_fa.log_likelihoods(Y, W, mu, 4.0, 2)[0] + np.log(10)
     exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
     ratio = np.exp(paths.log_weights - exact)
