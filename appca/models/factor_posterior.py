@@ -41,10 +41,6 @@ class SupportPosterior(posterior.PosteriorOfDraw):
     seen: ClassVar[Any]  # X -> `FixedSizeSupports` or `FreeSupports`
     _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
 
-    def _log_supports(self) -> float:
-        """Log of the number of supports that a uniform prior shares out."""
-        return 0.0
-
     def at(self, draw: posterior.ParameterDraw, stream: int) -> Self:
         return replace(
             self,
@@ -89,8 +85,7 @@ class SupportPosterior(posterior.PosteriorOfDraw):
     def summary(self, X: Array) -> posterior.RowSummary:
         seen = self.seen(X)
         sums = seen.summed()
-        value = seen.background + sums.log_sum - self._log_supports()
-        return posterior.RowSummary(value, sums.error, sums.inclusion, sums.method)
+        return posterior.RowSummary(seen.background + sums.log_sum, *sums[1:])
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
@@ -107,7 +102,7 @@ class SupportPosterior(posterior.PosteriorOfDraw):
             sums.inclusion,
             posterior.share_of(value - sums.log_sum),
             mean_squares(rows, H, self.components),
-            seen.background + sums.log_sum - self._log_supports(),
+            seen.background + sums.log_sum,
             sums.error,
             sums.method,
         )
@@ -132,14 +127,12 @@ class FactorPosterior(SupportPosterior):
     def seen(self, X: Array) -> FixedSizeSupports:
         c, A, background = self._projected(X)
         seeds = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        background -= numerics.log_binomial(len(A), self.n_active)  # supports are equally probable
         at = c, CollapsedModel(A, PRIOR), self.n_active, seeds
         return FixedSizeSupports(*at, self.n_paths, background)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
-
-    def _log_supports(self) -> float:
-        return numerics.log_binomial(len(self.components), self.n_active)
 
     def _drawn_supports(self, rng: Generator, n: int) -> Array:
         return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)

@@ -274,7 +274,7 @@ class FixedSizeSupports(NamedTuple):
     n_active: int
     seeds: Seeds  # (n,)
     n_paths: int = 16  # importance paths a row
-    background: Floats = np.zeros(())  # (n,) log p(y | nothing)
+    background: Floats = np.zeros(())  # (n,) log p(y | nothing) p(S)
 
     @property
     def n_sets(self) -> int:

@@ -165,9 +165,9 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
     B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
     A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
     A = A[:1] if same else A
-    seen = missing_supports.IncompleteProjections((np.eye(K) + A)[:, *upper], c)
-    found = missing_supports.support_posterior(seen, L)
-    scores = missing_supports.support_scores(seen, found.members)
+    Lam = (np.eye(K) + A)[:, *upper]
+    found = missing_supports.support_posterior(Lam, c, L)
+    scores = missing_supports.support_scores(Lam, c, found.best)
     sets = [list(S) for S in itertools.combinations(range(K), L)]
     for row in range(n):
         f, moments = [], []
@@ -184,9 +184,9 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
         near(found.inclusion[row], inclusion)
         near(found.H[row], h)
         near(found.second[row], second[upper])
-        near(found.probability[row], p.max())
+        near(found.value[row], max(f))
         near(scores[row], moments[p.argmax()][1])
-        assert list(found.members[row]) == sets[p.argmax()]
+        assert list(found.best[row]) == sets[p.argmax()]
 
 
 def step_problem(seed, N, D, K, L):
@@ -269,15 +269,14 @@ def test_sums_over_exchanges_equal_dense_solves_of_each(K, L, shared, seed):
     Lam, pairs, c = problem(seed, 12, K, shared)
     posterior = gaps.summed(pairs, c, L, None)
     for n in range(12):
-        S = tuple(sorted(posterior.members[n]))
+        S = tuple(sorted(posterior.best[n]))
         supports = list(neighbours(S, K))
         assert len(set(supports)) == L * (K - L) + 1
         total, inclusion, H, second = by_hand(Lam[0 if shared else n], c[n], supports)
         best = max(supports, key=lambda T: log_weight(Lam[0 if shared else n], c[n], T))
         assert best == S  # no exchange is better
         assert posterior.log_sum[n] == pytest.approx(total, rel=1e-10)
-        share = math.exp(log_weight(Lam[0 if shared else n], c[n], S) - total)
-        assert posterior.probability[n] == pytest.approx(share)
+        assert posterior.value[n] == pytest.approx(log_weight(Lam[0 if shared else n], c[n], S))
         close(posterior.inclusion[n], inclusion, atol=1e-10)
         close(posterior.H[n], H, atol=1e-10)
         close(posterior.second[n], second, atol=1e-9)
