@@ -96,7 +96,7 @@ def alternatives(
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
     """Return P(row uses k components) for k = 0..K, if L is learned."""
-    from appca.models.subspace_posterior import SubspacePosterior
+    from appca.models.posterior import SubspacePosterior
 
     of = model.components, model.mean, model.noise_variance, model.latent_variance
     learned = model.row_scale_values, model.row_scale_probabilities, model.size_probabilities

@@ -12,11 +12,11 @@ from appca.models import data_checks, factor_em, gibbs
 from appca.models.climb import EMControl
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
-from appca.models.factor_posterior import FactorPosterior, publish_factors
 from appca.models.gibbs import GibbsState
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
+from appca.models.posterior import FactorPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS

@@ -43,15 +43,15 @@ from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
 from appca.models.loop import spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches, total_of
-from appca.models.rows import Observations, Rows, about, centre_of, is_incomplete
-from appca.models.settings import LEARNED, refuse_parameters
-from appca.models.subspace_posterior import (
+from appca.models.posterior import (
     LEARNED_ARRAYS,
     SubspacePosterior,
     posterior_of,
     publish_subspace,
     state_of,
 )
+from appca.models.rows import Observations, Rows, about, centre_of, is_incomplete
+from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
 MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row

@@ -32,8 +32,14 @@ from appca.models import em, numerics, set_tree
 from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult, nesterov, plain
-from appca.models.numerics import Array, narrowed
-from appca.models.posterior import Description, Posterior, share_of
+from appca.models.numerics import Array, narrowed, share_of
+from appca.models.posterior import (
+    Description,
+    Posterior,
+    SubspacePosterior,
+    posterior_of,
+    publish_subspace,
+)
 from appca.models.rows import (
     Block,
     IncompleteBlock,
@@ -51,7 +57,6 @@ from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
 from appca.models.starts import closed_form
 from appca.models.stiefel import polar
-from appca.models.subspace_posterior import SubspacePosterior, posterior_of, publish_subspace
 from appca.models.supports import indicators
 from appca.models.threads import in_order
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models import numerics, polynomials
-from appca.models.numerics import Array
-from appca.models.posterior import share_of
+from appca.models.numerics import Array, share_of
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
 
@@ -84,14 +83,6 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)
-
-
-def share(P: Array, squares: Array, model: RowModel) -> Array:
-    """Probability (N,) of the likeliest support."""
-    if len(model.grid) > 1 or not isinstance(model.sizes, int):
-        return judged(P, squares, model)[2]
-    a = _logits(P, model)
-    return share_of(polynomials.best(a, model.sizes)[1] - _log_sum(a, model.sizes))
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:

@@ -13,7 +13,6 @@ from appca.models.conditionals import LEAST_WEIGHT
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
 from appca.models.estimator import Queries, generator
-from appca.models.factor_posterior import FreePosterior
 from appca.models.gibbs import (
     FINITE,
     INFINITE,
@@ -26,6 +25,7 @@ from appca.models.gibbs import (
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
+from appca.models.posterior import FreePosterior
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
