@@ -12,6 +12,7 @@ from appca.models.chains import IN_USE, in_use
 from appca.models.conditionals import LEAST_WEIGHT
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
+from appca.models.em import SubspaceState
 from appca.models.estimator import Queries, generator
 from appca.models.gibbs import (
     FINITE,
@@ -25,11 +26,10 @@ from appca.models.gibbs import (
 )
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
-from appca.models.posterior import FreePosterior
+from appca.models.posterior import FreePosterior, publish
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
-from appca.models.stiefel import upright
 from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
 
@@ -134,7 +134,6 @@ class FreeModel(Queries):
     def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
-        origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rng, data = generator(self.random_state), data_of(rows)
         self._forget_fit()
         learned = ["latent" if self._orthonormal else "loading"]
@@ -148,8 +147,18 @@ class FreeModel(Queries):
 
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         chains = run_chains(rng, data, self, (prior, kind), start, callback)
-        self._publish_draw(X, chains.best.state, origin)
-        most = self.max_components
+        draw, most = chains.best.state, self.max_components
+        second = np.square(draw.X).mean(axis=0)
+        power = second * np.square(draw.W).sum(axis=0)
+        used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
+        state = SubspaceState(draw.W[:, used], np.zeros(len(used)), draw.tau2[used], draw.sigma2)
+        origin = draw.mu if rows.origin is None else rows.origin + draw.mu
+        order = used[publish(self, rows._replace(origin=origin), state, second[used])]
+        self.n_components_, self.alpha_ = len(order), draw.alpha
+        self.weights_ = np.maximum(kind.expected(draw.Z, draw.alpha)[order], LEAST_WEIGHT)
+        seen = self._posterior().seen(X)
+        Z = seen.best()[0]
+        self.scale_ = root_mean_square(seen.means(Z), Z)
         if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
@@ -157,24 +166,6 @@ class FreeModel(Queries):
             )
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
-
-    def _publish_draw(self, X: Array, draw: Any, origin: Array) -> None:
-        power = np.square(draw.X).sum(axis=0) * np.square(draw.W).sum(axis=0)
-        used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
-        order = used[np.argsort(-power[used], kind="stable")]
-        W = upright(draw.W[:, order])
-        self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
-        self.n_components_ = len(order)
-        self.mean_ = (origin + draw.mu).astype(X.dtype)
-        self.noise_variance_ = draw.sigma2
-        self.latent_variance_ = draw.tau2[order]
-        weights = PRIORS[self._kind].expected(draw.Z, draw.alpha)
-        self.weights_ = np.maximum(weights[order], LEAST_WEIGHT)
-        self.explained_variance_ = power[order] / len(X)
-        self.alpha_ = draw.alpha
-        seen = self._posterior().seen(X)
-        Z = seen.best()[0]
-        self.scale_ = root_mean_square(seen.means(Z), Z)
 
     def _posterior(self) -> FreePosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
