@@ -224,27 +224,23 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
     n, d = rows.X.shape
     space = thin(rows) if n < d and n <= climb.THIN_LIMIT else None
     work = rows if space is None else space.rows
-    screened = len(begins) > 1 and control.screened_rows > 0
+    screened, stopped = len(begins) > 1 and control.screened_rows > 0, False
     if screened:
         start, stopped = _screened(rng, begins, work, space, control)
-        if stopped:  # a single step, so that the fit is complete
-            control = control._replace(max_iter=1, callback=None)
         begins = [("screened", lambda *_: start)]
     fits: list[FactorFit] = []
     for i, (name, begin) in enumerate(begins, start=1):
         stage = "fit" if len(begins) == 1 else f"start {i} of {len(begins)}: {name}"
-        fits.append(fit_from(rng, begin(rng, work, space), work, control, stage))
+        fits.append(fit_from(rng, begin(rng, work, space), work, control.after(stopped), stage))
         if fits[-1].stop_reason == STOPPED:
+            stopped = True
             break
     best = max(fits, key=lambda fit: fit.sums.log_likelihood)
-    if screened:
-        best = best._replace(same_order=False)
-    if fits[-1].stop_reason == STOPPED or (screened and stopped):
-        best = best._replace(stop_reason=STOPPED)
-    if space is None:
-        return best
-    W = transposed_product(rows, space.duals @ best.state.W)
-    return best._replace(state=best.state._replace(W=W))
+    state, reason = best.state, STOPPED if stopped else best.stop_reason
+    if space is not None:
+        state = state._replace(W=transposed_product(rows, space.duals @ state.W))
+    same_order = best.same_order and not screened
+    return best._replace(state=state, stop_reason=reason, same_order=same_order)
 
 
 def _screened(
@@ -294,9 +290,7 @@ def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str)
         ended = _exact_ascent(state, sample, part, words)
         state, stopped = ended.state, ended.stop_reason == STOPPED
         size, tol = SAMPLE_GROWTH * size, tol / SAMPLE_GROWTH
-    if stopped:  # a single step, so that the fit is complete
-        control = control._replace(max_iter=1, callback=None)
-    ended = _exact_ascent(state, rows, control, stage)
+    ended = _exact_ascent(state, rows, control.after(stopped), stage)
     sums = expect_all(ended.state, rows, control.settings)
     reason = STOPPED if stopped else ended.stop_reason
     return FactorFit(ended.state, sums, None, ended.log_likelihoods, reason, same_order)
@@ -354,9 +348,7 @@ def _classification_em(
         stopped = watch(i, value)
         if stopped:
             break
-    if stopped:
-        control = control._replace(max_iter=1, callback=None)
-    path = plain(advance, before._replace(iterations=0))
+    control, path = control.after(stopped), plain(advance, before._replace(iterations=0))
     ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
     # The last E step is the one at the state EM ended in.
     sums, members = seen[0]

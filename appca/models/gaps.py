@@ -479,17 +479,14 @@ def fit_incomplete(
             alike = settings._replace(n_active=K, latent="component", update=polar)
             first = short._replace(settings=alike, accelerate=True)
             ppca = fit(IncompleteState(state), data, first, IMPUTATION)
-            if stopped := ppca.stop_reason == STOPPED:
-                short = short._replace(max_iter=1, callback=None)
+            stopped = ppca.stop_reason == STOPPED
             full = model_at(ppca.state.parameters, K).imputed(X, data)
             middle = centre_of(full) if settings.learn_mean else origin
-            again = fit_by_em(rng, about(full, middle), start, short)
+            again = fit_by_em(rng, about(full, middle), start, short.after(stopped))
             stopped, end = stopped or again.stop_reason == STOPPED, again.state
             offset = middle - origin - end.W @ end.shift
             state = end._replace(shift=np.zeros(K), offset=offset)
-    if stopped:  # a single step, so that the fit is complete
-        control = control._replace(max_iter=1, callback=None)
-    run = fit(IncompleteState(state), data, control)
+    run = fit(IncompleteState(state), data, control.after(stopped))
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
     return SubspaceFit(run.state.parameters, second, run.log_likelihoods, reason, None, whole)

@@ -47,6 +47,11 @@ class ParameterDraw(NamedTuple):
     row_scale_probabilities: Array | None  # (J,), where learned
     size_probabilities: Array | None  # (K + 1,), where learned
 
+    @property
+    def common(self) -> dict[str, Any]:
+        """Parameters that all models have."""
+        return dict(zip(self._fields[:4], self[:4], strict=True))
+
 
 class Description(NamedTuple):
     """All results about some rows at once.
@@ -179,15 +184,8 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         del stream
-        return replace(
-            self,
-            components=draw.components,
-            mean=draw.mean,
-            noise=draw.noise,
-            latent=draw.latent,
-            row_scale_probabilities=draw.row_scale_probabilities,
-            sizes=draw.size_probabilities,
-        )
+        scales, sizes = draw.row_scale_probabilities, draw.size_probabilities
+        return replace(self, **draw.common, row_scale_probabilities=scales, sizes=sizes)
 
     @property
     def variant(self) -> Variant:
@@ -440,15 +438,8 @@ class SupportPosterior(PosteriorOfDraw):
     _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
-        return replace(
-            self,
-            components=draw.components,
-            mean=draw.mean,
-            noise=draw.noise,
-            latent=draw.latent,
-            n_paths=max(2, self.n_paths // DRAWS_A_SHARE),
-            stream=stream,
-        )
+        n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
+        return replace(self, **draw.common, n_paths=n_paths, stream=stream)
 
     def _projected(self, X: Array) -> tuple[Array, Array, Array]:
         """W'(y - mu) / sigma2 (n, K), W'W / sigma2 and log density (n,) without any factor."""
