@@ -49,7 +49,7 @@ from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
 from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.loop import Callback
 from appca.models.numerics import Array
-from appca.models.products import ChainData, data_of, products, projections, row_squares
+from appca.models.products import ChainData, data_of, products, projections
 from appca.models.row_model import RowModel, Weighed, weigh
 from appca.models.rows import Rows, project
 from appca.models.set_tree import CollapsedModel
@@ -534,9 +534,8 @@ def fit_by_gibbs(
     rng: Generator, rows: Rows, begin: Any, control: EMControl, model: Any
 ) -> Chains[CachedState]:
     """Sample the posterior of adaptive PPCA, the first chain from `begin`, a fit by EM."""
-    settings, data = control.settings, data_of(rows)
-    if settings.variant != PAPER:
-        data = data._replace(each=row_squares(rows), grid=settings.grid)
+    settings = control.settings
+    data = data_of(rows, None if settings.variant == PAPER else settings.grid)
 
     def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
         if far:

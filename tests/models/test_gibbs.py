@@ -26,7 +26,7 @@ from appca.models import (
 )
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.gibbs import FINITE, FIXED, INFINITE, GibbsState, Prior
-from appca.models.products import data_of, row_squares
+from appca.models.products import data_of
 from appca.models.rows import about, centre_of
 from appca.models.set_tree import CollapsedModel
 from tests.geweke import DRAWS, agreement_z, broken, broken_kernels, geweke_z, is_caught, worst
@@ -113,10 +113,8 @@ class Subspaces(SimpleNamespace):
 
     def seen(self, state, Y):
         """Rows and state as the package has them, scores over the scales of their rows."""
-        data = data_of(about(Y, None))
         extended = self.sizes or len(self.grid) > 1
-        if extended:
-            data = data._replace(each=row_squares(data.rows), grid=self.grid)
+        data = data_of(about(Y, None), self.grid if extended else None)
         X, how = state.X / np.sqrt(state.u)[:, None], {"sizes": state.rho if self.sizes else L}
         how |= {"u": state.u, "weights": state.omega} if extended else {}
         at = GibbsState(state.W, X, *state[2:6], alpha=state.alpha, **how)
