@@ -32,17 +32,7 @@ from appca.models import (
     stiefel,
     supports,
 )
-from appca.models.chains import (
-    Chains,
-    Draws,
-    Measures,
-    Sampler,
-    Schedule,
-    generators,
-    initial_states,
-    row_pairs,
-    sample,
-)
+from appca.models.chains import Chains, Draws, Measures, Sampler, Start, row_pairs, sample
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
 from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
@@ -53,7 +43,6 @@ from appca.models.products import ChainData, data_of, products, projections
 from appca.models.row_model import RowModel, Weighed, weigh
 from appca.models.rows import Rows, project
 from appca.models.set_tree import CollapsedModel
-from appca.models.settings import OVERDISPERSED
 from appca.models.spectrum import principal
 from appca.models.supports import SETS_IN_PASSING, FixedSizeSupports, RowSupports
 
@@ -498,36 +487,23 @@ def run_chains(
     data: ChainData,
     model: Any,
     sampling: tuple[Any, ...],
-    start: Callable[[Generator, Callback | None, bool], tuple[GibbsState, str]],
+    start: Start,
     callback: Callback | None,
     *,
     apart: bool = True,
 ) -> Chains[CachedState]:
-    """Sample by a `Prior`, an `IndicatorPrior` and perhaps directions, from `initial_states`.
-
-    `start` gives a state and why its fit ended, if asked one that is far from the first chain's.
-    """
+    """Sample by a `Prior`, an `IndicatorPrior` and perhaps directions; see `chains.sample`."""
     prior, indicators, *directions = sampling
-
-    def first(rng: Generator, heard: Callback | None) -> tuple[CachedState, str]:
-        state, reason = start(rng, heard, False)
-        return look(data, state), reason
-
-    def afar(rng: Generator) -> CachedState:
-        return look(data, start(rng, None, True)[0])
-
     sampler = Sampler(
+        partial(look, data),
         lambda rng, seen: sweep(rng, data, seen, prior, indicators, *directions),
         partial(measure, data, prior, indicators),
         partial(record, data, prior, indicators),
         average,
     )
-    schedule = Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin)
-    rngs, rows = generators(rng, model.n_chains), data.rows
-    others = afar if getattr(model, "chain_starts", OVERDISPERSED) == OVERDISPERSED else None
-    states, stopped = initial_states(rngs, first, callback, others, apart=apart)
-    origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-    return sample(rngs, states, sampler, schedule, callback, origin=origin, stopped=stopped)
+    origin = data.rows.origin
+    origin = np.zeros(data.rows.d) if origin is None else origin.astype(np.float64)
+    return sample(rng, model, sampler, start, callback, origin=origin, apart=apart)
 
 
 def fit_by_gibbs(
