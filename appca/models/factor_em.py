@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from appca.models import climb, independent_components, numerics, set_tree, supports
+from appca.models import climb, independent_components, numerics, supports
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
 from appca.models.independent_components import Start
@@ -28,7 +27,7 @@ from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
 from appca.models.set_tree import CollapsedModel, Members
 from appca.models.spectrum import Thin, lower, thin
-from appca.models.supports import ANNEALED, MANY, RowSupports
+from appca.models.supports import ANNEALED, MANY, FixedSizeSupports, RowSupports
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
@@ -64,15 +63,7 @@ class FactorStatistics(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
 
 
-class ProjectedData(NamedTuple):
-    """Projections of the rows."""
-
-    c: NDArray[np.float64]  # (N, K) W'(y - mu) / sigma2
-    background: NDArray[np.float64]  # (N,) log density of a row that no factor explains
-    model: CollapsedModel
-
-
-def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
+def coefficients(state: FactorState, rows: Rows, n_active: int) -> FixedSizeSupports:
     """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
@@ -80,13 +71,13 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = numerics.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
-    return ProjectedData(c, background, model)
+    return FixedSizeSupports(c, model, n_active, background=background)
 
 
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
-    seen = coefficients(state, rows)
-    every = set_tree.sums(seen.c, seen.model, settings.n_active, weights=rows.weights)
+    seen = coefficients(state, rows, settings.n_active)
+    every = seen.every_set(weights=rows.weights)
     total = float(rows.weighted(seen.background + every.log_sum).sum())
     used = rows.weighted(every.inclusion).sum(axis=0)
     return _sums(total, every.H, (every.second, used), (state, rows, settings))
@@ -100,7 +91,7 @@ def expect_sets(
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
     lowest rows are searched again. `betas` are those of `supports.search`.
     """
-    seen = coefficients(state, rows)
+    seen = coefficients(state, rows, settings.n_active)
     members, log_conditional = chosen
     seeds = supports.draw_seeds(rng, len(members))
     few_slots = seen.c.shape[1] * members.shape[1] <= MANY

@@ -44,7 +44,7 @@ from appca.models.row_model import RowModel, Weighed, weigh
 from appca.models.rows import Rows, project
 from appca.models.set_tree import CollapsedModel
 from appca.models.spectrum import principal
-from appca.models.supports import SETS_IN_PASSING, FixedSizeSupports, RowSupports
+from appca.models.supports import SETS_IN_PASSING, RowSupports
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
 TAU2 = 1.0 / PRIOR  # and the variance of scores there
@@ -563,12 +563,12 @@ def first_factor_state(
 ) -> GibbsState:
     """Take a fit by EM as the state of a chain: each row's best set, scores at their means."""
     W, N = np.asarray(fit.state.W, dtype=np.float64), len(rows.X)
-    seen, K = coefficients(fit.state, rows), W.shape[1]
-    L, seeds = round(float(fit.sums.used.sum()) / N), np.zeros(N, np.uint64)
+    K, L = W.shape[1], round(float(fit.sums.used.sum()) / N)
+    at = coefficients(fit.state, rows, L)
     if fit.members is None:
-        seeds = supports.draw_seeds(rng, N)
-    at = FixedSizeSupports(seen.c, seen.model, L, seeds)
-    Z = at.best()[0] if fit.members is None else supports.indicators(fit.members, K)
+        Z = at._replace(seeds=supports.draw_seeds(rng, N)).best()[0]
+    else:
+        Z = supports.indicators(fit.members, K)
     v = float(np.mean(np.square(W))) if loading_variance is None else loading_variance
     mu, tau2 = -(W @ fit.state.shift), np.full(K, TAU2)
     return GibbsState(W, at.means(Z), Z, mu, fit.state.noise, tau2, v, sizes=L)

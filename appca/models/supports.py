@@ -272,7 +272,7 @@ class FixedSizeSupports(NamedTuple):
     c: Floats  # (n, K) W'(y - mu) / sigma2
     model: CollapsedModel
     n_active: int
-    seeds: Seeds  # (n,)
+    seeds: Seeds = np.zeros(0, np.uint64)  # (n,) for searches and paths
     n_paths: int = 16  # importance paths a row
     background: Floats = np.zeros(())  # (n,) log p(y | nothing) p(S)
 

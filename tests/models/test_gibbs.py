@@ -410,7 +410,7 @@ BROKEN = {
         with_source(
             SWEEP,
             "supports.draw_scores_given(rng, c, Z, model)",
-            "FixedSizeSupports(c, model, 0, 0).means(Z)",
+            "supports.FixedSizeSupports(c, model, 0).means(Z)",
         ),
     ),
     "signal over twice the noise": (
