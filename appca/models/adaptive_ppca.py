@@ -14,6 +14,7 @@ from appca.models import data_checks, starts, stiefel
 from appca.models.blocks import (
     Blocks,
     Mapped,
+    NamedBlocks,
     dask_rows,
     is_dask,
     is_large_map,
@@ -37,7 +38,7 @@ from appca.models.em import (
     settings_on,
     worth_compiling,
 )
-from appca.models.estimator import Criteria, NamedBlocks, Queries, generator
+from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
 from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
 from appca.models.loop import spoken

@@ -24,12 +24,10 @@ from appca.models import data_checks
 from appca.models.blocks import (
     NO_ROWS,
     Blocks,
-    checked,
+    NamedBlocks,
     each_described,
     is_dask,
     lazily,
-    names_of,
-    refuse_other_names,
 )
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
 from appca.models.draws import MOST_DRAWS, AveragedPosterior, QueryDraws, choose, component_bands
@@ -233,22 +231,6 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return fit_or_put_back
-
-
-class NamedBlocks:
-    """Blocks of rows whose column names must be the same."""
-
-    def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
-        checked(blocks, once=once)  # refuses an iterator that is spent after one pass
-        self.names = names
-        self._blocks = blocks
-
-    def __call__(self) -> Iterator[Any]:
-        """Yield the blocks."""
-        for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
-            self.names = names_of(block) if self.names is None else self.names
-            refuse_other_names(self.names, block, f"block {i}")
-            yield block
 
 
 _VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
@@ -557,12 +539,12 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
         plain, named = self._without("feature_names_in_"), self._named(blocks)
-        yield from (plain.transform(block) for block in checked(named, once=True)())
+        yield from (plain.transform(block) for block in named())
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood in nats of all rows, which come in blocks."""
         total, n, plain = 0.0, 0, self._without("feature_names_in_")
-        for block in checked(self._named(blocks), once=True)():
+        for block in self._named(blocks)():
             total += float(plain.score_samples(block).sum())
             n += len(block)
         if n == 0:
