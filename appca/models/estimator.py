@@ -459,16 +459,14 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         of largest inclusion probability, or, if L is not fixed, those above one half.
         """
         refuse_support(support)
-        if self._is_lazy(X):
-            return lazily(self, "allocate", X, support=support)
-        X, posterior = self._asked(X, support)
-        return posterior.supports(X, support)
+        how = {"support": support}
+        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), **how)
 
-    def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array]) -> Any:
+    def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
         """Answer a question about rows; for a Dask array lazily."""
         if self._is_lazy(X):
-            return lazily(self, question, X)
-        X, posterior = self._asked(X)
+            return lazily(self, question, X, **how)
+        X, posterior = self._asked(X, **how)
         return answer(posterior, X)
 
     def inclusion_probabilities(self, X: Any) -> Any:
