@@ -175,7 +175,7 @@ def initial_states(
         callback(progress._replace(stage=stage))
 
     for rng in rngs[:n_fits]:
-        state, reason = start(rng, hear if n_fits > 1 and callback else callback, False)
+        state, reason = start(rng, hear if n_fits > 1 and callback is not None else callback, False)
         states.append(sampler.look(state))
         if reason == STOPPED:
             break
