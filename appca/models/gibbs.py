@@ -193,7 +193,7 @@ def sweep(
     state = state._replace(W=W, mu=mu, sigma2=sigma2, tau2=tau2, sigma2_W=sigma2_W)
     if prior.alpha is not None and indicators.draw_alpha is not None:
         state = state._replace(alpha=indicators.draw_alpha(rng, prior.alpha, state.alpha, Z))
-    if data.grid is not None and len(state.weights) > 1:
+    if data.grid is not None and state.u is not None and len(state.weights) > 1:
         counts = np.bincount(np.searchsorted(data.grid, state.u), minlength=len(state.weights))
         state = state._replace(weights=rng.dirichlet(conditionals.shares(counts)))
     if not isinstance(state.sizes, int):

@@ -164,6 +164,7 @@ def sums(
     Without `moments` inclusion, H and `second` are zero.
     """
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
+    sets: Any
     if n_active is None:
         costs, sets = -2.0 * odds - math.log(model.prior), all_sets(K)
         rest = {"n_members": K, "offset": np.zeros(1), "sign": 1.0, "inverse": None}
