@@ -204,15 +204,13 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def row_model(self) -> RowModel:
         """What decides about a row, in noise units."""
-        noise, n_features, log_scale = self.noise, self.components.shape[1], 0.0
-        if np.ndim(noise):
-            counted = self.feature_scale[noise > 0.0]
-            noise, n_features, log_scale = 1.0, len(counted), float(np.log(counted).sum())
-        grid, weights = np.ones((2, 1))
-        if self.row_scales is not None and self.row_scale_probabilities is not None:
-            grid, weights = self.row_scales, self.row_scale_probabilities
-        sizes = int(self.n_active) if self.sizes is None else self.sizes
-        return RowModel(noise, self.latent, n_features, log_scale, sizes, grid, weights)
+        (K, D), noise = self.components.shape, 1.0 if np.ndim(self.noise) else self.noise
+        state = SubspaceState(self.components.T, np.zeros(K), self.latent, noise)
+        state = state._replace(scale=self.feature_scale, sizes=self.sizes)
+        model = state.row_model(int(self.n_active), D)
+        if self.row_scales is None or self.row_scale_probabilities is None:
+            return model
+        return model._replace(grid=self.row_scales, weights=self.row_scale_probabilities)
 
     @property
     def shrinkage(self) -> Array:
