@@ -217,15 +217,16 @@ class SubspacePosterior(PosteriorOfDraw):
         """Posterior mean (K,) of x over the projection."""
         return numerics.posterior(1.0 if np.ndim(self.noise) else self.noise, self.latent)[0]
 
-    def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
+    def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.components.T
         if np.ndim(self.noise):
             W = W * np.square(self.feature_scale)[:, None]
-        return list(rows.over(lambda block: answer(block.X, block.times(W))))
+        parts = rows.over(lambda block: answer(block.X, block.times(W)))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
-        return np.concatenate(self._each_block(X, answer))
+        return self._columns(X, lambda B, P: (answer(B, P),))[0]
 
     def _squares(self, B: Array) -> Array:
         if not np.ndim(self.noise):
@@ -265,7 +266,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        value, inclusion = map(np.concatenate, zip(*self._each_block(X, self.summed), strict=True))
+        value, inclusion = self._columns(X, self.summed)
         return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
@@ -302,13 +303,11 @@ class SubspacePosterior(PosteriorOfDraw):
         return inclusion > 0.5
 
     def _projected(self, X: Array) -> tuple[Array, Array]:
-        parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
-        P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        P, squares = self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
         return P, squares
 
     def description(self, X: Array) -> Description:
-        parts = self._each_block(X, self.described)
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        columns = self._columns(X, self.described)
         told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
         return Description(*told)
 
