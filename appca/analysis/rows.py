@@ -57,8 +57,8 @@ def alternatives(
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
     """
-    from appca.models.set_tree import supports
-    from appca.models.supports import CollapsedModel, log_densities
+    from appca.models.set_tree import CollapsedModel, supports
+    from appca.models.supports import log_densities
 
     K, prior = len(model.components), np.asarray(0.0)
     sizes = range(K + 1) if model.n_active is None else [model.n_active]
@@ -96,7 +96,7 @@ def alternatives(
 
 def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray:
     """Return P(row uses k components) for k = 0..K, if L is learned."""
-    from appca.models.subspace_posterior import SubspacePosterior
+    from appca.models.posterior import SubspacePosterior
 
     of = model.components, model.mean, model.noise_variance, model.latent_variance
     learned = model.row_scale_values, model.row_scale_probabilities, model.size_probabilities

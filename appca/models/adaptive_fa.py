@@ -8,21 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import data_checks, factor_em, factor_gibbs
-from appca.models.chains import Schedule, generators, initial_states, sample
+from appca.models import data_checks, factor_em, gibbs
 from appca.models.climb import EMControl
-from appca.models.conditionals import InverseGamma
 from appca.models.em import NOISE_FLOOR, floor_of
 from appca.models.estimator import Criteria, Queries, generator
-from appca.models.factor_gibbs import CachedFactorState, FactorPrior, look
-from appca.models.factor_posterior import FactorPosterior, publish_factors
-from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
+from appca.models.gibbs import GibbsState
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
+from appca.models.posterior import FactorPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
-from appca.models.settings import MOST_SETS, OVERDISPERSED
+from appca.models.settings import MOST_SETS
+from appca.models.supports import ANNEALED, SETS_IN_PASSING
 from appca.models.threads import single_threaded_blas
 
 SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows times supports times L^2: about a second
@@ -184,38 +182,23 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
     def _fit_gibbs(self, rng: Generator, rows: Rows, begins: Any, control: EMControl) -> Self:
         data, variance = data_of(rows), self.loading_variance
-        unit = control.settings.floor / NOISE_FLOOR  # mean feature variance
-        loading: Any = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(unit)
-        noise = InverseGamma(self.noise_shape, self.noise_scale).in_units_of(unit)
-        free = math.inf if self.mean == "learned" else 0.0
-        prior = FactorPrior(noise, loading if variance is None else None, free)
-        rngs, callback = generators(rng, self.n_chains), control.callback
-        schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
+        learned = ["loading"] * (variance is None)
+        prior = gibbs.prior_of(self, control.settings.floor / NOISE_FLOOR, *learned)
 
-        def start(rng: Generator, heard: Callback | None) -> tuple[CachedFactorState, str]:
-            climbed = factor_em.fit(rng, rows, begins, control._replace(callback=heard))
-            state = factor_gibbs.first_state(rng, rows, climbed, variance)
-            return look(data, state), climbed.stop_reason
+        def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
+            at, ways = control._replace(callback=heard), begins
+            if far:
+                at, sizes = at._replace(annealing=0, max_iter=1), (self.n_components, self.n_active)
+                ways = [("", partial(factor_em.named_start, "random rotation", *sizes))]
+            climbed = factor_em.fit(rng, rows, ways, at)
+            return gibbs.first_factor_state(rng, rows, climbed, variance), climbed.stop_reason
 
-        def afar(rng: Generator) -> CachedFactorState:
-            begin = partial(
-                factor_em.named_start, "random rotation", self.n_components, self.n_active
-            )
-            short = control._replace(callback=None, annealing=0, max_iter=1)
-            climbed = factor_em.fit(rng, rows, [("random rotation", begin)], short)
-            return look(data, factor_gibbs.first_state(rng, rows, climbed, variance))
-
-        others = afar if self.chain_starts == OVERDISPERSED else None
-        starts, stopped = initial_states(rngs, start, callback, others)
-        origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-        sampler = factor_gibbs.sampler(data, prior, factor_gibbs.FIXED)
-        chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
+        sampling = prior, gibbs.PRIORS[gibbs.FIXED]
+        chains = gibbs.run_chains(rng, data, self, sampling, start, control.callback)
         W, X, _, mean, sigma2, *_ = chains.best.state
-        second, state = (
-            np.square(X).sum(axis=0),
-            factor_em.FactorState(W, np.zeros(W.shape[1]), sigma2),
-        )
-        publish_factors(self, rows._replace(origin=origin + mean), state, second)
+        origin = mean if rows.origin is None else rows.origin + mean
+        state = factor_em.FactorState(W, np.zeros(W.shape[1]), sigma2)
+        publish_factors(self, rows._replace(origin=origin), state, np.square(X).sum(axis=0))
         return self._keep_draws(chains)
 
     def _posterior(self) -> FactorPosterior:

@@ -14,6 +14,7 @@ from appca.models import data_checks, starts, stiefel
 from appca.models.blocks import (
     Blocks,
     Mapped,
+    NamedBlocks,
     dask_rows,
     is_dask,
     is_large_map,
@@ -37,21 +38,21 @@ from appca.models.em import (
     settings_on,
     worth_compiling,
 )
-from appca.models.estimator import Criteria, NamedBlocks, Queries, generator
+from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
 from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
 from appca.models.loop import spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches, total_of
-from appca.models.rows import Observations, Rows, about, centre_of, is_incomplete
-from appca.models.settings import LEARNED, refuse_parameters
-from appca.models.subspace_posterior import (
+from appca.models.posterior import (
     LEARNED_ARRAYS,
     SubspacePosterior,
     posterior_of,
     publish_subspace,
     state_of,
 )
+from appca.models.rows import Observations, Rows, about, centre_of, is_incomplete
+from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
 MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row

@@ -80,19 +80,26 @@ def is_large_map(X: Any) -> bool:
     return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
 
 
-def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
-    """Make a reader of blocks that refuses what is no matrix of numbers, or read only `once`."""
-    if not once and not callable(blocks) and iter(blocks) is blocks:
-        msg = (
-            "blocks must be readable again for every pass; got an iterator that is spent after "
-            "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
-            "object with __iter__, or a function that returns a new iterator."
-        )
-        raise ValueError(msg)
+class NamedBlocks:
+    """A reader of blocks of rows; it refuses what is no matrix of numbers, or other columns."""
 
-    def read() -> Iterator[Array]:
+    def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
+        if not once and not callable(blocks) and iter(blocks) is blocks:
+            msg = (
+                "blocks must be readable again for every pass; got an iterator that is spent after "
+                "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
+                "object with __iter__, or a function that returns a new iterator."
+            )
+            raise ValueError(msg)
+        self.names = names
+        self._blocks = blocks
+
+    def __call__(self) -> Iterator[Array]:
+        """Yield the blocks that have rows."""
         width, dtype = None, None
-        for i, block in enumerate(blocks() if callable(blocks) else blocks):
+        for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
+            self.names = names_of(block) if self.names is None else self.names
+            refuse_other_names(self.names, block, f"block {i}")
             array: Any = block if isinstance(block, ShiftedSparse) else numbers_of_rows(block)
             array = sparse_rows(array) if is_sparse(array) else np.asarray(array)
             if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -112,13 +119,11 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
             if len(array):
                 yield array.astype(dtype, copy=False)
 
-    return read
 
-
-def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
+def spooled(blocks: NamedBlocks, file: IO[bytes]) -> Blocks:
     """Write the finite rows of an iterator to an empty file, from which they can be read again."""
     n, d, dtype = 0, 0, np.dtype(np.float64)
-    for i, block in enumerate(checked(blocks, once=True)()):
+    for i, block in enumerate(blocks()):
         _finite(_sums(block), f"block {i}")
         file.write(np.ascontiguousarray(dense(block)).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype
@@ -128,7 +133,7 @@ def spooled(blocks: Blocks, file: IO[bytes]) -> Blocks:
 
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     """Read all blocks twice: for the mean, and for squared distances from it."""
-    read = checked(blocks)
+    read = blocks if isinstance(blocks, NamedBlocks) else NamedBlocks(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
     for i, block in enumerate(read()):
         sums = _finite(_sums(block), f"block {i}")

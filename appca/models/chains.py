@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from appca.models.loop import STOPPED, Callback, Progress, watcher
+from appca.models.settings import OVERDISPERSED
 from appca.words import naming_extra
 
 S = TypeVar("S")
@@ -28,20 +29,6 @@ Place = tuple[int, int]  # number of a chain, and `Measures.number` of some of i
 
 # Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
 RUNNING = ("Z_mean", "X_mean")
-
-
-class Schedule(NamedTuple):
-    """Numbers of sweeps and of draws."""
-
-    n_chains: int
-    burn_in: int  # sweeps discarded
-    n_draws: int  # kept draws a chain
-    thin: int  # sweeps for one kept draw
-
-    @property
-    def n_sweeps(self) -> int:
-        """Sweeps of one chain in all."""
-        return self.burn_in + self.n_draws * self.thin
 
 
 class Measures(NamedTuple):
@@ -105,6 +92,7 @@ def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
 class Sampler(NamedTuple, Generic[S]):
     """A model, for the loop."""
 
+    look: Callable[[Any], S]  # a state with its products with the data
     sweep: Callable[[Generator, S], S]
     measure: Callable[[S], Measures]
     record: Callable[[S], Draws]  # of a kept draw
@@ -169,82 +157,76 @@ class DrawStore(Generic[S]):
         return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
 
 
-def generators(rng: Generator, n: int) -> list[Generator]:
-    """Make one generator a chain from any generator."""
-    return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
+# (rng, callback, whether far from where the first chain starts) -> state, why its fit ended
+Start = Callable[[Generator, Callback | None, bool], tuple[Any, str]]
 
 
 def initial_states(
-    rngs: Sequence[Generator],
-    begin: Callable[[Generator, Callback | None], tuple[S, str]],
-    callback: Callback | None,
-    others: Callable[[Generator], S] | None = None,
-    *,
-    apart: bool = True,
+    rngs: Sequence[Generator], sampler: Sampler[S], start: Start, callback: Any, *, n_fits: int
 ) -> tuple[list[S], bool]:
     """Make the states that chains start from; and whether the callback has stopped that.
 
-    `begin` gives a state and why its fit ended, `others` the states of chains after the first.
-    With `apart` every chain has its own fit; otherwise chains share those there are.
+    Chains after so many fits share those there are or, after a single one, start far from it.
     """
-    starts: list[S] = []
-    n, stopped = len(rngs) if apart and others is None else 1, False
+    states: list[S] = []
 
     def hear(progress: Progress) -> None:
-        if callback is not None:
-            callback(progress._replace(stage=f"chain {len(starts) + 1} of {n}: {progress.stage}"))
+        stage = f"chain {len(states) + 1} of {n_fits}: {progress.stage}"
+        callback(progress._replace(stage=stage))
 
-    for rng in rngs[:n]:
-        state, reason = begin(rng, hear if n > 1 and callback is not None else callback)
-        starts.append(state)
-        stopped = reason == STOPPED
-        if stopped:
+    for rng in rngs[:n_fits]:
+        state, reason = start(rng, hear if n_fits > 1 and callback is not None else callback, False)
+        states.append(sampler.look(state))
+        if reason == STOPPED:
             break
-    if others is not None and not stopped:
-        starts += [others(rng) for rng in rngs[1:]]
-    return [starts[i % len(starts)] for i in range(len(rngs))], stopped
+    return states, reason == STOPPED
 
 
 def sample(
-    rngs: Sequence[Generator],
-    starts: Sequence[S],
+    rng: Generator,
+    model: Any,
     sampler: Sampler[S],
-    schedule: Schedule,
-    callback: Callback | None = None,
+    start: Start,
+    callback: Callback | None,
     *,
-    origin: Any = None,
-    stopped: bool = False,
+    origin: Any,
+    apart: bool = True,
 ) -> Chains[S]:
-    """Run the chains to the end of the schedule, or until the callback raises StopIteration.
+    """Run the chains of an estimator, or until the callback raises StopIteration.
 
-    A run stopped in burn-in keeps the last state of each chain, one `stopped` before a single
-    sweep. Drawn means are about `origin` (D,).
+    Chains start far from the first one, with `apart` each from its own fit, or from one fit. A run
+    stopped in burn-in keeps the last state of each, one stopped before a single sweep. Drawn means
+    are about `origin` (D,).
     """
+    rngs = [np.random.default_rng(seed) for seed in rng.integers(2**63, size=model.n_chains)]
+    far = getattr(model, "chain_starts", OVERDISPERSED) == OVERDISPERSED
+    n_fits = len(rngs) if apart and not far else 1
+    begun, stopped = initial_states(rngs, sampler, start, callback, n_fits=n_fits)
+    if far and not stopped:
+        begun += [sampler.look(start(rng, None, True)[0]) for rng in rngs[1:]]
+    states = [begun[i % len(begun)] for i in range(len(rngs))]
+    burn_in, n_draws, thin = model.burn_in, model.n_draws, model.thin
     if stopped:
-        schedule, callback = schedule._replace(burn_in=0, n_draws=1, thin=1), None
-    states = list(starts)
-    store = DrawStore(sampler, starts, schedule.n_draws)
-    trace = np.empty((len(states), schedule.n_sweeps))
-    burn_in = watcher(callback, "burn-in", schedule.n_sweeps)
-    draws = watcher(callback, "draws", schedule.n_sweeps)
-    reason = f"made all {schedule.n_sweeps} sweeps of every chain"
+        burn_in, n_draws, thin, callback = 0, 1, 1, None
+    n_sweeps = burn_in + n_draws * thin
+    store = DrawStore(sampler, states, n_draws)
+    trace = np.empty((len(states), n_sweeps))
+    watches = [watcher(callback, stage, n_sweeps) for stage in ("burn-in", "draws")]
+    reason = f"made all {n_sweeps} sweeps of every chain"
     measures: list[Measures] = []
-    for sweep in range(1, schedule.n_sweeps + 1):
+    for sweep in range(1, n_sweeps + 1):
         states = [sampler.sweep(rng, state) for rng, state in zip(rngs, states, strict=True)]
         measures = [sampler.measure(state) for state in states]
         trace[:, sweep - 1] = [m.log_likelihood for m in measures]
-        after = sweep - schedule.burn_in
-        if after > 0 and after % schedule.thin == 0:
+        if sweep > burn_in and (sweep - burn_in) % thin == 0:
             store.keep(states, measures)
-        watch = draws if after > 0 else burn_in
-        if watch(sweep, float(trace[:, sweep - 1].mean())):
+        if watches[sweep > burn_in](sweep, float(trace[:, sweep - 1].mean())):
             trace, reason = trace[:, :sweep], STOPPED
             break
     if not store.kept:
         store.keep(states, measures)
     posterior = store.posterior()
-    if origin is not None:
-        posterior["mean"] += origin  # in place: draws of wide rows are large
+    posterior["mean"] += origin  # in place: draws of wide rows are large
     return Chains(posterior, store.best, trace, STOPPED if stopped else reason)
 
 

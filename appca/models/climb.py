@@ -62,6 +62,10 @@ class EMControl(NamedTuple):
     least_change: float = 0.0  # share of slots
     screened_rows: int = 0  # of the sample that starts are screened on; 0: each goes to its end
 
+    def after(self, stopped: bool) -> "EMControl":
+        """Return these settings; after a stop those of one step, so that the fit is complete."""
+        return self._replace(max_iter=1, callback=None) if stopped else self
+
     def run(
         self,
         stage: str,
@@ -321,8 +325,7 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
 def last_climb(start: Run, em_map: em.EMMap, control: EMControl, share: float | None) -> Run:
     """Run EM on all rows until an iteration gains under `share` tol; after a stop a single step."""
     stopped = start.stop_reason == loop.STOPPED
-    if stopped:
-        control = control._replace(max_iter=1, callback=None)
+    control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
     run = control.run(
         "fit",

@@ -24,12 +24,10 @@ from appca.models import data_checks
 from appca.models.blocks import (
     NO_ROWS,
     Blocks,
-    checked,
+    NamedBlocks,
     each_described,
     is_dask,
     lazily,
-    names_of,
-    refuse_other_names,
 )
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
 from appca.models.draws import MOST_DRAWS, AveragedPosterior, QueryDraws, choose, component_bands
@@ -233,22 +231,6 @@ def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return fit_or_put_back
-
-
-class NamedBlocks:
-    """Blocks of rows whose column names must be the same."""
-
-    def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
-        checked(blocks, once=once)  # refuses an iterator that is spent after one pass
-        self.names = names
-        self._blocks = blocks
-
-    def __call__(self) -> Iterator[Any]:
-        """Yield the blocks."""
-        for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
-            self.names = names_of(block) if self.names is None else self.names
-            refuse_other_names(self.names, block, f"block {i}")
-            yield block
 
 
 _VARIANCES = ("latent_variance_", "explained_variance_", "scale_", "n_active_")
@@ -477,16 +459,14 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         of largest inclusion probability, or, if L is not fixed, those above one half.
         """
         refuse_support(support)
-        if self._is_lazy(X):
-            return lazily(self, "allocate", X, support=support)
-        X, posterior = self._asked(X, support)
-        return posterior.supports(X, support)
+        how = {"support": support}
+        return self._ask("allocate", X, lambda rows, X: rows.supports(X, support), **how)
 
-    def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array]) -> Any:
+    def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
         """Answer a question about rows; for a Dask array lazily."""
         if self._is_lazy(X):
-            return lazily(self, question, X)
-        X, posterior = self._asked(X)
+            return lazily(self, question, X, **how)
+        X, posterior = self._asked(X, **how)
         return answer(posterior, X)
 
     def inclusion_probabilities(self, X: Any) -> Any:
@@ -557,12 +537,12 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
         plain, named = self._without("feature_names_in_"), self._named(blocks)
-        yield from (plain.transform(block) for block in checked(named, once=True)())
+        yield from (plain.transform(block) for block in named())
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood in nats of all rows, which come in blocks."""
         total, n, plain = 0.0, 0, self._without("feature_names_in_")
-        for block in checked(self._named(blocks), once=True)():
+        for block in self._named(blocks)():
             total += float(plain.score_samples(block).sum())
             n += len(block)
         if n == 0:

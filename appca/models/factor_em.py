@@ -17,18 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from appca.models import climb, fixed_size_supports, independent_components, numerics, set_tree
+from appca.models import climb, independent_components, numerics, supports
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
-from appca.models.fixed_size_supports import ANNEALED, MANY
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, plain, watcher
 from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
+from appca.models.set_tree import CollapsedModel, Members
 from appca.models.spectrum import Thin, lower, thin
-from appca.models.supports import CollapsedModel, Members, RowSupports
+from appca.models.supports import ANNEALED, MANY, FixedSizeSupports, RowSupports
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
@@ -64,15 +63,7 @@ class FactorStatistics(NamedTuple):
     used: Array  # (K,) sum of inclusion probabilities
 
 
-class ProjectedData(NamedTuple):
-    """Projections of the rows."""
-
-    c: NDArray[np.float64]  # (N, K) W'(y - mu) / sigma2
-    background: NDArray[np.float64]  # (N,) log density of a row that no factor explains
-    model: CollapsedModel
-
-
-def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
+def coefficients(state: FactorState, rows: Rows, n_active: int) -> FixedSizeSupports:
     """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
@@ -80,16 +71,16 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = numerics.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
-    return ProjectedData(c, background, model)
+    return FixedSizeSupports(c, model, n_active, background=background)
 
 
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
-    seen = coefficients(state, rows)
-    supports = set_tree.posterior(seen.c, seen.model, settings.n_active, rows.weights)
-    total = float(rows.weighted(seen.background + supports.log_sum).sum())
-    used = rows.weighted(supports.inclusion).sum(axis=0)
-    return _sums(total, supports.H, (supports.second, used), (state, rows, settings))
+    seen = coefficients(state, rows, settings.n_active)
+    every = seen.every_set(weights=rows.weights)
+    total = float(rows.weighted(seen.background + every.log_sum).sum())
+    used = rows.weighted(every.inclusion).sum(axis=0)
+    return _sums(total, every.H, (every.second, used), (state, rows, settings))
 
 
 def expect_sets(
@@ -98,11 +89,11 @@ def expect_sets(
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
-    lowest rows are searched again. `betas` are those of `fixed_size_supports.search`.
+    lowest rows are searched again. `betas` are those of `supports.search`.
     """
-    seen = coefficients(state, rows)
+    seen = coefficients(state, rows, settings.n_active)
     members, log_conditional = chosen
-    seeds = fixed_size_supports.draw_seeds(rng, len(members))
+    seeds = supports.draw_seeds(rng, len(members))
     few_slots = seen.c.shape[1] * members.shape[1] <= MANY
     if log_conditional is not None and betas is MODE and few_slots:
         order = np.argsort(log_conditional)
@@ -110,9 +101,9 @@ def expect_sets(
         worst = order[: int(np.searchsorted(counted, WORST * rows.mass)) + 1]
         few = RowSupports(seen.c[worst], members[worst], seeds[worst])
         members = members.copy()
-        members[worst] = fixed_size_supports.search(few, ANNEALED, seen.model, keep=True)[0]
+        members[worst] = supports.search(few, ANNEALED, seen.model, keep=True)[0]
     at = RowSupports(seen.c, members, seeds)
-    members, moments = fixed_size_supports.search(at, betas, seen.model, weights=rows.weights)
+    members, moments = supports.search(at, betas, seen.model, weights=rows.weights)
     log_conditional = seen.background + moments.value
     counts = rows.weighted(np.ones(members.shape))
     used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))
@@ -224,27 +215,23 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
     n, d = rows.X.shape
     space = thin(rows) if n < d and n <= climb.THIN_LIMIT else None
     work = rows if space is None else space.rows
-    screened = len(begins) > 1 and control.screened_rows > 0
+    screened, stopped = len(begins) > 1 and control.screened_rows > 0, False
     if screened:
         start, stopped = _screened(rng, begins, work, space, control)
-        if stopped:  # a single step, so that the fit is complete
-            control = control._replace(max_iter=1, callback=None)
         begins = [("screened", lambda *_: start)]
     fits: list[FactorFit] = []
     for i, (name, begin) in enumerate(begins, start=1):
         stage = "fit" if len(begins) == 1 else f"start {i} of {len(begins)}: {name}"
-        fits.append(fit_from(rng, begin(rng, work, space), work, control, stage))
+        fits.append(fit_from(rng, begin(rng, work, space), work, control.after(stopped), stage))
         if fits[-1].stop_reason == STOPPED:
+            stopped = True
             break
     best = max(fits, key=lambda fit: fit.sums.log_likelihood)
-    if screened:
-        best = best._replace(same_order=False)
-    if fits[-1].stop_reason == STOPPED or (screened and stopped):
-        best = best._replace(stop_reason=STOPPED)
-    if space is None:
-        return best
-    W = transposed_product(rows, space.duals @ best.state.W)
-    return best._replace(state=best.state._replace(W=W))
+    state, reason = best.state, STOPPED if stopped else best.stop_reason
+    if space is not None:
+        state = state._replace(W=transposed_product(rows, space.duals @ state.W))
+    same_order = best.same_order and not screened
+    return best._replace(state=state, stop_reason=reason, same_order=same_order)
 
 
 def _screened(
@@ -294,9 +281,7 @@ def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str)
         ended = _exact_ascent(state, sample, part, words)
         state, stopped = ended.state, ended.stop_reason == STOPPED
         size, tol = SAMPLE_GROWTH * size, tol / SAMPLE_GROWTH
-    if stopped:  # a single step, so that the fit is complete
-        control = control._replace(max_iter=1, callback=None)
-    ended = _exact_ascent(state, rows, control, stage)
+    ended = _exact_ascent(state, rows, control.after(stopped), stage)
     sums = expect_all(ended.state, rows, control.settings)
     reason = STOPPED if stopped else ended.stop_reason
     return FactorFit(ended.state, sums, None, ended.log_likelihoods, reason, same_order)
@@ -354,9 +339,7 @@ def _classification_em(
         stopped = watch(i, value)
         if stopped:
             break
-    if stopped:
-        control = control._replace(max_iter=1, callback=None)
-    path = plain(advance, before._replace(iterations=0))
+    control, path = control.after(stopped), plain(advance, before._replace(iterations=0))
     ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
     # The last E step is the one at the state EM ended in.
     sums, members = seen[0]

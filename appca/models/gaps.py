@@ -32,8 +32,14 @@ from appca.models import em, numerics, set_tree
 from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult, nesterov, plain
-from appca.models.numerics import Array, narrowed
-from appca.models.posterior import Description, Posterior
+from appca.models.numerics import Array, narrowed, share_of
+from appca.models.posterior import (
+    Description,
+    Posterior,
+    SubspacePosterior,
+    posterior_of,
+    publish_subspace,
+)
 from appca.models.rows import (
     Block,
     IncompleteBlock,
@@ -46,12 +52,12 @@ from appca.models.rows import (
     refuse_empty_columns,
     split_incomplete,
 )
-from appca.models.set_tree import IncompletePosterior, unfolded
+from appca.models.set_tree import SetSums, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
 from appca.models.starts import closed_form
 from appca.models.stiefel import polar
-from appca.models.subspace_posterior import SubspacePosterior, posterior_of, publish_subspace
+from appca.models.supports import indicators
 from appca.models.threads import in_order
 
 Floats = NDArray[np.float64]
@@ -118,9 +124,9 @@ def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
     return members
 
 
-def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
+def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> SetSums:
     """Sum over the best support near `members` (n, L) and its exchanges, c (n, K), pairs of Lam."""
-    (n, K), sums, size = c.shape, list[IncompletePosterior](), max(1, MOST_NUMBERS // len(c.T) ** 2)
+    (n, K), sums, size = c.shape, list[tuple[Any, ...]](), max(1, MOST_NUMBERS // len(c.T) ** 2)
     pairs, (i, j) = np.broadcast_to(pairs, (n, pairs.shape[1])), np.triu_indices(K)
     for part in (slice(first, first + size) for first in range(0, n, size)):
         Lam, b = unfolded(pairs[part], K), c[part]
@@ -140,8 +146,8 @@ def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> 
         places = np.argsort(near.order, axis=1)
         second = second[np.arange(len(b))[:, None], places[:, i], places[:, j]]
         inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
-        sums.append(IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total)))
-    return IncompletePosterior(*map(np.concatenate, zip(*sums, strict=True)))
+        sums.append((total, near.f, best, inclusion, H, second))
+    return SetSums(*map(np.concatenate, zip(*sums, strict=True)))
 
 
 def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
@@ -165,45 +171,33 @@ def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
     return np.hstack([1.0 - left, p.sum(axis=1)]), H, second
 
 
-class IncompleteProjections(NamedTuple):
-    """Projections of rows; pairs are the entries k <= l of a symmetric K x K matrix."""
-
-    Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
-    c: Floats  # (n, K), in units of the scores' standard deviation
-    squares: Any = 0.0  # (n,) |(y - mu)_O|^2
-    n_observed: Any = 0  # (n,) |O|
-
-
 def is_exact(n_components: int, n_active: int) -> bool:
     """Whether all supports are summed."""
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
 def support_posterior(
-    projections: IncompleteProjections, n_active: int, members: Members | None = None
-) -> IncompletePosterior:
+    Lam: Floats, c: Floats, n_active: int, members: Members | None = None
+) -> SetSums:
     """Sum over all supports of every row, or over those around its best, sought from `members`."""
-    Lam, c = projections[:2]
     if is_exact(c.shape[1], n_active):
         return set_tree.summed(Lam, c, n_active)
     return summed(Lam, c, n_active, members)
 
 
-def support_scores(projections: IncompleteProjections, members: Members) -> Floats:
+def support_scores(Lam: Floats, c: Floats, members: Members) -> Floats:
     """Return E[u z] (n, K) given the members (n, L) of each row's support."""
-    n, K = projections.c.shape
-    rows = np.minimum(np.arange(n), len(projections.Lam) - 1)[:, None, None]
-    pairs = rows, members[:, :, None], members[:, None, :]
-    Lam, c = set_tree.unfolded(projections.Lam, K)[pairs], projections.c
-    v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
-    means = np.zeros((n, K))
+    rows = np.minimum(np.arange(len(c)), len(Lam) - 1)[:, None, None]
+    of_members = unfolded(Lam, c.shape[1])[rows, members[:, :, None], members[:, None, :]]
+    v = np.linalg.solve(of_members, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
+    means = np.zeros(c.shape)
     np.put_along_axis(means, members, v, axis=1)
     return means
 
 
 def compile_ahead() -> None:
     """Compile the sum over supports, once a machine, so that no fit waits for it."""
-    support_posterior(IncompleteProjections(np.ones((1, 3)), np.zeros((1, 2))), 1)
+    support_posterior(np.ones((1, 3)), np.zeros((1, 2)), 1)
 
 
 NOT_SUMMED = (
@@ -219,68 +213,75 @@ class IncompleteState(NamedTuple):
     members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
 
 
-class EStepParameters(NamedTuple):
-    """Numbers of the state for an E step over blocks of rows."""
+class BlockPosterior(NamedTuple):
+    """The posterior of n incomplete rows; pairs are the entries k <= l of a symmetric matrix."""
+
+    Lam: Floats  # (n, P) pairs of I + A; (1, P) where the same entries are missing in all rows
+    c: Floats  # (n, K), in units of the scores' standard deviation
+    supports: SetSums  # of u = x / sqrt(tau2)
+    H: Floats  # (n, K) E[x z]
+    log_density: Floats  # (n,) log p(y_O); a lower bound where few supports are summed
+    squares: Floats  # (n,) |(y - mu)_O|^2
+    n_observed: Members  # (n,) |O|
+
+
+class IncompleteModel(NamedTuple):
+    """Parameters of an E step over blocks of rows, mean = origin of the rows + offset."""
 
     W: Array  # (D, K) float64
     offset: Array  # (D,)
     latent: Array  # (K,)
     noise: float
-    pairs: Array  # (D, P) products w_dk w_dl, k <= l
     n_active: int
+    pairs: Array  # (D, P) products w_dk w_dl, k <= l
+
+    def posterior(self, block: IncompleteBlock, members: Members | None = None) -> BlockPosterior:
+        """Give the posterior of a block, from the supports that its rows had.
+
+        W_O'W_O = I - sum_{d missing} w_d w_d'
+        W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
+        |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
+        """
+        mean, snr, K = self.offset, np.sqrt(self.latent / self.noise), len(self.latent)
+        i, j = np.triu_indices(K)
+        missing = block.missing[:1] if block.same_pattern else block.missing
+        Lam = ((i == j) - missing @ self.pairs) * (snr[i] * snr[j]) + (i == j)
+        c = (block.X @ narrowed(self.W, block.X.dtype)).astype(np.float64)
+        c += block.missing @ (mean[:, None] * self.W) - mean @ self.W
+        squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
+        squares -= 2.0 * (block.X @ mean)
+        squares += mean @ mean - block.missing @ np.square(mean)
+        np.maximum(squares, 0.0, out=squares)
+        n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
+        c *= snr / np.sqrt(self.noise)
+        supports = support_posterior(Lam, c, self.n_active, members)
+        density = supports.log_sum - squares / (2.0 * self.noise)
+        density -= 0.5 * n_observed * np.log(2.0 * np.pi * self.noise)
+        density -= numerics.log_binomial(K, self.n_active)
+        H = supports.H * np.sqrt(self.latent)
+        return BlockPosterior(Lam, c, supports, H, density, squares, n_observed)
+
+    def imputed(self, X: Array, data: IncompleteData) -> Array:
+        """Copy of X (N, D), missing entries replaced by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
+        full, mean = X.copy(), data.origin + self.offset
+        for block in data.blocks:
+            expected = self.posterior(block).H @ self.W.T + mean
+            full[block.rows] = imputed(X[block.rows], expected)
+        return full
 
 
-def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
-    """Compute them."""
-    W = state.W.astype(np.float64, copy=False)
-    i, j = np.triu_indices(W.shape[1])
-    return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
-
-
-def project(block: IncompleteBlock, at: EStepParameters) -> IncompleteProjections:
-    """Give what the posterior of some incomplete rows depends on.
-
-    W_O'W_O = I - sum_{d missing} w_d w_d'
-    W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
-    |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
-    """
-    mean, snr = at.offset, np.sqrt(at.latent / at.noise)
-    i, j = np.triu_indices(at.W.shape[1])
-    missing = block.missing[:1] if block.same_pattern else block.missing
-    Lam = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j]) + (i == j)
-    c = (block.X @ narrowed(at.W, block.X.dtype)).astype(np.float64)
-    c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
-    squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
-    squares -= 2.0 * (block.X @ mean)
-    squares += mean @ mean - block.missing @ np.square(mean)
-    n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
-    c *= snr / np.sqrt(at.noise)
-    return IncompleteProjections(Lam, c, np.maximum(squares, 0.0), n_observed)
-
-
-def log_densities(log_sum: Array, rows: IncompleteProjections, at: EStepParameters) -> Array:
-    """Log p(y_O) of every row of a block; a lower bound where few supports are summed."""
-    density: Array = log_sum - rows.squares / (2.0 * at.noise)
-    density -= 0.5 * rows.n_observed * np.log(2.0 * np.pi * at.noise)
-    return density - numerics.log_binomial(at.W.shape[1], at.n_active)
-
-
-def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
-    """Copy of X (N, D), missing entries replaced by E[y_d | y_O] = mu_d + w_d' E[h | y_O]."""
-    full, mean = X.copy(), data.origin + at.offset
-    for block in data.blocks:
-        H = support_posterior(project(block, at), at.n_active).H * np.sqrt(at.latent)
-        expected = (H @ at.W.T + mean).astype(X.dtype)
-        observed = X[block.rows]
-        full[block.rows] = np.where(np.isnan(observed), expected, observed)
-    return full
+def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
+    """Take the parameters of a state with shift zero, and the products of W."""
+    W, (i, j) = state.W.astype(np.float64, copy=False), np.triu_indices(len(state.latent))
+    parameters = state.offset, state.latent, state.noise, n_active
+    return IncompleteModel(W, *parameters, W[:, i] * W[:, j])
 
 
 def expect(
     state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, IncompleteState]:
     """E step under `state`, sums about its mean; and the state with the best supports."""
-    at = e_step_parameters(state.parameters, settings.n_active)
+    at = model_at(state.parameters, settings.n_active)
     statistics = _expect_complete(state.parameters, data, settings)
     members_before = state.members or (None,) * len(data.blocks)
     members: list[Array] = []
@@ -310,14 +311,13 @@ def _expect_complete(
 
 
 def _expect_block(
-    work: tuple[IncompleteBlock, Array | None], at: EStepParameters
+    work: tuple[IncompleteBlock, Array | None], at: IncompleteModel
 ) -> tuple[SubspaceStatistics, Array]:
     block, members = work
-    projections = project(block, at)
-    posterior = support_posterior(projections, at.n_active, members)
-    mean, tau = at.offset, np.sqrt(at.latent)
+    rows = at.posterior(block, members)
+    mean, tau, supports = at.offset, np.sqrt(at.latent), rows.supports
     i, j = np.triu_indices(len(tau))
-    H, S = posterior.H * tau, posterior.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
+    H, S = rows.H, supports.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
     missing, X = block.missing.T.tocsr(), block.X
     h = H.sum(axis=0)
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
@@ -326,12 +326,11 @@ def _expect_block(
     A_observed = (X.T @ narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
-    power = projections.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
-    value = float(log_densities(posterior.log_sum, projections, at).sum())
-    moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), posterior.inclusion.sum(axis=0)
-    first = y_observed + (at.W * h_missing).sum(axis=1)
+    power = rows.squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise
+    moments = A_observed + WS_missing, h, S[:, i == j].sum(axis=0), supports.inclusion.sum(axis=0)
+    first, value = y_observed + (at.W * h_missing).sum(axis=1), float(rows.log_density.sum())
     sums = SubspaceStatistics(value, *moments, float(len(H)), first, float(power))
-    return sums, posterior.members
+    return sums, supports.best
 
 
 def step(
@@ -380,58 +379,52 @@ class PosteriorWithGaps(Posterior):
 
     whole: SubspacePosterior  # of rows without NaN
 
-    def expected(self, X: Array) -> Array:
-        data, at = self._split(X), self.parameters
-        scores = np.zeros((len(X), len(self.whole.latent)))
-        if len(data.complete_rows):
-            P = data.complete @ narrowed(self.whole.components.T, X.dtype)
-            inclusion = self.whole.summed(data.complete, P)[1]
-            scores[data.complete_rows] = inclusion * (P * self.whole.shrinkage)
-        for block in data.blocks:
-            H = support_posterior(project(block, at), at.n_active).H
-            scores[block.rows] = H * np.sqrt(at.latent)
-        return scores.astype(X.dtype)
-
     @property
-    def parameters(self) -> EStepParameters:
+    def model(self) -> IncompleteModel:
         """Parameters of the E step, for rows about the mean."""
-        W, latent = self.whole.components.T, np.asarray(self.whole.latent)
-        state = SubspaceState(W, np.zeros(len(latent)), latent, self.whole.noise, np.zeros(len(W)))
-        return e_step_parameters(state, self.whole.n_active)
+        of, (K, D) = self.whole, self.whole.components.shape
+        at = SubspaceState(of.components.T, np.zeros(K), np.asarray(of.latent), of.noise)
+        return model_at(at._replace(offset=np.zeros(D)), of.n_active)
 
     def _split(self, X: Array) -> IncompleteData:
         return split_incomplete(X, self.whole.mean.astype(X.dtype))
 
     def imputed(self, X: Array) -> Array:
-        return impute(X, self._split(X), self.parameters)
+        return self.model.imputed(X, self._split(X))
+
+    def expected(self, X: Array) -> Array:
+        data, at = self._split(X), self.model
+        scores = np.zeros((len(X), len(at.latent)), X.dtype)
+        if len(data.complete_rows):
+            scores[data.complete_rows] = self.whole.expected(X[data.complete_rows])
+        for block in data.blocks:
+            scores[block.rows] = at.posterior(block).H
+        return scores
 
     def description(self, X: Array) -> Description:
-        data, at = self._split(X), self.parameters
-        n, K = len(X), len(self.whole.latent)
+        data, at = self._split(X), self.model
+        n, K = len(X), len(at.latent)
         scores, inclusion = np.zeros((n, K), X.dtype), np.zeros((n, K))
-        active, parts = np.zeros((n, K), bool), np.zeros((3, n))
-        columns = scores, active, inclusion, *parts
+        columns = scores, np.zeros((n, K), bool), inclusion, *np.zeros((3, n))
+        answers: list[tuple[Array, Any]] = []
         if len(data.complete_rows):
-            B = data.complete
-            P = B @ self.whole.components.T.astype(B.dtype, copy=False)
-            for column, values in zip(columns, self.whole.described(B, P), strict=True):
-                column[data.complete_rows] = values
+            whole = self.whole.description(X[data.complete_rows])
+            answers.append((data.complete_rows, whole[: len(columns)]))
         for block in data.blocks:
-            projections = project(block, at)
-            rows = support_posterior(projections, at.n_active)
-            H = support_scores(projections, rows.members) * np.sqrt(at.latent)
-            is_active = np.zeros_like(H, dtype=bool)
-            np.put_along_axis(is_active, rows.members, True, axis=1)
+            rows = at.posterior(block)
+            supports = rows.supports
+            H = support_scores(rows.Lam, rows.c, supports.best) * np.sqrt(at.latent)
             fit = H @ at.W.T  # at.offset is zero: the origin is the mean
             residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
             residual -= (block.missing * np.square(fit)).sum(axis=1)
-            error = np.maximum(residual, 0.0) / np.maximum(projections.n_observed, 1)
-            value = log_densities(rows.log_sum, projections, at)
-            answers = H, is_active, rows.inclusion, rows.probability, error, value
-            for column, values in zip(columns, answers, strict=True):
-                column[block.rows] = values
-        exact = is_exact(K, self.whole.n_active)
-        method = "exact" if exact else NEAR_BEST
+            error = np.maximum(residual, 0.0) / np.maximum(rows.n_observed, 1)
+            share = share_of(supports.value - supports.log_sum)
+            told = indicators(supports.best, K), supports.inclusion, share, error, rows.log_density
+            answers.append((block.rows, (H, *told)))
+        for numbers, values in answers:
+            for column, of_rows in zip(columns, values, strict=True):
+                column[numbers] = of_rows
+        method = "exact" if is_exact(K, at.n_active) else NEAR_BEST
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
@@ -486,17 +479,14 @@ def fit_incomplete(
             alike = settings._replace(n_active=K, latent="component", update=polar)
             first = short._replace(settings=alike, accelerate=True)
             ppca = fit(IncompleteState(state), data, first, IMPUTATION)
-            if stopped := ppca.stop_reason == STOPPED:
-                short = short._replace(max_iter=1, callback=None)
-            full = impute(X, data, e_step_parameters(ppca.state.parameters, K))
+            stopped = ppca.stop_reason == STOPPED
+            full = model_at(ppca.state.parameters, K).imputed(X, data)
             middle = centre_of(full) if settings.learn_mean else origin
-            again = fit_by_em(rng, about(full, middle), start, short)
+            again = fit_by_em(rng, about(full, middle), start, short.after(stopped))
             stopped, end = stopped or again.stop_reason == STOPPED, again.state
             offset = middle - origin - end.W @ end.shift
             state = end._replace(shift=np.zeros(K), offset=offset)
-    if stopped:  # a single step, so that the fit is complete
-        control = control._replace(max_iter=1, callback=None)
-    run = fit(IncompleteState(state), data, control)
+    run = fit(IncompleteState(state), data, control.after(stopped))
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
     return SubspaceFit(run.state.parameters, second, run.log_likelihoods, reason, None, whole)

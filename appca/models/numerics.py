@@ -35,6 +35,11 @@ def posterior(noise: float, latent: Array) -> tuple[Array, Array]:
     return shrink, shrink * noise
 
 
+def share_of(log_share: Array) -> Array:
+    """Probabilities from their logs, which rounding may leave above 0."""
+    return np.asarray(np.exp(np.minimum(log_share, 0.0)))
+
+
 def log_binomial(n: int, k: int) -> float:
     """Log of the number of k-subsets of n things."""
     return math.log(math.comb(n, k))

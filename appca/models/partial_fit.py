@@ -19,12 +19,11 @@ from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_un
 from appca.models.estimator import Estimator, whole_or_not
 from appca.models.loop import Callback
 from appca.models.numerics import Array
-from appca.models.posterior import MAP
+from appca.models.posterior import MAP, publish
 from appca.models.rows import Block, Observations, Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
 from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse
 from appca.models.spectrum import Principal, principal
-from appca.models.subspace_posterior import publish
 from appca.models.threads import single_threaded_blas
 
 WARM_ROWS = 5000  # from which directions of further components are taken

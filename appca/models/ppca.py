@@ -13,12 +13,12 @@ from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
+from appca.models.posterior import posterior_of, publish_subspace
 from appca.models.rows import Observations, about, centre_of, is_incomplete
 from appca.models.settings import refuse_parameters
 from appca.models.spectrum import principal
 from appca.models.starts import closed_form
 from appca.models.stiefel import polar
-from appca.models.subspace_posterior import posterior_of, publish_subspace
 from appca.models.threads import single_threaded_blas
 
 MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row over ten passes

@@ -24,8 +24,8 @@ class ChainData(NamedTuple):
     total: Array  # (D,)
     squares: float  # of all entries
     mass: float  # number of rows, each counted by its weight
-    each: Array = np.zeros(())  # (N,) |y_n|^2, where scales of rows or sizes are learned
-    grid: Array | None = None  # (J,) scales that rows may have, then
+    each: Array  # (N,) |y_n|^2
+    grid: Array | None = None  # (J,) scales that rows may have, where these or sizes are learned
 
     @property
     def size(self) -> int:
@@ -37,9 +37,19 @@ class ChainData(NamedTuple):
         return float(self.squares - 2.0 * (mu @ self.total) + self.mass * (mu @ mu))
 
 
-def data_of(rows: Rows) -> ChainData:
+def data_of(rows: Rows, grid: Array | None = None) -> ChainData:
     """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
-    return ChainData(rows, *totals(rows), float(rows.n))
+
+    def summed(block: Block) -> tuple[Array, Array]:
+        sums, squares = np.zeros(rows.d), np.zeros(len(block.X))
+        for part, columns, B in _tiles(block):
+            sums[columns] += B.sum(axis=0)
+            squares[part] += np.einsum("nd,nd->n", B, B)
+        return sums, squares
+
+    sums, squares = zip(*_precise(rows).over_uncentred(summed), strict=True)
+    each = np.concatenate(squares)
+    return ChainData(rows, reduce(added, sums), float(each.sum()), float(rows.n), each, grid)
 
 
 def projections(rows: Rows, W: Array) -> Array:
@@ -65,31 +75,6 @@ def products(rows: Rows, S: Array) -> Array:
         return A
 
     return reduce(added, _precise(rows).over_uncentred(multiplied))
-
-
-def row_squares(rows: Rows) -> Array:
-    """|y_n - origin|^2, (N,)."""
-
-    def squared(block: Block) -> Array:
-        squares = np.zeros(len(block.X))
-        for part, _, B in _tiles(block):
-            squares[part] += np.einsum("nd,nd->n", B, B)
-        return squares
-
-    return np.concatenate(list(_precise(rows).over_uncentred(squared)))
-
-
-def totals(rows: Rows) -> tuple[Array, float]:
-    """Sum up the rows about their origin (d,), and the squares of all entries."""
-
-    def summed(block: Block) -> tuple[Array, float]:
-        sums, squares = np.zeros(rows.d), 0.0
-        for _, columns, B in _tiles(block):
-            sums[columns] += B.sum(axis=0)
-            squares += float(np.vdot(B, B))
-        return sums, squares
-
-    return reduce(added, _precise(rows).over_uncentred(summed))
 
 
 def _precise(rows: Rows) -> Rows:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models import numerics, polynomials
-from appca.models.numerics import Array
-from appca.models.posterior import share_of
+from appca.models.numerics import Array, share_of
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
 
@@ -83,15 +82,9 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     """Log p(y), (N,) in nats."""
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
-    return background(squares, model)[:, 0] + _log_sum(_logits(P, model), model.sizes)
-
-
-def share(P: Array, squares: Array, model: RowModel) -> Array:
-    """Probability (N,) of the likeliest support."""
-    if len(model.grid) > 1 or not isinstance(model.sizes, int):
-        return judged(P, squares, model)[2]
-    a = _logits(P, model)
-    return share_of(polynomials.best(a, model.sizes)[1] - _log_sum(a, model.sizes))
+    log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
+    log_sum = log_e - numerics.log_binomial(P.shape[1], model.sizes)
+    return background(squares, model)[:, 0] + log_sum
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -131,10 +124,6 @@ def background(squares: Array, model: RowModel) -> Array:
     twice = 2.0 * model.noise * model.grid
     constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
     return np.asarray(constant - squares[:, None] / twice)
-
-
-def _log_sum(a: Array, L: int) -> Array:
-    return polynomials.log_elementary(a, L) - numerics.log_binomial(a.shape[1], L)
 
 
 def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:

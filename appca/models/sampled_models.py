@@ -8,21 +8,29 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import factor_gibbs, gibbs
-from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
-from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
+from appca.models.chains import IN_USE, in_use
+from appca.models.conditionals import LEAST_WEIGHT
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
+from appca.models.em import SubspaceState
 from appca.models.estimator import Queries, generator
-from appca.models.factor_gibbs import FINITE, INFINITE, CachedFactorState, FactorPrior, look
-from appca.models.factor_posterior import FreePosterior
-from appca.models.gibbs import PRIORS, CachedSubspaceState, SubspacePrior, first_nonparametric_state
+from appca.models.gibbs import (
+    FINITE,
+    INFINITE,
+    PRIORS,
+    GibbsState,
+    first_nonparametric_state,
+    first_sparse_state,
+    prior_of,
+    run_chains,
+)
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
+from appca.models.posterior import FreePosterior, publish
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
-from appca.models.stiefel import upright
+from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
 
 T = TypeVar("T")
@@ -113,8 +121,8 @@ class FreeModel(Queries):
     )
 
     _orthonormal: ClassVar[bool] = False
-    _problem: ClassVar[Any]  # (rngs, rows) -> first states of the chains, and the sampler
-    _expected: ClassVar[Any]  # state -> probabilities (K,) with which a new row uses columns
+    _kind: ClassVar[Any]  # which of `PRIORS`
+    _first: ClassVar[Any]  # (rng, rows, whether far from where the first chain starts) -> its state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior given X (N, D); return the estimator at the published draw."""
@@ -126,15 +134,31 @@ class FreeModel(Queries):
     def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
-        origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
-        rngs = generators(generator(self.random_state), self.n_chains)
+        rng, data = generator(self.random_state), data_of(rows)
         self._forget_fit()
-        first, sampler = self._problem(rngs, rows)
-        schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
+        learned = ["latent" if self._orthonormal else "loading"]
+        learned *= isinstance(getattr(self, "latent_variance", "shared"), str)
+        variance, kind = data.squares / data.size, PRIORS[self._kind]
+        prior = prior_of(self, variance, *learned, unit=math.sqrt(variance))
+        alpha = 1.0 if self.alpha == "infer" else float(self.alpha)
+
+        def start(rng: Generator, _heard: Any, far: bool) -> tuple[GibbsState, str]:
+            return self._first(rng, rows, far)._replace(alpha=alpha), ""
+
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
-        chains = sample(rngs, first, sampler, schedule, callback, origin=origin)
-        self._publish_draw(X, chains.best.state, origin)
-        most = self.max_components
+        chains = run_chains(rng, data, self, (prior, kind), start, callback)
+        draw, most = chains.best.state, self.max_components
+        second = np.square(draw.X).mean(axis=0)
+        power = second * np.square(draw.W).sum(axis=0)
+        used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
+        state = SubspaceState(draw.W[:, used], np.zeros(len(used)), draw.tau2[used], draw.sigma2)
+        origin = draw.mu if rows.origin is None else rows.origin + draw.mu
+        order = used[publish(self, rows._replace(origin=origin), state, second[used])]
+        self.n_components_, self.alpha_ = len(order), draw.alpha
+        self.weights_ = np.maximum(kind.expected(draw.Z, draw.alpha)[order], LEAST_WEIGHT)
+        seen = self._posterior().seen(X)
+        Z = seen.best()[0]
+        self.scale_ = root_mean_square(seen.means(Z), Z)
         if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
@@ -142,34 +166,6 @@ class FreeModel(Queries):
             )
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
-
-    def _priors(self, variance: float) -> dict[str, Any]:
-        return {
-            "noise": InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance),
-            "mean_variance": math.inf if self.mean == "learned" else 0.0,
-            "alpha": Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None,
-        }
-
-    def _first_alpha(self) -> float:
-        return 1.0 if self.alpha == "infer" else float(self.alpha)
-
-    def _publish_draw(self, X: Array, draw: Any, origin: Array) -> None:
-        power = np.square(draw.X).sum(axis=0) * np.square(draw.W).sum(axis=0)
-        used = np.flatnonzero(power > 0.0) if power.any() else np.array([0])
-        order = used[np.argsort(-power[used], kind="stable")]
-        W = upright(draw.W[:, order])
-        self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
-        self.n_components_ = len(order)
-        self.mean_ = (origin + draw.mu).astype(X.dtype)
-        self.noise_variance_ = draw.sigma2
-        self.latent_variance_ = draw.tau2[order] if self._orthonormal else np.ones(len(order))
-        self.weights_ = np.maximum(self._expected(draw)[order], LEAST_WEIGHT)
-        self.explained_variance_ = power[order] / len(X)
-        self.alpha_ = draw.alpha
-        seen = self._posterior().seen(X)
-        Z = seen.best().Z
-        power = np.square(seen.means(Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
-        self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
     def _posterior(self) -> FreePosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
@@ -203,25 +199,9 @@ class SparseFA(FreeModel):
     loading_shape: float = 1.0
     loading_scale: float = 0.01
 
-    def _problem(
-        self, rngs: list[Generator], rows: Rows
-    ) -> tuple[list[CachedFactorState], Sampler[CachedFactorState]]:
-        data = data_of(rows)
-        variance = data.squares / data.size
-        loading = InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance)
-        prior = FactorPrior(loading=loading, unit=math.sqrt(variance), **self._priors(variance))
-        alpha = self._first_alpha()
-        others = "random" if self.chain_starts == OVERDISPERSED else self.init
-        inits = [self.init, *[others] * (len(rngs) - 1)]
-        first = [
-            factor_gibbs.first_sparse_state(rng, rows, self._kind, self.max_components, init)
-            for rng, init in zip(rngs, inits, strict=True)
-        ]
-        seen = [look(data, state._replace(alpha=alpha)) for state in first]
-        return seen, factor_gibbs.sampler(data, prior, self._kind)
-
-    def _expected(self, state: Any) -> Array:
-        return factor_gibbs.expected(state, self._kind)
+    def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
+        init = "random" if far else self.init
+        return first_sparse_state(rng, rows, self._kind, self.max_components, init)
 
 
 @documented
@@ -373,23 +353,11 @@ class NonparametricPPCA(FreeModel):
     latent_shape: float = 1.0
     latent_scale: float = 0.01
 
-    def _problem(
-        self, rngs: list[Generator], rows: Rows
-    ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
-        K = min(self.max_components, rows.n - 1, rows.n_features)
-        data = data_of(rows)
-        variance = data.squares / data.size
-        latent: Any = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
-        latent = latent if isinstance(self.latent_variance, str) else None
-        prior = SubspacePrior(latent=latent, each=False, **self._priors(variance))
-        tau2 = None if prior.latent else float(self.latent_variance)
-        alpha = self._first_alpha()
-        first = [
-            first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
-            for chain, rng in enumerate(rngs)
-        ]
-        seen = [gibbs.look(data, state) for state in first]
-        return seen, gibbs.sampler(data, prior, PRIORS[self.prior])
+    @property
+    def _kind(self) -> str:
+        return self.prior
 
-    def _expected(self, state: Any) -> Array:
-        return PRIORS[self.prior].expected(state.Z, state.alpha)
+    def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
+        K = min(self.max_components, rows.n - 1, rows.n_features)
+        tau2 = None if isinstance(self.latent_variance, str) else float(self.latent_variance)
+        return first_nonparametric_state(rng, rows, K, tau2, rotated=far)

@@ -18,40 +18,42 @@ adds its derivatives to those of the branch above (differentiation in reverse).
 
 import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appca.models.numerics import zeros
-from appca.models.supports import CollapsedModel, Floats, Mask, Members
 from appca.models.threads import in_order
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Members = NDArray[np.int64]
 
 LANES, MOST_NUMBERS = 64, 2**18  # rows that are processed together, and their numbers
 LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
 STEEP = 1e4  # condition of Lam from which sums over left-out components lose digits
 
 
-class IncompletePosterior(NamedTuple):
-    """The posterior of n rows. Pairs are the entries k <= l of a symmetric K x K matrix."""
+class CollapsedModel(NamedTuple):
+    """The parameters of log p(y | S), the scores x integrated out."""
+
+    A: Floats  # (K, K) W'W / sigma2
+    prior: float  # 1 / tau2, the prior precision of a score
+
+
+class SetSums(NamedTuple):
+    """The posterior over the supports of n rows. Pairs are the entries k <= l of a matrix."""
 
     log_sum: Floats  # (n,) log sum over S of exp f(S); of one support alone: its f(S)
-    inclusion: Floats  # (n, K) p(z_k = 1 | y_O)
-    H: Floats  # (n, K) E[u z]
-    second: Floats  # (n, P) pairs of E[(u z)(u z)']
-    members: Members  # (n, L) the MAP support
-    probability: Floats  # (n,) its probability
-
-
-class SharedPosterior(NamedTuple):
-    """The posterior of n rows that share Lam."""
-
-    log_sum: Floats  # (n,) log sum over S of exp f(S)
+    value: Floats  # (n,) f of the most probable support
+    best: Any  # which that is: members (n, L), or (n, K) bool where sizes differ
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
-    H: Floats  # (n, K) E[x z]
-    second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
+    H: Floats  # (n, K) E[u z]
+    second: Floats  # (n, P) pairs of E[(u z)(u z)'], or its weighted sum (K, K) over rows
+    drawn: Any = None  # one drawn from the posterior, as `best`
 
 
 @cache
@@ -99,12 +101,8 @@ def shared_problem(
     model: CollapsedModel, n_active: int
 ) -> tuple[float, Callable[[Floats], SetProblem]]:
     """Return s, and the problem of rows c (n, K) that share Lam, f(S) with |Lam_S / prior|."""
-    K, L = len(model.A), n_active
-    Lam, offset, of_supports = (
-        model.A + model.prior * np.eye(K),
-        0.5 * L * math.log(model.prior),
-        True,
-    )
+    K, L, of_supports = len(model.A), n_active, True
+    Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
     if L > K - L:
         values = np.linalg.eigvalsh(Lam)
         of_supports = L < K and values[-1] > STEEP * values[0]
@@ -129,16 +127,14 @@ def times(c: Floats, M: Floats) -> Floats:
     return b
 
 
-def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
+def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
     """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
     (n, K), system = c.shape, problem(pairs, c, n_active)
-    F, used, h = np.zeros(n), np.zeros((n, K)), np.zeros((n, K))
-    second = np.zeros((n, len(pairs.T)))
-    best, probability, tree = np.zeros(n, np.int64), np.ones(n), SetTree(system)
+    top, total, best = np.zeros(n), np.ones(n), np.zeros(n, np.int64)
+    used, h, second = np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, len(pairs.T)))
+    tree = SetTree(system)
     for part in tree.parts():
-        F[part], best[part], total = tree.weigh()
-        F[part] += np.log(total)
-        probability[part] = 1.0 / total
+        top[part], best[part], total[part] = tree.weigh()
         used[part], h[part], second[part] = tree.differentiate()
     i, j = np.triu_indices(K)
     second *= np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
@@ -147,108 +143,64 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
         change, both = np.matvec(M, h), M - M @ unfolded(second, K) @ M
         used, h = 1.0 - used, system.b + change
         second = both[:, i, j] + h[:, i] * h[:, j] - change[:, i] * change[:, j]
-    members = supports(K, n_active)[best]
-    return IncompletePosterior(F + system.offset, used, h, second, members, probability)
+    value = top + system.offset
+    return SetSums(value + np.log(total), value, supports(K, n_active)[best], used, h, second)
 
 
-def posterior(
-    c: Floats, model: CollapsedModel, n_active: int, weights: Floats | None = None
-) -> SharedPosterior:
-    """Sum over all supports of rows c (n, K); row n counts weights[n] times in `second`."""
+def sums(
+    c: Floats,
+    model: CollapsedModel,
+    n_active: int | None = None,
+    *,
+    odds: Any = None,
+    weights: Floats | None = None,
+    uniforms: Floats | None = None,
+    moments: bool = True,
+) -> SetSums:
+    """Sum over all supports of L components of rows c (n, K) that share Lam.
+
+    With log odds (K,) of components, sums are over all 2^K sets, f(S) plus the odds of members. Row
+    n counts weights[n] times in `second`. By numbers in [0, 1) (n,) a support of each is drawn.
+    Without `moments` inclusion, H and `second` are zero.
+    """
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
-    state = shared_problem(model, n_active)[1]
-    out = SharedPosterior(np.zeros(n), np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)))
+    sets: Any
+    if n_active is None:
+        costs, sets = -2.0 * odds - math.log(model.prior), all_sets(K)
+        rest = {"n_members": K, "offset": np.zeros(1), "sign": 1.0, "inverse": None}
+        state: Any = partial(SetProblem, model.A + model.prior * np.eye(K), **rest)
+    else:
+        costs, sets, (sign, state) = None, supports(K, n_active), shared_problem(model, n_active)
+        if sign > 0.0 and n_active > K - n_active:  # in the order of the members
+            sets = sets[::-1]
+    which, value, total = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
+    used, H, second = np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K))
 
     def share(rows: slice) -> Floats:
         system, w = state(c[rows]), counts[rows]
-        log_sum, used, h = out.log_sum[rows], out.inclusion[rows], out.H[rows]
-        tree = SharedSetTree(system)
+        (best, drawn), f, parts = which[:, rows], value[rows], total[rows]
+        tree, r, h = SharedSetTree(system, costs), used[rows], H[rows]
         for part in tree.parts():
-            top, _, total = tree.weigh()
-            log_sum[part] = top + np.log(total)
-            used[part], h[part] = tree.differentiate(w[part])
-        log_sum += system.offset
-        slopes: Floats = tree.slopes[0] if system.n_members else np.zeros((K, K))
-        sums = -slopes - slopes.T
-        if system.inverse is not None:
-            M, change = system.inverse, times(h, system.inverse)
-            used[:], h[:] = 1.0 - used, system.b + change
-            sums = w.sum() * M - M @ sums @ M + (h.T * w) @ h - (change.T * w) @ change
-        return sums
-
-    for sums in in_order(share, _shares(n)):
-        np.add(out.second, sums, out=out.second)
-    return out
-
-
-class WeighedSupports(NamedTuple):
-    """All supports of n rows that share Lam, weighed."""
-
-    members: Members  # (n, L) the most probable one
-    value: Floats  # (n,) its f(S)
-    log_sum: Floats  # (n,) log sum over S of exp f(S)
-    drawn: Members  # (n, L) one drawn from the posterior
-
-
-def weighed(
-    c: Floats, model: CollapsedModel, n_active: int, uniforms: Floats | None = None
-) -> WeighedSupports:
-    """Weigh all supports of rows c (n, K), and draw one of each by numbers in [0, 1) (n,)."""
-    n, K = c.shape
-    sign, state = shared_problem(model, n_active)
-    which, value, total = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
-
-    def share(rows: slice) -> None:
-        system = state(c[rows])
-        (best, drawn), f, sums = which[:, rows], value[rows], total[rows]
-        tree = SharedSetTree(system)
-        for part in tree.parts():
-            f[part], best[part], sums[part] = tree.weigh()
+            f[part], best[part], parts[part] = tree.weigh()
             if uniforms is not None:
                 drawn[part] = tree.drawn(uniforms[rows][part])
+            if moments:
+                r[part], h[part] = tree.differentiate(w[part])
         f += system.offset
+        slopes: Floats = tree.slopes[0] if system.n_members else np.zeros((K, K))
+        if system.inverse is None or not moments:
+            return -slopes - slopes.T
+        M, change = system.inverse, times(h, system.inverse)
+        r[:], h[:] = 1.0 - r, system.b + change
+        both = w.sum() * M + M @ (slopes + slopes.T) @ M
+        return np.asarray(both + (h.T * w) @ h - (change.T * w) @ change)
 
-    deque(in_order(share, _shares(n)), maxlen=0)
-    sets = supports(K, n_active)
-    if sign > 0.0:  # in the order of the members
-        sets = sets[::-1] if n_active > K - n_active else sets
+    shares = _shares(n)
+    alone = len(shares) == 1 and n_active is None  # there is no BLAS to hold to one thread
+    for part in map(share, shares) if alone else in_order(share, shares):
+        second += part
     best, drawn = sets[which]
-    return WeighedSupports(best, value, value + np.log(total), drawn)
-
-
-class EverySet(NamedTuple):
-    """Sums over the sets of any size of n rows, which weigh exp(f(S) + log odds of the members)."""
-
-    log_sum: Floats  # (n,)
-    inclusion: Floats  # (n, K)
-    H: Floats  # (n, K) E[x z]
-    best: Mask  # (n, K) the heaviest set
-    value: Floats  # (n,) log of its weight
-    drawn: Mask  # (n, K) one drawn from the posterior, where uniforms are given
-
-
-def over_every_set(
-    c: Floats, model: CollapsedModel, odds: Floats, uniforms: Floats | None = None
-) -> EverySet:
-    """Sum over all 2^K sets of rows c (n, K), and draw one by numbers in [0, 1) (n,)."""
-    n, K = c.shape
-    Lam, costs = model.A + model.prior * np.eye(K), -2.0 * odds - math.log(model.prior)
-    sums = np.empty(n), np.empty((n, K)), np.empty((n, K))
-    out = EverySet(*sums, np.zeros((n, K), bool), np.empty(n), np.zeros((n, K), bool))
-
-    def share(rows: slice) -> None:
-        at = EverySet(*(whole[rows] for whole in out))  # type: ignore[arg-type]
-        tree = SharedSetTree(SetProblem(Lam, c[rows], K, np.zeros(1), 1.0, None), costs)
-        for part in tree.parts():
-            at.value[part], chosen, total = tree.weigh()
-            at.log_sum[part], at.best[part] = at.value[part] + np.log(total), all_sets(K)[chosen]
-            if uniforms is not None:
-                at.drawn[part] = all_sets(K)[tree.drawn(uniforms[rows][part])]
-            at.inclusion[part], at.H[part] = tree.differentiate(np.ones(part.stop - part.start))
-
-    shares = _shares(n)  # no BLAS to hold to one thread
-    deque(in_order(share, shares) if len(shares) > 1 else map(share, shares), maxlen=0)
-    return out
+    return SetSums(value + np.log(total), value, best, used, H, second, drawn)
 
 
 def _shares(n: int) -> list[slice]:

@@ -49,7 +49,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models import numerics, supports
+from appca.models import numerics
 from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
 
 LINE = 8  # numbers in a cache line
@@ -249,7 +249,7 @@ def best_of(n: int, w: RowState) -> int:
 
 
 @bare_kernel
-def build(members: Any, model: supports.CollapsedModel, c: Any, w: RowState) -> float:
+def build(members: Any, model: Any, c: Any, w: RowState) -> float:
     """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
     K, log_det = len(c), 0.0
     for k in range(K):  # the empty support
@@ -374,7 +374,7 @@ def shuffle(w: RowState) -> None:
 
 
 @bare_kernel
-def sweep(beta: float, model: supports.CollapsedModel, w: RowState) -> float:
+def sweep(beta: float, model: Any, w: RowState) -> float:
     """Visit every slot once, in random order free of the members; give the change of log|Lam|."""
     change, J = 0.0, len(w.candidates) - len(w.members)
     shuffle(w)
@@ -388,7 +388,7 @@ def sweep(beta: float, model: supports.CollapsedModel, w: RowState) -> float:
 
 @bare_kernel
 def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowState) -> None:
-    """Sweep every row's slots once for each beta; see `fixed_size_supports.search`."""
+    """Sweep every row's slots once for each beta; see `supports.search`."""
     rows, counts = counted
     for i in range(len(counts)):
         c = rows.c[i]
@@ -413,7 +413,7 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
 
 
 @bare_kernel
-def add_moments(i: int, count: float, w: RowState, out: supports.SupportMoments) -> None:
+def add_moments(i: int, count: float, w: RowState, out: Any) -> None:
     """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
     L, K = len(w.members), len(w.candidates)
     for k in range(K):
@@ -493,9 +493,7 @@ def lead(log_det: float, c: Any, w: RowState) -> float:
 
 
 @bare_kernel
-def climb(
-    p: int, first: float, last: float, model: supports.CollapsedModel, of: Walkers, w: RowState
-) -> None:
+def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowState) -> None:
     """Sweep a walker's slots once while beta rises; its weight grows by exp(rise lead)."""
     J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
     beta, gain = first, w.scratch.fit
@@ -565,7 +563,7 @@ def resample(of: Walkers, u: float) -> None:
 
 
 @bare_kernel
-def add_inclusion(model: supports.CollapsedModel, w: RowState, r: Any) -> None:
+def add_inclusion(model: Any, w: RowState, r: Any) -> None:
     """Make a Gibbs sweep that adds to r (K,) four estimates of each factor's inclusion.
 
     The supports before and after, and twice the sum over visits of conditional probabilities, whose
@@ -587,7 +585,7 @@ def add_inclusion(model: supports.CollapsedModel, w: RowState, r: Any) -> None:
 
 
 @bare_kernel
-def anneal(of: Walkers, betas: Any, model: supports.CollapsedModel, w: RowState) -> None:
+def anneal(of: Walkers, betas: Any, model: Any, w: RowState) -> None:
     """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep between betas."""
     n = len(of.log_weight)
     for p in range(n):

@@ -59,9 +59,7 @@ def quartimax(_rng: Generator, P: Array) -> Array:
     return R
 
 
-def independent(rng: Generator, P: Array) -> Array:
-    """Rotation of scores P (N, K) to components as independent as they can be, `fast_ica`."""
-    return fast_ica(rng, P, MAX_ICA_STEPS)
+independent = partial(fast_ica, most=MAX_ICA_STEPS)  # components as independent as they can be
 
 
 def unrotated(_rng: Generator, P: Array) -> Array:

@@ -1,32 +1,42 @@
-"""Rows and their supports where W is not orthogonal: types, and formulas given a support.
+"""Rows and their supports where W is not orthogonal, given, of exactly L factors, or of any size.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
+
+Sums over supports are exact up to `MOST_SETS` supports of L factors, and up to `MOST_COLUMNS`
+factors where supports have any size (`set_tree`). Beyond, supports come from annealed searches and
+sums from annealed importance sampling. What a row gets depends on its numbers and its seed only,
+not on blocks or threads. Rows that use any number of factors have
+
+    log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
+
+where for orthonormal columns f(z) is the sum of z_k a_k, so that
+
+    p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import expit, logit, logsumexp, softmax
 
-from appca.models.threads import single_threaded_blas
+from appca.models import set_tree
+from appca.models.set_tree import CollapsedModel, Floats, Mask, Members, SetSums
+from appca.models.settings import MOST_COLUMNS, MOST_SETS
+from appca.models.threads import in_order, single_threaded_blas
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Members = NDArray[np.int64]
+T = TypeVar("T")
 Seeds = NDArray[np.uint64]
 
 BLOCK_FLOATS = 2**18  # 2 MB
-
-
-class CollapsedModel(NamedTuple):
-    """The parameters of log p(y | S), the scores x integrated out."""
-
-    A: Floats  # (K, K) W'W / sigma2
-    prior: float  # 1 / tau2, the prior precision of a score
+LEAST_ROWS, MOST_BLOCKS = 64, 64  # of blocks for threads; a call of a kernel takes 0.1 ms
+SEED_BYTES = 2**19  # of the bits of rows that are processed together
 
 
 class RowSupports(NamedTuple):
@@ -74,6 +84,11 @@ def indicators(members: Members, n_components: int) -> Mask:
     Z = np.zeros((len(members), n_components), dtype=bool)
     np.put_along_axis(Z, members, True, axis=1)
     return Z
+
+
+def members_of(Z: Mask) -> Members:
+    """Give the members (N, L), ascending, of rows Z (N, K) that use as many components each."""
+    return np.nonzero(Z)[1].reshape(len(Z), -1)
 
 
 class ScoreNormal(NamedTuple):
@@ -133,3 +148,406 @@ def draw_scores_given(rng: Generator, c: Floats, Z: Mask, model: CollapsedModel)
             np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
     drawn[~Z] = 0.0
     return drawn
+
+
+def draw_seeds(rng: Generator, n: int) -> Seeds:
+    """Draw a fresh seed a row."""
+    return rng.integers(0, 2**64, n, dtype=np.uint64)
+
+
+def row_seeds(X: NDArray[np.floating]) -> Seeds:
+    """Make each row's seed from its own numbers, X (n, D): a random linear form of the bits."""
+    factors = draw_seeds(np.random.default_rng(0), X.shape[1]) | np.uint64(1)
+    form = np.empty(len(X), np.uint64)
+    size = max(1, SEED_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(X), size):
+        part = np.ascontiguousarray(X[start : start + size])
+        bits = part.view(np.uint64 if X.dtype == np.float64 else np.uint32)
+        form[start : start + size] = bits.astype(np.uint64, copy=False) @ factors
+    return form
+
+
+def search(
+    rows: RowSupports, betas: Floats, model: CollapsedModel, keep: bool = False, weights: Any = None
+) -> tuple[Members, SupportMoments]:
+    """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
+
+    Members of -1 start greedily. Infinite betas take the most probable factor of each slot, 1 draws
+    from the posterior. `keep` returns a row to its first support if f(S) ends lower.
+    """
+    from appca.models import slot_kernels as kernels
+    from appca.models.slot_kernels import row_state
+
+    n, K = rows.c.shape
+    mine = rows._replace(members=rows.members.copy())
+    out = SupportMoments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
+    betas = np.asarray(betas, dtype=np.float64)
+    counts = np.ones(n) if weights is None else weights
+
+    def share(part: slice) -> Floats:
+        second = np.zeros((K, K))
+        moments = SupportMoments(out.H[part], second, out.value[part])
+        room = row_state(K, mine.members.shape[1])
+        some = RowSupports(mine.c[part], mine.members[part], mine.seeds[part])
+        kernels.search((some, counts[part]), betas, keep, model, moments, room)
+        return second
+
+    for second in _share(share, n):
+        np.add(out.second, second, out=out.second)
+    return mine.members, out
+
+
+def importance(
+    rows: RowSupports, r: Floats, n_paths: int, schedule: AnnealingSchedule, model: CollapsedModel
+) -> AnnealedPaths:
+    """Estimate sum_S exp f(S) by annealed importance sampling from q(S).
+
+    q is that of independent Bernoulli(r_k), r (n, K), given that L of them are 1. Only paths of
+    different families are independent.
+    """
+    from appca.models import slot_kernels as kernels
+    from appca.models.slot_kernels import row_state
+
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    families = np.empty((n, n_paths), np.int64)
+    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
+
+    def share(part: slice) -> None:
+        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
+        w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
+        room = w, of, np.zeros((K + 1, L + 1))
+        some = RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
+        kernels.importance(some, r[part], schedule, model, mine, room)
+
+    deque(_share(share, n), maxlen=0)
+    return out
+
+
+def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
+    """Average inclusion (n, paths, K) over the paths of each row by their weights."""
+    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
+
+
+def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
+    size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
+    return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
+
+
+SETS_IN_PASSING = 256  # summed in every E step or sweep
+HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
+RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
+# From nearly flat to the posterior in eight sweeps, then to the best: missed in 29% of rows with
+# many modes after four restarts, by sweeps from beta = 1 on in 48%.
+ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
+GIBBS_SWEEPS = 10  # from the best support to a drawn one
+MANY = 1000  # slots times factors from which a search is expensive, see `factor_em.WORST`
+CHUNK = 4096  # rows whose paths are held at a time
+
+
+class Route(NamedTuple):
+    """How the sum of a row is estimated."""
+
+    pilots: int  # pilot paths, from the uniform distribution
+    pilot: AnnealingSchedule
+    paths: AnnealingSchedule  # of the paths that count
+    defensive: float  # weight of the uniform distribution in their base
+
+
+# The base of the paths is learned from a pilot run, with a defensive mixture that excludes no
+# support (Hesterberg 1995); with many factors more of it would spoil each first support.
+_PILOT, _PATHS = (np.arange(8) / 7.0) ** 4, (np.arange(8) / 7.0) ** 2
+LONG = Route(8, AnnealingSchedule(_PILOT, 4), AnnealingSchedule(_PATHS, 2), 0.1)
+# Where pilot paths disagree, the posterior has modes that no single change connects, and a learned
+# base would keep all paths out of some. Such rows start near the uniform base and rise slowly.
+SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
+# With many slots and factors a sweep mostly forgets its beginning, as two agreeing pilots show.
+_PILOT, _PATHS = np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])
+SHORT = Route(2, AnnealingSchedule(_PILOT, 6), AnnealingSchedule(_PATHS, 1), 0.01)
+SAME = 0.7  # inclusion of a factor by two pilot paths that agree
+
+
+class FixedSizeSupports(NamedTuple):
+    """Projections of rows that use exactly L factors, to ask about; exact up to `MOST_SETS`."""
+
+    c: Floats  # (n, K) W'(y - mu) / sigma2
+    model: CollapsedModel
+    n_active: int
+    seeds: Seeds = np.zeros(0, np.uint64)  # (n,) for searches and paths
+    n_paths: int = 16  # importance paths a row
+    background: Floats = np.zeros(())  # (n,) log p(y | nothing) p(S)
+
+    @property
+    def n_sets(self) -> int:
+        """Number of supports."""
+        return math.comb(self.c.shape[1], self.n_active)
+
+    def every_set(self, **how: Any) -> SetSums:
+        """Sum over all supports, as `set_tree.sums` with `how`."""
+        return set_tree.sums(self.c, self.model, self.n_active, **how)
+
+    def best(self) -> tuple[Mask, Floats]:
+        """Most probable support (n, K) of each row, and its f."""
+        (n, K), L = self.c.shape, self.n_active
+        if self.n_sets <= MOST_SETS:
+            sums = self.every_set(moments=False)
+            return indicators(sums.best, K), sums.value
+        rows = RowSupports(self.c, np.full((n, L), -1), self.seeds)
+        members, searched = search(rows, ANNEALED[-1:], self.model)
+        for i in range(RESTARTS if K * L <= MANY else RESTARTS_OF_MANY):
+            rows = RowSupports(self.c, members, self.seeds + np.uint64(i + 1))
+            members, searched = search(rows, ANNEALED, self.model, keep=True)
+        return indicators(members, K), searched.value
+
+    def means(self, Z: Mask) -> Floats:
+        """Posterior means of x * z given one support a row, (n, K)."""
+        H = np.zeros(self.c.shape)
+        with single_threaded_blas():  # the number of threads would decide about last bits
+            for normal in scores_given(self.c, Z, self.model):
+                np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
+        return H
+
+    def expected(self) -> Floats:
+        """E[x * z | y], (n, K), over all supports; of the best one beyond `MOST_SETS`."""
+        return self.every_set().H if self.n_sets <= MOST_SETS else self.means(self.best()[0])
+
+    def log_support(self, Z: Mask) -> Floats:
+        """Give f of one support a row, (n,)."""
+        return log_densities(self.c, Z, self.model)
+
+    def drawn_scores(self, rng: Generator) -> Floats:
+        """Draw x * z (n, K) of each row; beyond `MOST_SETS` after ten Gibbs sweeps."""
+        n, K = self.c.shape
+        if self.n_sets <= MOST_SETS:
+            members = self.every_set(uniforms=rng.random(n), moments=False).drawn
+        else:
+            begun = members_of(self.best()[0])
+            rows = RowSupports(self.c, begun, draw_seeds(rng, n))
+            members = search(rows, np.ones(GIBBS_SWEEPS), self.model)[0]
+        return draw_scores_given(rng, self.c, indicators(members, K), self.model)
+
+    def summed(self) -> SupportEstimate:
+        """Sum over all supports of a row: exactly, or by `n_paths` importance paths a row."""
+        n, K = self.c.shape
+        if self.n_sets <= MOST_SETS:
+            exact = self.every_set()
+            method = f"exact, by enumeration of {self.n_sets} sets"
+            return SupportEstimate(exact.log_sum, np.zeros(n), exact.inclusion, method)
+        method = f"annealed importance sampling, {self.n_paths} paths a row"
+        if self.n_paths < HONEST_PATHS:
+            method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
+        log_sum, error, inclusion = np.empty(n), np.empty(n), np.empty((n, K))
+        for start in range(0, n, CHUNK):
+            part = slice(start, start + CHUNK)
+            none = np.full((len(self.c[part]), self.n_active), -1)
+            rows = RowSupports(self.c[part], none, self.seeds[part])
+            log_sum[part], error[part], inclusion[part] = _sampled(rows, self.model, self.n_paths)
+        return SupportEstimate(log_sum, error, inclusion, method)
+
+
+def root_mean_square(H: Floats, Z: Mask, weights: Floats | None = None) -> Floats:
+    """Root mean square (K,) of each factor's score over the rows that use it; 1 if none does."""
+    counts = np.ones(len(H)) if weights is None else weights
+    used = counts @ Z
+    power = counts @ np.square(H) / np.where(used > 0.0, used, 1.0)
+    return np.sqrt(np.where(power > 0.0, power, 1.0))
+
+
+def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Floats, ...]:
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    longer = LONG._replace(pilots=max(n_paths // 2, 4))
+    many = K * L > MANY
+    route, other = (SHORT, longer._replace(defensive=SHORT.defensive)) if many else (longer, SPLIT)
+    pilot = _pilot(rows, route, model)
+    agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
+    part, others = (RowSupports(*(array[some] for array in rows)) for some in (agree, ~agree))
+    again = _pilot(others, other, model) if many else pilot[~agree]
+    estimates = np.empty(n), np.empty(n), np.empty((n, K))
+    other = other._replace(pilots=again.shape[1])
+    halves = (agree, part, pilot[agree], route), (~agree, others, again, other)
+    for some, mine, first, way in halves:
+        for array, new in zip(estimates, _annealed(mine, first, way, model, n_paths), strict=True):
+            array[some] = new
+    return estimates
+
+
+def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
+    uniform = np.full(rows.c.shape, rows.members.shape[1] / rows.c.shape[1])
+    return importance(rows, uniform, route.pilots, route.pilot, model).inclusion
+
+
+def _annealed(
+    rows: RowSupports, pilot: Floats, route: Route, model: CollapsedModel, n_paths: int
+) -> tuple[Floats, Floats, Floats]:
+    K, L = rows.c.shape[1], rows.members.shape[1]
+    learned, d = pilot.mean(axis=1), route.defensive
+    again = rows._replace(seeds=rows.seeds + np.uint64(1))
+    base = (1.0 - d) * _capped(learned) + d * L / K
+    paths = importance(again, base, n_paths, route.paths, model)
+    log_sum, error = _averaged(paths.log_weights, paths.families)
+    sweeps = np.array([route.pilots * route.pilot.after, n_paths * route.paths.after])
+    weighted = weighted_paths(paths.log_weights, paths.inclusion)
+    inclusion = np.average([learned, weighted], axis=0, weights=sweeps)
+    return log_sum, error, _capped(inclusion)
+
+
+def _capped(p: Floats) -> Floats:
+    """Make estimates (n, K) at most 1, and share their excess among the others."""
+    below = np.minimum(p, 1.0)
+    room = 1.0 - below
+    excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)
+    return below + excess[:, None] * room
+
+
+def _averaged(log_weights: Floats, families: Any) -> tuple[Floats, Floats]:
+    """Log (n,) of the mean weight of paths (n, r), and its standard error, by their families."""
+    n, n_paths = log_weights.shape
+    log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
+    weights = np.zeros((n, n_paths))  # of families, which alone are independent
+    np.add.at(weights, (np.arange(n)[:, None], families), np.exp(log_weights - log_sum[:, None]))
+    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
+    return log_sum, error
+
+
+SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
+PILOT_SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3
+SCHEDULE = np.linspace(0.0, 1.0, 13) ** 2
+DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
+
+
+class FreeSupports(NamedTuple):
+    """Projections of rows that use any number of factors, to ask about; f has prior odds added."""
+
+    c: Floats  # (n, K) W'(y - mu) / sigma2
+    model: CollapsedModel
+    weights: Floats  # (K,) pi, inside (0, 1)
+    orthonormal: bool = False
+    n_paths: int = 16  # importance paths a row
+    stream: int = 0  # of random numbers for these
+    background: Floats = np.zeros(())  # (n,) log p(y | nothing)
+
+    @property
+    def odds(self) -> Floats:
+        """Prior log odds of each column."""
+        return np.asarray(np.log(self.weights) - np.log1p(-self.weights))
+
+    @property
+    def precision(self) -> Floats:
+        """Posterior precision (K,) of each score alone."""
+        return np.asarray(np.diagonal(self.model.A) + self.model.prior)
+
+    @property
+    def log_odds(self) -> Floats:
+        """Posterior log odds (n, K) of each column alone."""
+        s = self.precision
+        gain = np.square(self.c) / s - np.log(s / self.model.prior)
+        return np.asarray(0.5 * gain + self.odds)
+
+    @property
+    def nothing(self) -> float:
+        """Log prior probability that no column is used."""
+        return float(np.log1p(-self.weights).sum())
+
+    def every_set(self, **how: Any) -> SetSums:
+        """Sum over all 2^K sets, as `set_tree.sums` with `how`."""
+        sums = set_tree.sums(self.c, self.model, odds=self.odds, **how)
+        return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
+
+    def best(self) -> tuple[Mask, Floats]:
+        """Most probable set (n, K) of each row, and log p(y, z) - log p(y | nothing).
+
+        Beyond `MOST_COLUMNS` it is the best of four searches.
+        """
+        n, K = self.c.shape
+        if self.orthonormal:
+            Z = (log_odds := self.log_odds) > 0
+            return Z, log_odds.sum(axis=1, where=Z) + self.nothing
+        if K <= MOST_COLUMNS:
+            sums = self.every_set(moments=False)
+            return sums.best, sums.value
+        from appca.models import gibbs_kernels as kernels
+
+        Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+        kernels.search(self._rows(), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
+        return Z, value + self.nothing
+
+    def summed(self) -> SupportEstimate:
+        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
+        n, K = self.c.shape
+        if self.orthonormal:
+            log_sum = np.logaddexp(0.0, log_odds := self.log_odds).sum(axis=1) + self.nothing
+            inclusion = expit(log_odds)
+            return SupportEstimate(log_sum, np.zeros(n), inclusion, "exact, column by column")
+        if K > MOST_COLUMNS:
+            return self._sampled()
+        method = f"exact, by enumeration of {2**K} sets"
+        sums = self.every_set()
+        return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
+
+    def means(self, Z: Mask) -> Floats:
+        """Posterior means of x * z given one set a row, (n, K)."""
+        if self.orthonormal:
+            return np.where(Z, self.c / self.precision, 0.0)
+        from appca.models import gibbs_kernels as kernels
+
+        H = np.empty(self.c.shape)
+        kernels.scores(self._rows(), Z, H)
+        return H
+
+    def expected(self) -> Floats:
+        """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
+        if self.orthonormal:
+            return np.asarray(expit(self.log_odds) * (self.c / self.precision))
+        return self.every_set().H if self.c.shape[1] <= MOST_COLUMNS else self.means(self.best()[0])
+
+    def log_support(self, Z: Mask) -> Floats:
+        """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
+        if self.orthonormal:
+            return np.asarray(self.log_odds.sum(axis=1, where=Z) + self.nothing)
+        return np.asarray(log_densities(self.c, Z, self.model) + Z @ self.odds + self.nothing)
+
+    def drawn_scores(self, rng: Generator) -> Floats:
+        """Draw x * z (n, K) of each row; beyond `MOST_COLUMNS` columns from their inclusion."""
+        if self.orthonormal:
+            drawn = rng.standard_normal(self.c.shape) / np.sqrt(self.precision)
+            drawn = self.c / self.precision + drawn
+            return np.where(rng.random(self.c.shape) < expit(self.log_odds), drawn, 0.0)
+        if self.c.shape[1] > MOST_COLUMNS:
+            Z = rng.random(self.c.shape) < self.summed().inclusion
+        else:
+            Z = self.every_set(uniforms=rng.random(len(self.c)), moments=False).drawn
+        return draw_scores_given(rng, self.c, Z, self.model)
+
+    def _sampled(self) -> SupportEstimate:
+        n_paths = self.n_paths
+        prior = np.broadcast_to(self.odds, self.c.shape)
+        pilots, key = max(n_paths // 2, 4), (self.stream, 0)
+        log_weights, inclusion = self._paths(prior, PILOT_SCHEDULE, pilots, key)
+        learned = 0.5 * weighted_paths(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
+        base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.weights)
+        log_weights, inclusion = self._paths(base, SCHEDULE, n_paths, (self.stream, 1))
+        log_sum, error = _averaged(log_weights, np.arange(n_paths))
+        method = f"annealed importance sampling, {n_paths} paths a row"
+        inclusion = weighted_paths(log_weights, inclusion)
+        return SupportEstimate(log_sum + self.nothing, error, inclusion, method)
+
+    def _paths(
+        self, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
+    ) -> tuple[Floats, Floats]:
+        from appca.models import gibbs_kernels as kernels
+
+        n, K = self.c.shape
+        log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+        U, base = _uniforms((n_paths, len(betas), K), key), np.ascontiguousarray(base)
+        kernels.importance(self._rows(), base, betas, U, log_weights, inclusion)
+        return log_weights, inclusion
+
+    def _rows(self) -> Any:
+        from appca.models.gibbs_kernels import FreeSupportRows
+
+        A, prior = self.model
+        A = A + prior * np.eye(len(A))
+        return FreeSupportRows(A, np.ascontiguousarray(self.c), self.odds, 1.0 / prior)
+
+
+def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
+    return np.random.default_rng(key).random(shape)

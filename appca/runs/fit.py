@@ -380,9 +380,9 @@ def _fit_on_ground(
     from appca.models.data_checks import refuse_constant
     from appca.models.em import EMMap
     from appca.models.numerics import background
+    from appca.models.posterior import publish_subspace
     from appca.models.rows import Rows
     from appca.models.starts import candidates
-    from appca.models.subspace_posterior import publish_subspace
 
     D, q = ground.basis.shape
     sample = Rows(ground.sample, None, ground.squares, D)

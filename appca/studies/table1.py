@@ -159,7 +159,8 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
     """Ask the oracle about rows Y (n, D): it knows W, the noise, and a large draw of Z (m, K)."""
     from scipy.special import logsumexp
 
-    from appca.models import fixed_size_supports, free_supports, numerics, supports
+    from appca.models import numerics, supports
+    from appca.models.set_tree import CollapsedModel
 
     (D, K), noise = truth.W.shape, truth.noise_sd**2
     if design in {"subspace", "single"}:  # few sets: a mixture of normal densities
@@ -172,21 +173,18 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         method = f"exact, over {len(patterns)} sets"
         best = patterns[joint.argmax(axis=0)]
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
-    c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
-    empty = numerics.background(np.square(Y).sum(axis=1), noise, D)
+    c, model = Y @ truth.W / noise, CollapsedModel(truth.W.T @ truth.W / noise, 1.0)
+    base: np.ndarray = numerics.background(np.square(Y).sum(axis=1), noise, D)
+    seen: supports.FixedSizeSupports | supports.FreeSupports
     if design == "balanced":
-        model, seeds = supports.CollapsedModel(G, 1.0), fixed_size_supports.row_seeds(Y)
         L = int(Z_of_law[0].sum())
-        members = fixed_size_supports.best(c, model, L, seeds)[0]
-        sums = fixed_size_supports.summed(c, model, L, seeds, 16)
-        Z = np.zeros((len(Y), K), dtype=bool)
-        np.put_along_axis(Z, members, values=True, axis=1)
-        base = empty - numerics.log_binomial(K, L)
-        return Oracle(Z, base + sums.log_sum, sums.error, sums.method)
-    weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)  # every factor independently
-    question = free_supports.Question(c, G, 1.0, weights)
-    free = question.summed()
-    return Oracle(question.best().Z, empty + free.log_sum, free.error, free.method)
+        seen = supports.FixedSizeSupports(c, model, L, supports.row_seeds(Y))
+        base = base - numerics.log_binomial(K, L)
+    else:  # every factor independently
+        weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
+        seen = supports.FreeSupports(c, model, weights)
+    sums = seen.summed()
+    return Oracle(seen.best()[0], base + sums.log_sum, sums.error, sums.method)
 
 
 LEAST_SHARE = 0.01  # least share of rows for a judged factor

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models import adaptive_fa, climb, fixed_size_supports
+from appca.models import adaptive_fa, climb, supports
 from tests.models.synthetic import drawn, matched_cosines, planted
 from tests.references import em_adaptive_fa
 
@@ -120,7 +120,7 @@ def test_scores_are_exact_while_sets_are_few_and_estimated_beyond(seed, monkeypa
     assert exact.method == "exact, by enumeration of 20 sets"
     equal(exact.error, 0.0)
     close(exact.log_likelihood, em_adaptive_fa.log_likelihoods(Y, W, mu, 0.09, 3), rtol=1e-8)
-    monkeypatch.setattr(fixed_size_supports, "MOST_SETS", 10)
+    monkeypatch.setattr(supports, "MOST_SETS", 10)
     estimate = model.estimate_score_samples(Y)
     assert estimate.method.startswith("annealed importance sampling")
     off = estimate.log_likelihood - exact.log_likelihood

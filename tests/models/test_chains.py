@@ -14,10 +14,11 @@ from appca import (
     NonparametricPPCA,
 )
 from appca.models import draws as query_draws
-from appca.models import free_supports
+from appca.models import supports
 from appca.models.chains import levels
 from appca.models.draws import choose, number_band
-from appca.models.free_supports import MOST_COLUMNS, Question
+from appca.models.set_tree import CollapsedModel
+from appca.models.supports import MOST_COLUMNS, FreeSupports
 from tests.models.synthetic import planted
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "random_state": 0}
@@ -169,7 +170,7 @@ def test_the_error_of_an_average_over_draws_is_honest(monkeypatch):
     fit = FiniteSparseFA(14, n_chains=1, burn_in=60, n_draws=60, random_state=0).fit(Y[:100])
     exact = fit.estimate_score_samples(Y[100:])
     assert exact.method == "exact, by enumeration of 16384 sets; average over 12 draws"
-    monkeypatch.setattr(free_supports, "MOST_COLUMNS", 12)
+    monkeypatch.setattr(supports, "MOST_COLUMNS", 12)
     estimate = fit.estimate_score_samples(Y[100:])
     z = (estimate.log_likelihood - exact.log_likelihood) / estimate.error
     # 3.2 and 12 where all draws take the same random numbers
@@ -182,13 +183,13 @@ def test_orthonormal_columns_decide_independently(seed):
     noise, tau2 = 0.4, 1.7
     W = np.linalg.qr(rng.normal(size=(6, 4)))[0]
     Y, weights = rng.normal(size=(5, 6)) * 2, rng.uniform(0.1, 0.9, 4)
-    q = Question(Y @ W / noise, np.eye(4) / noise, tau2, weights)
+    q = FreeSupports(Y @ W / noise, CollapsedModel(np.eye(4) / noise, 1 / tau2), weights)
     own = q._replace(orthonormal=True)
     by_column, by_set = own._replace(n_paths=0).summed(), q._replace(n_paths=4).summed()
     close(by_column.log_sum, by_set.log_sum, atol=1e-9)
     close(by_column.inclusion, by_set.inclusion, atol=1e-9)
-    equal(own.best().Z, q.best().Z)
-    close(own.best().value, q.best().value, atol=1e-9)
+    equal(own.best()[0], q.best()[0])
+    close(own.best()[1], q.best()[1], atol=1e-9)
     Z = rng.random((5, 4)) < 0.5
     close(own.means(Z), q.means(Z), atol=1e-9)
 

@@ -92,13 +92,13 @@ def test_a_weighted_step_is_the_step_on_repeated_rows(whole, loading_variance, s
 
 def test_the_worst_rows_that_search_anew_are_a_share_of_the_weight(seed, monkeypatch):
     (_, given, state), searched = problem(seed), []
-    search = factor_em.fixed_size_supports.search
+    search = factor_em.supports.search
 
     def watched(rows, betas, model, **how):
         searched.append(len(rows.c))
         return search(rows, betas, model, **how)
 
-    monkeypatch.setattr(factor_em.fixed_size_supports, "search", watched)
+    monkeypatch.setattr(factor_em.supports, "search", watched)
     worth = np.arange(60.0)
     members = np.tile([0, 1], (60, 1))
     for w, number in [(None, 3), (np.r_[0.5, 0.5, 0.5, np.full(57, 1.0)], 5)]:

@@ -138,7 +138,7 @@ def log_weight(Lam, c, S):
 
 
 def by_hand(Lam, c, supports):
-    """Log sum, inclusion, E[s], E[s s'], best support and its share, by dense solves of each."""
+    """Log sum, inclusion, E[s], E[s s'], best support and its f, by dense solves of each."""
     K, weights = len(c), np.array([log_weight(Lam, c, S) for S in supports])
     total = logsumexp(weights)
     inclusion, H, second = np.zeros(K), np.zeros(K), np.zeros((K, K))
@@ -149,18 +149,18 @@ def by_hand(Lam, c, supports):
         inclusion[on] += q
         H[on] += q * v
         second[np.ix_(on, on)] += q * (C + np.outer(v, v))
-    best = supports[weights.argmax()], np.exp(weights.max() - total)
-    return total, inclusion, H, second[np.triu_indices(K)], *best
+    best = supports[weights.argmax()], weights.max()
+    return total, inclusion, H, second[np.triu_indices(K)], best
 
 
 def compare(found, Lam, c, supports_of):
     """Hold sums against loops over the supports that `supports_of` gives for each row."""
     for n in range(len(c)):
         own = Lam[0 if len(Lam) == 1 else n]
-        total, *sums, best, share = by_hand(own, c[n], supports_of(found.members[n]))
-        assert sorted(found.members[n]) == list(best)
+        total, *sums, (best, value) = by_hand(own, c[n], supports_of(found.best[n]))
+        assert sorted(found.best[n]) == list(best)
         assert found.log_sum[n] == pytest.approx(total, rel=1e-10)
-        assert found.probability[n] == pytest.approx(share)
+        assert found.value[n] == pytest.approx(value)
         for name, wanted in zip(("inclusion", "H", "second"), sums, strict=True):
             close(getattr(found, name)[n], wanted, rtol=1e-8, atol=1e-10, err_msg=name)
 
@@ -173,11 +173,11 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
     B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
     Lam, c = np.eye(K) + B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K))
     Lam = Lam[:1] if same else Lam
-    seen = gaps.IncompleteProjections(Lam[:, *np.triu_indices(K)], c)
-    found, sets = gaps.support_posterior(seen, L), list(itertools.combinations(range(K), L))
+    pairs = Lam[:, *np.triu_indices(K)]
+    found, sets = gaps.support_posterior(pairs, c, L), list(itertools.combinations(range(K), L))
     compare(found, Lam, c, lambda _members: sets)
-    scores = gaps.support_scores(seen, found.members)
-    for row, members in enumerate(found.members):
+    scores = gaps.support_scores(pairs, c, found.best)
+    for row, members in enumerate(found.best):
         wanted = by_hand(Lam[0 if same else row], c[row], [tuple(members)])[2]
         close(scores[row], wanted, rtol=1e-8, atol=1e-10)
 
@@ -231,7 +231,7 @@ def test_sums_over_exchanges_equal_dense_solves_of_each(K, L, shared, seed):
     Lam, pairs, c = problem(seed, 12, K, shared)
     found = gaps.summed(pairs, c, L, None)
     compare(found, Lam, c, lambda members: list(neighbours(members, K)))
-    assert len(set(neighbours(found.members[0], K))) == L * (K - L) + 1
+    assert len(set(neighbours(found.best[0], K))) == L * (K - L) + 1
 
 
 def test_from_given_supports_the_sum_never_falls(seed):

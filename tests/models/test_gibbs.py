@@ -1,4 +1,4 @@
-"""The two samplers, one of orthonormal columns and one of any W.
+"""The sampler, of orthonormal columns and of any W.
 
 Geweke's test of every prior of Z with sweeps broken on purpose, density ratios of what a sweep
 draws, and posterior expectations of the pages in `tests/references`.
@@ -11,13 +11,12 @@ import pytest
 from numpy.testing import assert_allclose as close
 from scipy import stats
 
-from appca.models import conditionals, factor_gibbs, gibbs, numerics, stiefel, supports
+from appca.models import conditionals, gibbs, numerics, stiefel, supports
 from appca.models.conditionals import Gamma, InverseGamma
-from appca.models.factor_gibbs import FINITE, FIXED, INFINITE, FactorGibbsState, FactorPrior
-from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
-from appca.models.products import data_of, row_squares
+from appca.models.gibbs import FINITE, FIXED, INFINITE, GibbsState, Prior
+from appca.models.products import data_of
 from appca.models.rows import about, centre_of
-from appca.models.supports import CollapsedModel
+from appca.models.set_tree import CollapsedModel
 from tests.geweke import DRAWS, agreement_z, broken, geweke_z, is_caught, worst
 from tests.models import gibbs_oracles as oracle
 from tests.references import (
@@ -62,7 +61,7 @@ def of_features(Z, alpha):
 
 # Orthonormal columns -----------------------------------------------------------------------------
 
-VARIANCES = SubspacePrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)
+VARIANCES = Prior(InverseGamma(6.0, 3.0), 0.5, latent=InverseGamma(6.0, 8.0))
 
 
 class Subspaces(SimpleNamespace):
@@ -102,13 +101,12 @@ class Subspaces(SimpleNamespace):
 
     def seen(self, state, Y):
         """Rows and state as the package has them, scores over the scales of their rows."""
-        data = data_of(about(Y, None))
         extended = self.sizes or len(self.grid) > 1
-        if extended:
-            data = data._replace(each=row_squares(data.rows), grid=self.grid)
-        at = state.W, state.X / np.sqrt(state.u)[:, None], *state[2:6], state.alpha
-        at += (state.rho if self.sizes else L, *((state.u, state.omega) if extended else ()))
-        return data, gibbs.look(data, SubspaceGibbsState(*at))
+        data = data_of(about(Y, None), self.grid if extended else None)
+        X, how = state.X / np.sqrt(state.u)[:, None], {"sizes": state.rho if self.sizes else L}
+        how |= {"u": state.u, "weights": state.omega} if extended else {}
+        at = GibbsState(state.W, X, *state[2:6], alpha=state.alpha, **how)
+        return data, gibbs.look(data, at)
 
     def drawn(self, rng, data, seen, prior=None, **how):
         return gibbs.sweep(rng, data, seen, prior or self.prior, gibbs.PRIORS[self.draw_Z], **how)
@@ -161,11 +159,11 @@ class Subspaces(SimpleNamespace):
 
 # Any W -------------------------------------------------------------------------------------------
 
-SPARSE = FactorPrior(InverseGamma(6.0, 1.5), InverseGamma(6.0, 5.0), 0.5, Gamma(3.0, 2.0))
+SPARSE = Prior(InverseGamma(6.0, 1.5), 0.5, loading=InverseGamma(6.0, 5.0), alpha=Gamma(3.0, 2.0))
 
 
 class Factors(SimpleNamespace):
-    """A model of any W for Geweke's test; `draw_Z` is its kind."""
+    """A model of any W for Geweke's test; its state is that of the page."""
 
     N = 4
 
@@ -185,18 +183,21 @@ class Factors(SimpleNamespace):
         W = np.sqrt(sigma2_W) * rng.normal(size=(D, K))
         W = W * Z.any(axis=0) if self.draw_Z == INFINITE else W
         mu = np.sqrt(prior.mean_variance) * rng.normal(size=D)
-        return FactorGibbsState(W, rng.normal(size=(N, K)) * Z, Z, mu, sigma2, sigma2_W, alpha)
+        X = rng.normal(size=(N, K)) * Z
+        return gibbs_sparse_fa.State(W, X, Z, mu, sigma2, sigma2_W, alpha)
 
     def draw_data(self, rng, state):
         noise = np.sqrt(state.sigma2) * rng.normal(size=(self.N, len(state.mu)))
         return state.mu + state.X @ state.W.T + noise
 
     def seen(self, state, Y):
-        data = data_of(about(Y, None))
-        return data, factor_gibbs.look(data, state)
+        data, more = data_of(about(Y, None)), state[5:]
+        at = GibbsState(*state[:5], np.ones(self.shape[1]), *more, sizes=L)
+        return data, gibbs.look(data, at)
 
     def sweep(self, rng, state, Y):
-        return factor_gibbs.sweep(rng, *self.seen(state, Y), self.prior, self.draw_Z).state
+        new = gibbs.sweep(rng, *self.seen(state, Y), self.prior, gibbs.PRIORS[self.draw_Z]).state
+        return gibbs_sparse_fa.State(*new[:5], new.sigma2_W, new.alpha)
 
     def statistics(self, state, Y):
         W, X, Z, mu, sigma2, sigma2_W, alpha = state
@@ -276,15 +277,15 @@ BROKEN = {  # the first in every run: each in another conditional; the ratios be
         *("ibp", conditionals, "alpha_acceptance", lambda _right: lambda *_given: 1.0),
     ),
     "scores at their means": (
-        *(FIXED, factor_gibbs, "supports.draw_scores_given(rng, c, Z, model)"),
-        "fixed_size_supports.means(c, members, model)",
+        *(FIXED, gibbs, "supports.draw_scores_given(rng, c, Z, model)"),
+        "supports.FixedSizeSupports(c, model, 0).means(Z)",
     ),
     "x not redrawn after z, infinite": (
-        *(INFINITE, factor_gibbs, "Z.any(axis=0), X=X, Z=Z)", f"Z.any(axis=0), X={STALE}, Z=Z)"),
+        *(INFINITE, gibbs, "Z.any(axis=0), X=X, Z=Z)", f"Z.any(axis=0), X={STALE}, Z=Z)"),
     ),
     "sums over rows that are not scaled": (
         *("row scales", gibbs, "weighted_sums"),
-        lambda right: lambda data, X, u: right(data, X, np.ones_like(u)),
+        lambda right: lambda data, X, u, **how: right(data, X, np.ones_like(u), **how),
     ),
     "scores not scaled": (
         *("scales and sizes", conditionals, "latent_variance"),
@@ -294,14 +295,14 @@ BROKEN = {  # the first in every run: each in another conditional; the ratios be
         *("sizes", conditionals, "shares", lambda _right: lambda counts: 3.0 + counts),
     ),
     "loading variance doubled": (
-        *(FIXED, factor_gibbs, "second, state.sigma2, sigma2_W"),
-        "second, state.sigma2, 2 * sigma2_W",
+        *(FIXED, gibbs, "pairs, state.sigma2, sigma2_W"),
+        "pairs, state.sigma2, 2 * sigma2_W",
     ),
     "noise over rows": (
-        *(FIXED, factor_gibbs, "prior.noise, data.size,", "prior.noise, data.size - n,"),
+        *(FIXED, gibbs, "prior.noise, data.size,", "prior.noise, data.size - len(Z),"),
     ),
     "noise from a stale residual": (
-        *(FINITE, factor_gibbs, "squares(data, cross, W, mu)", "squares(data, cross, state.W, mu)"),
+        *(FINITE, gibbs, "squares(scaled, cross, W, mu)", "squares(scaled, cross, state.W, mu)"),
     ),
 }
 
@@ -314,6 +315,7 @@ def test_a_broken_sweep_fails_geweke(name, monkeypatch, tmp_path):
     else:
         wrong = broken(module.__name__, old, new, tmp_path, "broken_sweep")
         monkeypatch.setattr(module, "sweep", wrong.sweep)
+        monkeypatch.setattr(module, "PRIORS", wrong.PRIORS)
     assert is_caught(CASES[case], np.random.default_rng(0))
 
 
@@ -366,7 +368,7 @@ def world(request, seed):
 
 def test_directions_and_scores_have_the_ratios_of_the_joint(seed):
     rng, _, (W, X, Z, mu, sigma2, tau2, *_), Y = begun("component", seed)
-    cross = gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
+    cross = gibbs.CrossProducts(Y.T @ X, X.sum(axis=0), np.square(X).sum())
     F, V = gibbs.concentration(cross, mu, sigma2), stiefel.random(rng, *W.shape)
     joint = [oracle.log_data(Y, one, X, Z, mu, sigma2) for one in (W, V)]
     assert (F * W).sum() - (F * V).sum() == pytest.approx(joint[0] - joint[1], abs=1e-9)
@@ -375,7 +377,7 @@ def test_directions_and_scores_have_the_ratios_of_the_joint(seed):
     given = [(-np.square(x - (Y - mu) @ W * shrink) / (2 * variance)).sum(where=Z) for x in both]
     joint = [oracle.log_data(Y, W, x, Z, mu, sigma2) + oracle.log_scores(x, Z, tau2) for x in both]
     assert given[0] - given[1] == pytest.approx(joint[0] - joint[1], abs=1e-9)
-    squares = gibbs.residual_squares(data_of(about(Y, None)), cross, W, X, mu)
+    squares = gibbs.residual_squares(data_of(about(Y, None)), cross, W, mu)
     assert squares == pytest.approx(np.square(Y - mu - X @ W.T).sum(), abs=1e-10)
 
 
@@ -397,7 +399,7 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
     data, seen = case.seen(
         state._replace(u=np.ones(many * len(Y)), **nothing), np.repeat(Y, many, 0)
     )
-    kept = SubspacePrior(VARIANCES.noise, None, False, 0.0)
+    kept = Prior(VARIANCES.noise, 0.0)
     drawn = case.drawn(rng, data, seen, kept, update_directions=lambda _rng, _F, W: W).state
     support = np.argmax((drawn.Z[:, None] == sets).all(axis=2), axis=1)
     scale = 0 if drawn.u is None else np.searchsorted(case.grid, drawn.u)
@@ -425,7 +427,7 @@ def test_the_complete_density_is_that_of_the_definition(world):
     rng, case, state, Y = world
     data, seen = case.seen(state, Y)
     drawn = case.drawn(rng, data, seen)
-    W, X, Z, mu, sigma2, tau2, _, sizes, u, omega = drawn.state
+    W, X, Z, mu, sigma2, tau2, _, _, sizes, u, omega = drawn.state
     u = np.ones(len(Y)) if u is None else u
     root = np.sqrt(u)[:, None]
     wanted = stats.norm.logpdf(Y, mu + X * root @ W.T, np.sqrt(sigma2) * root).sum()
@@ -435,15 +437,15 @@ def test_the_complete_density_is_that_of_the_definition(world):
     wanted += np.log((rho / [1, 3, 3, 1])[Z.sum(axis=1)]).sum()
     if case.sizes:  # scores are in units of the root mean square of the data
         wanted += 0.5 * Z.sum() * np.log(data.squares / data.size)
-    joint = gibbs.record(data, gibbs.PRIORS["block"], drawn)["log_joint"]
+    joint = gibbs.record(data, case.prior, gibbs.PRIORS["block"], drawn)["log_joint"]
     assert joint == pytest.approx(wanted, abs=1e-9)
 
 
 def test_scores_are_drawn_from_the_joint_normal(seed):
     rng, case, state, Y = begun(FIXED, seed)
-    c, model = factor_gibbs.projected(case.seen(state, Y)[1])
+    c, model = gibbs.projected(case.seen(state, Y)[1])
     (given,) = supports.scores_given(c, state.Z, model)
-    for n, S in enumerate(factor_gibbs.members_of(state.Z)):
+    for n, S in enumerate(supports.members_of(state.Z)):
         x = rng.standard_normal((2, L))
         fit = state.mu + x @ state.W[:, S].T
         joint = stats.norm.logpdf(Y[n], fit, np.sqrt(state.sigma2)).sum(axis=1)
@@ -456,7 +458,7 @@ def test_scores_are_drawn_from_the_joint_normal(seed):
 def covariance_error(module, seed):
     """Largest gap between the covariance of draws and of their parameters, as correlations."""
     (rng, case, state, Y), n = begun(FIXED, seed), 20_000
-    c, model = factor_gibbs.projected(case.seen(state, Y)[1])
+    c, model = gibbs.projected(case.seen(state, Y)[1])
     (given,) = supports.scores_given(c, state.Z, model)
     row = np.abs(given.precision[:, 0, 1]).argmax()
     (given,) = supports.scores_given(np.tile(c[row], (n, 1)), np.tile(state.Z[row], (n, 1)), model)
@@ -476,7 +478,7 @@ def test_score_draws_have_the_covariance_of_their_parameters(seed, tmp_path):
 def test_measures_and_records_of_factors_are_the_dense_densities(seed):
     _, case, state, Y = begun(FIXED, seed)
     data, seen = case.seen(state, Y)
-    found = factor_gibbs.measure(data, case.prior, FIXED, seen)
+    found = gibbs.measure(data, case.prior, gibbs.PRIORS[FIXED], seen)
     at = state.W, state.mu, state.sigma2, L
     exact = em_adaptive_fa.log_likelihoods(Y, *at).sum()
     assert found.log_likelihood == pytest.approx(exact)
@@ -485,13 +487,13 @@ def test_measures_and_records_of_factors_are_the_dense_densities(seed):
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
-    c, model = factor_gibbs.projected(seen)
+    c, model = gibbs.projected(seen)
     given = numerics.background(squares, state.sigma2, 3) + supports.log_densities(
         c, state.Z, model
     )
-    own = em_adaptive_fa.certain(factor_gibbs.members_of(state.Z), 4) == 1
+    own = em_adaptive_fa.certain(supports.members_of(state.Z), 4) == 1
     close(given, em_adaptive_fa.log_joint(Y, *at)[own] + np.log(6), rtol=1e-9)
-    kept = factor_gibbs.record(data, case.prior, FIXED, seen)
+    kept = gibbs.record(data, case.prior, gibbs.PRIORS[FIXED], seen)
     joint = stats.norm.logpdf(Y, state.mu + state.X @ state.W.T, np.sqrt(state.sigma2)).sum()
     joint += stats.norm.logpdf(state.X[state.Z]).sum()
     assert kept["log_joint"] == pytest.approx(joint - case.N * np.log(6))
@@ -504,11 +506,12 @@ def test_projections_and_residual_are_those_of_the_centred_rows(dtype, seed):
     X = (100.0 + rng.standard_normal((n, D))).astype(dtype)
     origin, W, Z = centre_of(X), rng.standard_normal((D, K)), rng.random((n, K)) < 0.5
     scores, mu = rng.standard_normal((n, K)) * Z, 0.3 * rng.standard_normal(D)
-    state = FactorGibbsState(W, scores, Z, mu, 0.7, 1.0)
-    found = factor_gibbs.look(data_of(about(X, origin)), state)
+    state = GibbsState(W, scores, Z, mu, 0.7, np.ones(K))
+    found = gibbs.look(data_of(about(X, origin)), state)
     Y = X.astype(np.float64) - origin.astype(np.float64) - mu
     close(found.P, Y @ W, rtol=1e-12, atol=1e-11)
     assert found.squares == pytest.approx(np.square(Y - scores @ W.T).sum(), rel=1e-12)
     data = data_of(about(scores @ W.T, None))
-    nothing = factor_gibbs.residual_squares(data, factor_gibbs.crossed(data, scores), W, 0.0 * mu)
+    cross = gibbs.weighted_sums(data, scores, None, pairs=True)[1]
+    nothing = gibbs.residual_squares(data, cross, W, 0.0 * mu)
     assert 0.0 <= nothing < 1e-12 * data.squares

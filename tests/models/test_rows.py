@@ -13,7 +13,7 @@ import appca.models.sparse_rows as sparse_rows_module
 from appca import AdaptivePPCA, PearsonResiduals
 from appca.models import rows, threads
 from appca.models import rows as rows_module
-from appca.models.products import mean_squares, products, projected, projections, times, totals
+from appca.models.products import data_of, mean_squares, products, projected, projections, times
 from appca.models.rows import Rows, about, centre_of, distinct, project, tiles, transposed_product
 from appca.models.sparse_rows import ShiftedSparse, sparse_rows
 from appca.models.stiefel import upright
@@ -90,7 +90,7 @@ def test_products_are_those_of_the_centred_rows_in_float64(n, d, dtype, seed, mo
     Y = X.astype(np.float64) - rows.origin
     close(projections(rows, W), Y @ W, rtol=0, atol=1e-10)
     close(products(rows, H), Y.T @ H, rtol=0, atol=1e-10)
-    total, squares = totals(rows)
+    _, total, squares, *_ = data_of(rows)
     close(total, Y.sum(axis=0), rtol=0, atol=1e-9)
     assert squares == pytest.approx(np.square(Y).sum(), rel=1e-13)
     found = projected(rows, W)

@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose as close
 from numpy.testing import assert_array_equal as equal
 from scipy import stats
 
-from appca.models import fixed_size_supports, slot_kernels
-from appca.models.supports import AnnealedPaths, AnnealingSchedule, CollapsedModel, RowSupports
+from appca.models import slot_kernels, supports
+from appca.models.set_tree import CollapsedModel
+from appca.models.supports import AnnealedPaths, AnnealingSchedule, RowSupports
 from tests.geweke import broken
 from tests.models.gibbs_oracles import pooled_p_value
 from tests.models.synthetic import drawn
@@ -23,7 +24,7 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
     if members is None:
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
-    seeds = fixed_size_supports.draw_seeds(np.random.default_rng(seed), len(Y))
+    seeds = supports.draw_seeds(np.random.default_rng(seed), len(Y))
     return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
@@ -65,7 +66,7 @@ def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
     Y, W, _, mu = drawn(seed, 12, D, K, L)
     start = random_members(np.random.default_rng(seed), 12, K, L)
     at, model = seen(Y, W, mu, 0.09, start)
-    members, found = fixed_size_supports.search(at, np.empty(0), model)
+    members, found = supports.search(at, np.empty(0), model)
     equal(members, start)
     p = em_adaptive_fa.certain(members, K)
     _, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
@@ -98,11 +99,9 @@ def test_a_slot_is_scored_as_the_joint_density_says(seed):
 def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
     Y, W, _, mu = drawn(seed, 100, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members, found = fixed_size_supports.search(at, np.full(20, math.inf), model)
-    tried = fixed_size_supports.search(at._replace(members=members), DRAW, model)[1]
-    kept_members, kept = fixed_size_supports.search(
-        at._replace(members=members), DRAW, model, keep=True
-    )
+    members, found = supports.search(at, np.full(20, math.inf), model)
+    tried = supports.search(at._replace(members=members), DRAW, model)[1]
+    kept_members, kept = supports.search(at._replace(members=members), DRAW, model, keep=True)
     assert np.any(tried.value < found.value - 1.0)
     assert np.all(kept.value >= found.value - 1e-9 * np.abs(found.value))
     back = np.isclose(kept.value, found.value, rtol=1e-12)
@@ -114,12 +113,12 @@ def test_a_rows_own_seed_depends_on_the_row_alone(seed):
     rng = np.random.default_rng(seed)
     for dtype in (np.float64, np.float32):
         X = rng.standard_normal((50, 7)).astype(dtype)
-        seeds = fixed_size_supports.row_seeds(X)
+        seeds = supports.row_seeds(X)
         assert len(np.unique(seeds)) == 50
-        equal(fixed_size_supports.row_seeds(X[::-3]), seeds[::-3])
+        equal(supports.row_seeds(X[::-3]), seeds[::-3])
         nudged = X.copy()
         nudged[0, 3] = np.nextafter(nudged[0, 3], dtype(9.0))
-        assert fixed_size_supports.row_seeds(nudged)[0] != seeds[0]
+        assert supports.row_seeds(nudged)[0] != seeds[0]
 
 
 def uncompiled(tmp_path, stem, old="", new=""):
@@ -173,7 +172,7 @@ def after_a_sweep(search, n, seed, *, flat=False):
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_sweep_of_draws_leaves_the_exact_posterior_alone(seed, flat):
-    p = after_a_sweep(lambda *at: fixed_size_supports.search(*at)[0], 100_000, seed, flat=flat)
+    p = after_a_sweep(lambda *at: supports.search(*at)[0], 100_000, seed, flat=flat)
     assert p > 1e-4
 
 
@@ -181,7 +180,7 @@ def test_the_compiled_kernels_do_what_their_source_says(seed, tmp_path):
     Y, W, _, mu = drawn(seed, 30, 4, 6, 3)
     at, model = seen(Y, W, mu, 0.09, n_active=3, seed=seed)
     slow = uncompiled(tmp_path, "source")(at, np.array([1.0, 0.5, math.inf]), model)
-    equal(slow, fixed_size_supports.search(at, np.array([1.0, 0.5, math.inf]), model)[0])
+    equal(slow, supports.search(at, np.array([1.0, 0.5, math.inf]), model)[0])
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -267,9 +266,7 @@ def test_the_start_of_a_path_is_an_exact_draw(seed):
     Y, W, _, mu = drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
     at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
     r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
-    paths = fixed_size_supports.importance(
-        at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model
-    )
+    paths = supports.importance(at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model)
     ratio = np.exp(paths.log_weights - log_sums(Y, W, mu, 4.0, 2))
     equal(paths.families[0], np.arange(1000))  # nothing to resample for
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(ratio.size)

@@ -9,15 +9,20 @@ from numpy.testing import assert_array_equal as equal
 from threadpoolctl import threadpool_limits
 
 from appca import AdaptiveFactorAnalysis, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
-from appca.models import fixed_size_supports, free_supports, set_tree, threads
-from appca.models.free_supports import Question
-from appca.models.supports import CollapsedModel
+from appca.models import set_tree, supports, threads
+from appca.models.set_tree import CollapsedModel
+from appca.models.supports import FixedSizeSupports, FreeSupports
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, low_rank
 
 
 def seen_by(Y, W, mu, sigma2):
     return (Y - mu) @ W / sigma2, CollapsedModel(W.T @ W / sigma2, 1.0)
+
+
+def fixed(Y, c, model, L, n_paths=16):
+    """Rows to ask about their supports of L factors."""
+    return FixedSizeSupports(c, model, L, supports.row_seeds(Y), n_paths)
 
 
 def base(Y, mu, sigma2):
@@ -40,20 +45,20 @@ def test_sums_over_all_sets_are_exact(K, L, D, noise, seed):
     f = em_adaptive_fa.log_joint(Y, W, mu, v, L) + np.log(len(sets)) - base(Y, mu, v)[:, None]
     p = em_adaptive_fa.support_probabilities(Y, W, mu, v, L)
     near = {"rtol": 1e-7, "atol": 1e-7 if noise < 0.1 else 1e-9}
-    whole = set_tree.posterior(c, model, L)
+    whole = set_tree.sums(c, model, L)
     close(whole.log_sum, np.logaddexp.reduce(f, axis=1), rtol=1e-9)
     moments = em_adaptive_fa.moments(Y, W, mu, v, L, p)
-    for sums, dense in zip(whole[1:], moments, strict=True):
+    for sums, dense in zip(whole[3:6], moments, strict=True):
         close(sums, dense, **near)
     counts = rng.integers(1, 4, 70)
-    again = set_tree.posterior(np.repeat(c, counts, axis=0), model, L)
-    weighted = set_tree.posterior(c, model, L, counts.astype(float))
+    again = set_tree.sums(np.repeat(c, counts, axis=0), model, L)
+    weighted = set_tree.sums(c, model, L, weights=counts.astype(float))
     close(weighted.second, again.second, rtol=1e-9, atol=1e-9)
-    best = set_tree.weighed(c, model, L)
-    equal(best.members, sets[f.argmax(axis=1)])
-    close(best.value, f.max(axis=1), rtol=1e-8, atol=1e-8)
-    close(best.log_sum, whole.log_sum, rtol=1e-12)
-    many = set_tree.weighed(np.repeat(c[:1], 4000, axis=0), model, L, rng.random(4000)).drawn
+    equal(whole.best, sets[f.argmax(axis=1)])
+    close(whole.value, f.max(axis=1), rtol=1e-8, atol=1e-8)
+    equal(set_tree.sums(c, model, L, moments=False).log_sum, whole.log_sum)
+    repeated, uniforms = np.repeat(c[:1], 4000, axis=0), rng.random(4000)
+    many = set_tree.sums(repeated, model, L, uniforms=uniforms).drawn
     drawn_often = (many[:, None] == sets).all(axis=2).mean(axis=0)
     close(drawn_often, p[0], atol=5 * 0.5 / np.sqrt(4000))
 
@@ -62,13 +67,13 @@ def test_blocks_of_rows_change_nothing(seed, monkeypatch):
     Y, W, _, mu = drawn(seed, 150, 6, 7, 4)
     c, model = seen_by(Y, W, mu, 0.09)
     for L in (3, 4):
-        whole = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
+        whole = set_tree.sums(c, model, L)
         with monkeypatch.context() as patch:
             patch.setattr(set_tree, "LEAST_ROWS_A_THREAD", 7)
-            parts = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
-        for one, other in zip(whole[:-1], parts[:-1], strict=True):
+            parts = set_tree.sums(c, model, L)
+        for one, other in zip(whole[:5], parts[:5], strict=True):
             equal(one, other)
-        close(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum of rows
+        close(whole.second, parts.second, rtol=1e-10, atol=1e-12)  # a sum of rows
 
 
 # One likely set a row; a thousand; dozens that no single change connects.
@@ -78,22 +83,22 @@ REGIMES = {"clear": (20, 0.1, 1.0, 0.35), "soft": (20, 1.0, 0.5, 0.1), "split": 
 @pytest.fixture
 def sampled(monkeypatch):
     """Let importance paths answer what enumeration could."""
-    monkeypatch.setattr(fixed_size_supports, "MOST_SETS", 10)
+    monkeypatch.setattr(supports, "MOST_SETS", 10)
 
 
 def regime_of(regime, seed):
     D, noise, size, near = REGIMES[regime]
     Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
     c, model = seen_by(Y, W, mu, noise**2)
-    return near, fixed_size_supports.row_seeds(Y), c, model, set_tree.posterior(c, model, 6)
+    return near, fixed(Y, c, model, 6), set_tree.sums(c, model, 6)
 
 
 @pytest.mark.parametrize("regime", REGIMES)
 def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
-    near, seeds, c, model, exact = regime_of(regime, seed)
-    found = fixed_size_supports.summed(c, model, 6, seeds, 16)
+    near, rows, exact = regime_of(regime, seed)
+    found = rows.summed()
     assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
-    certain = fixed_size_supports.summed(c[:2], model, 6, seeds[:2], 64)
+    certain = rows._replace(c=rows.c[:2], seeds=rows.seeds[:2], n_paths=64).summed()
     assert certain.method == "annealed importance sampling, 64 paths a row"
     off = found.log_sum - exact.log_sum
     assert np.sqrt(np.mean(off**2)) < near
@@ -110,16 +115,16 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
 def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
     regime, seed, sampled, monkeypatch
 ):
-    near, seeds, c, model, exact = regime_of(regime, seed)
-    monkeypatch.setattr(fixed_size_supports, "MANY", 10)
-    taken, annealed = [], fixed_size_supports._annealed
+    near, rows, exact = regime_of(regime, seed)
+    monkeypatch.setattr(supports, "MANY", 10)
+    taken, annealed = [], supports._annealed
 
     def hear(rows, pilot, route, *others):
-        taken.append((route is fixed_size_supports.SHORT, len(rows.c)))
+        taken.append((route is supports.SHORT, len(rows.c)))
         return annealed(rows, pilot, route, *others)
 
-    monkeypatch.setattr(fixed_size_supports, "_annealed", hear)
-    found = fixed_size_supports.summed(c, model, 6, seeds, 16)
+    monkeypatch.setattr(supports, "_annealed", hear)
+    found = rows.summed()
     (first, short), (second, long) = taken
     assert (first, second, short + long) == (True, False, 60)
     assert long >= 10 if regime == "split" else long <= 5
@@ -133,37 +138,37 @@ def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeyp
     """Little noise and fewer features than components: pilots see some of the modes only."""
     Y, W, _, mu = drawn(1, 200, 10, 14, 7, noise=0.1)
     c, model = seen_by(Y, W, mu, 0.01)
-    exact = set_tree.posterior(c, model, 7).log_sum
+    exact = set_tree.sums(c, model, 7).log_sum
 
     def ratio():
-        found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
+        found = fixed(Y, c, model, 7, 16).summed()
         return np.sqrt(np.mean(np.square((found.log_sum - exact) / found.error)))
 
     assert ratio() < 1.75
-    monkeypatch.setattr(fixed_size_supports, "SPLIT", fixed_size_supports.LONG)
+    monkeypatch.setattr(supports, "SPLIT", supports.LONG)
     assert ratio() > 2.5
 
 
 def test_estimates_above_one_give_their_excess_to_those_with_room():
     p = np.array([[1.2, 0.5, 0.3], [1.0, 1.0, 0.0], [0.9, 0.9, 0.2]])
     wanted = [[1.0, 0.5 + 0.2 * 0.5 / 1.2, 0.3 + 0.2 * 0.7 / 1.2], *p[1:]]
-    close(fixed_size_supports._capped(p), wanted)
+    close(supports._capped(p), wanted)
 
 
 def test_the_search_finds_nearly_every_best_set(seed, sampled):
     Y, W, _, mu = drawn(seed, 200, 20, 12, 6, noise=0.3)
     c, model = seen_by(Y, W, mu, 0.09)
-    members, value = fixed_size_supports.best(c, model, 6, fixed_size_supports.row_seeds(Y))
-    best, most = set_tree.weighed(c, model, 6)[:2]
+    Z, value = fixed(Y, c, model, 6).best()
+    _, most, best, *_ = set_tree.sums(c, model, 6, moments=False)
     assert np.all(value <= most + 1e-8 * np.abs(most))
-    assert np.mean(np.all(members == best, axis=1)) > 0.97
+    assert np.mean(np.all(supports.indicators(best, 12) == Z, axis=1)) > 0.97
 
 
 def test_sums_above_twelve_factors_are_exact(seed):
     """Where 16 paths are off by 12 times the error they state: little noise, few features."""
     Y, W, _, mu = drawn(seed, 4, 10, 16, 7, noise=0.1)
     c, model = seen_by(Y, W, mu, 0.01)
-    found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
+    found = fixed(Y, c, model, 7, 16).summed()
     assert found.method == "exact, by enumeration of 11440 sets"
     f = em_adaptive_fa.log_joint(Y, W, mu, 0.01, 7) + np.log(11440)
     log_sum = np.logaddexp.reduce(f, axis=1) - base(Y, mu, 0.01)
@@ -180,7 +185,7 @@ def free_world(seed, n_components, n_rows=6, n_features=4, noise=SIGMA2):
     Z = rng.random((n_rows, n_components)) < weights
     X = rng.normal(size=Z.shape) * np.sqrt(TAU2) * Z
     Y = X @ W.T + np.sqrt(noise) * rng.normal(size=(n_rows, n_features))
-    return W, Y, Question(Y @ W / noise, W.T @ W / noise, TAU2, weights)
+    return W, Y, FreeSupports(Y @ W / noise, CollapsedModel(W.T @ W / noise, 1 / TAU2), weights)
 
 
 def joint(W, Y, q, noise=SIGMA2):
@@ -196,15 +201,15 @@ def test_sums_over_sets_of_any_size_are_exact(n_components, seed):
     W, Y, q = free_world(seed, n_components, n_rows=3 if n_components > 12 else 70)
     log_joint, sets = joint(W, Y, q)
     background = low_rank.log_density(Y, W[:, sets[0]], 0.0, SIGMA2, TAU2)
-    found, chosen = q._replace(n_paths=4).summed(), q.best()
+    found, (Z, value) = q._replace(n_paths=4).summed(), q.best()
     log_p = np.logaddexp.reduce(log_joint, axis=1)
     close(found.log_sum + background, log_p, rtol=0, atol=1e-9)
     posterior = np.exp(log_joint - log_p[:, None])
     close(found.inclusion, posterior @ sets, rtol=0, atol=1e-9)
     assert (found.error == 0).all()
     assert found.method == f"exact, by enumeration of {2**n_components} sets"
-    equal(chosen.Z, sets[log_joint.argmax(axis=1)])
-    close(chosen.value + background, log_joint.max(axis=1), rtol=0, atol=1e-9)
+    equal(Z, sets[log_joint.argmax(axis=1)])
+    close(value + background, log_joint.max(axis=1), rtol=0, atol=1e-9)
     H = np.zeros(q.c.shape)
     for z, p in zip(sets, posterior.T, strict=True):
         H[:, z] += p[:, None] * low_rank.scores(Y, W[:, z], 0.0, SIGMA2, TAU2)[0]
@@ -227,7 +232,7 @@ def test_sets_are_drawn_from_their_posterior(seed):
     n = 20_000
     many = q._replace(c=np.repeat(q.c, n, axis=0))
     uniforms = np.random.default_rng(seed).random(len(many.c))
-    drawn = many.every_set(uniforms).drawn.reshape(3, n, 4)
+    drawn = many.every_set(uniforms=uniforms).drawn.reshape(3, n, 4)
     counts = (drawn[:, :, None] == sets).all(axis=3).sum(axis=1)
     expected = n * wanted
     statistic = (np.square(counts - expected) / expected).sum(axis=1)
@@ -238,27 +243,27 @@ def test_sets_are_drawn_from_their_posterior(seed):
 @pytest.fixture
 def few_columns(monkeypatch):
     """Estimate where enumeration would still be possible, so that both can be compared."""
-    monkeypatch.setattr(free_supports, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(supports, "MOST_COLUMNS", 3)
 
 
 def exactly(q):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(free_supports, "MOST_COLUMNS", 16)
+        patch.setattr(supports, "MOST_COLUMNS", 16)
         return q._replace(n_paths=4).summed(), q.best()
 
 
 @pytest.mark.usefixtures("few_columns")
 def test_estimates_agree_with_enumeration_within_their_errors(seed):
     _, _, q = free_world(seed, n_components=10, n_rows=40, n_features=8)
-    wanted, best = exactly(q)
-    found, chosen = q._replace(n_paths=64).summed(), q.best()
+    wanted, (_, best) = exactly(q)
+    found, (_, value) = q._replace(n_paths=64).summed(), q.best()
     assert found.method == "annealed importance sampling, 64 paths a row"
     z = (found.log_sum - wanted.log_sum) / found.error
     assert np.abs(z).max() < 6
     assert found.error.mean() < 0.1
     assert np.abs(found.inclusion - wanted.inclusion).mean() < 0.03
-    assert (chosen.value > best.value - 1e-9).mean() > 0.9
-    assert (chosen.value < best.value + 1e-9).all()
+    assert (value > best - 1e-9).mean() > 0.9
+    assert (value < best + 1e-9).all()
 
 
 @pytest.mark.usefixtures("few_columns")
