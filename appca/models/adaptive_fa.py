@@ -221,7 +221,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         return EMControl(settings, callback, *how, screened)
 
     def _begins(self, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
-        W = self._continued(rows)
+        W = self._continued(rows) if self.warm_start else None
         if W is not None:
             shift, noise = self._state_about(rows.origin).shift, self.noise_variance_
             shift = shift * (self.mean == "learned")

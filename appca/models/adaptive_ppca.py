@@ -55,7 +55,7 @@ def first_size(model: Any) -> int:
     return (model.n_components + 1) // 2 if learned else int(model.n_active)
 
 
-def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
+def refuse_conflicts(model: Any, rows: Observations) -> None:
     """Raise ValueError for parameters that exclude one another or do not suit the data."""
     variant, inference, K = variant_of(model), model.inference, model.n_components
     L, new = first_size(model), zip(("noise", "row_scale", "n_active"), variant, strict=True)
@@ -84,7 +84,7 @@ def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
             model.w_update == "sample" and inference != "gibbs"
         ),
     }
-    data_checks.refuse_sizes(K, *shape)
+    data_checks.refuse_sizes(K, rows.n, rows.d)
     data_checks.refuse_where(wrong)
     data_checks.refuse_settings(model, L)
 
@@ -120,6 +120,7 @@ class SubspaceModel(Criteria, Queries):
     accelerate: Any = True
     w_update: Any = "auto"
     z_update: Any = "block"
+    warm_start: Any = False
     callback: Any = None
     verbose: Any = False
 
@@ -146,7 +147,6 @@ class SubspaceModel(Criteria, Queries):
         if data_checks.is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
-        refuse_conflicts(self, X.shape)
         with single_threaded_blas():
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
@@ -159,12 +159,10 @@ class SubspaceModel(Criteria, Queries):
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
         """Keep what `partial_fit` needs, where there is such a method."""
 
-    def _continued(self, _rows: Observations) -> Array | None:
-        return None
-
     def _fit_incomplete(self, X: Array) -> Self:
-        self._refuse_gaps()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
+        refuse_conflicts(self, rows)
+        self._refuse_gaps()
         data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         start, mean = self._warm(rows, control.settings), getattr(self, "mean_", None)
@@ -198,17 +196,18 @@ class SubspaceModel(Criteria, Queries):
             raise ValueError(msg)
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
-            refuse_conflicts(self, (rows.n, rows.d))
             self._named_features(rows.d, names())
             return self._fit_rows(rows)
 
     def _fit_rows(self, rows: Observations) -> Self:
+        refuse_conflicts(self, rows)
         data_checks.refuse_constant(rows)
-        rng, control = generator(self.random_state), self._control(rows)
-        settings, L = em.settings_on(rows, control.settings), first_size(self)
-        control, most = control._replace(settings=settings), np.broadcast_to(settings.most, rows.d)
-        data_checks.refuse_few_features(self.n_components, most)
-        begin = partial(climb.fit_state, rows=rows, start=self._warm(rows, settings))
+        control, L = self._control(rows), first_size(self)
+        settings = em.settings_on(rows, control.settings)
+        if settings.variant.by_feature:
+            data_checks.refuse_few_features(self.n_components, settings.most)
+        control, start = control._replace(settings=settings), self._warm(rows, settings)
+        rng, begin = generator(self.random_state), partial(climb.fit_state, rows=rows, start=start)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             chains = fit_by_gibbs(rng, rows, begin, control, self)
@@ -219,7 +218,8 @@ class SubspaceModel(Criteria, Queries):
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
-        data_checks.warn_of_constant(most)
+        if settings.variant.by_feature:
+            data_checks.warn_of_constant(settings.most)
         data_checks.warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
@@ -227,7 +227,7 @@ class SubspaceModel(Criteria, Queries):
         self, rows: Observations, settings: em.EMSettings
     ) -> Array | em.SubspaceState | list[climb.Candidate]:
         """Return the start of EM: directions, candidates, or a state of the same kind."""
-        W = self._continued(rows)
+        W = self._continued(rows) if self.warm_start else None  # type: ignore[attr-defined]
         if W is None:
             if isinstance(self.init, str):
                 return climb.candidates(self.init, self.n_init, self.n_components)

@@ -18,6 +18,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -391,8 +392,8 @@ def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
     """Sum over one block; its log-likelihood lacks the terms that all rows share."""
-    shrink, v = numerics.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
+    shrink, v = numerics.posterior(state.noise, state.latent)
     a = numerics.logits(P, state.noise, state.latent)
     if beta != 1.0:
         a *= beta
@@ -547,12 +548,13 @@ def evenly(state: SubspaceState, settings: EMSettings) -> SubspaceState:
     return state._replace(weights=np.full(J, 1.0 / J), sizes=sizes)
 
 
+@dataclass
 class EMMap:
     """EM steps over the same rows that cache the last three E steps."""
 
-    def __init__(self, rows: Any, settings: EMSettings) -> None:
-        self.rows, self.settings = rows, settings
-        self._seen: deque[tuple[SubspaceState, Any]] = deque(maxlen=3)
+    rows: Any
+    settings: EMSettings
+    _seen: deque[tuple[SubspaceState, Any]] = field(default_factory=lambda: deque(maxlen=3))
 
     def expect(self, state: SubspaceState) -> Any:
         """As `expect`."""
@@ -568,20 +570,14 @@ class EMMap:
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """As `step`."""
-        return moved_on(self.sums(state), state, self.rows, self.settings)
+        return step(state, self.rows, self.settings, sums=self.sums(state))
 
 
 def step(
-    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
+    state: SubspaceState, rows: Any, settings: EMSettings, beta: float = 1.0, sums: Any = None
 ) -> tuple[float, SubspaceState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
-    return moved_on(expect(state, rows, settings, beta), state, rows, settings)
-
-
-def moved_on(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
-) -> tuple[float, SubspaceState]:
-    """As `step`, given the sums under `state`."""
+    sums = expect(state, rows, settings, beta) if sums is None else sums
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)

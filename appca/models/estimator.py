@@ -259,15 +259,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
+        sparse = "csr" if self._takes_sparse else False
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
         how: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        how["accept_sparse"] = "csr" if self._takes_sparse else False
-        how["ensure_min_samples"] = 2 if reset else 1
+        how |= {"accept_sparse": sparse, "ensure_min_samples": 2 if reset else 1}
         values = X if shifted is None else shifted.values
         checked = data_checks.checked_rows(self, values, reset=reset, **how)
-        if is_sparse(checked):
+        if not isinstance(checked, np.ndarray):
             return shifted or sparse_rows(checked)
         data_checks.refuse_not_finite(checked, gaps=self._takes_gaps)
         return data_checks.without_subnormal(checked) if reset else checked

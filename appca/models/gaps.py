@@ -331,7 +331,7 @@ class IncompleteMap(em.EMMap):
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
         sums, members = self.sums(state)
-        value, moved = em.moved_on(sums, state, self.rows, self.settings)
+        value, moved = em.step(state, self.rows, self.settings, sums=sums)
         if moved is state:  # the likelihood is no number
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members

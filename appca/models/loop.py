@@ -123,10 +123,10 @@ def iterate(
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:
     """Turn a callback into a `watch`; `scale` takes values of a sample to all rows."""
+    if callback is None:
+        return lambda _iteration, _value: False
 
     def watch(iteration: int, value: float) -> bool:
-        if callback is None:
-            return False
         try:
             callback(Progress(iteration, max_iter, value * scale, stage))
         except StopIteration:

@@ -242,7 +242,7 @@ class InBatches(Estimator):
 
     def _continued(self, rows: Observations) -> Array | None:
         """Return loadings (D, K) to go on from: those of the fit before, of as many components."""
-        before: Array | None = getattr(self, "components_", None) if self.warm_start else None
+        before: Array | None = getattr(self, "components_", None)
         goes_on = before is not None and before.shape == (self.n_components, rows.d)
         return before.T if before is not None and goes_on else None
 

@@ -268,7 +268,7 @@ class Rows(NamedTuple):
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, in order, computed on all cores."""
-        parts = block_parts(self.X, self.X.itemsize)
+        parts = block_parts(self.X, self.dtype.itemsize)
 
         def block(part: slice) -> R:
             weights = None if self.weights is None else self.weights[part]
