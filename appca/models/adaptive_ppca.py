@@ -227,7 +227,7 @@ class SubspaceModel(Criteria, Queries):
         self, rows: Observations, settings: em.EMSettings
     ) -> Array | em.SubspaceState | list[climb.Candidate]:
         """Return the start of EM: directions, candidates, or a state of the same kind."""
-        W = self._continued(rows) if self.warm_start else None  # type: ignore[attr-defined]
+        W: Array | None = self._continued(rows) if self.warm_start else None
         if W is None:
             if isinstance(self.init, str):
                 return climb.candidates(self.init, self.n_init, self.n_components)
@@ -237,10 +237,11 @@ class SubspaceModel(Criteria, Queries):
             return W
         if settings.variant != em.PAPER:
             return state_of(fitted, rows, settings)
-        return em.resumed(self._state_about(rows.origin), settings)  # type: ignore[attr-defined]
+        return em.resumed(self._state_about(rows.origin), settings)
 
     def _control(self, rows: Observations) -> EMControl:
-        latent, L = self.latent_variance, first_size(self)
+        latent: Any = self.latent_variance
+        L = first_size(self)
         weighted = isinstance(rows, Rows) and rows.weights is not None
         settings = em.EMSettings(
             n_components=self.n_components,

@@ -555,7 +555,8 @@ def _highest_start(
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)
     runs, em_map, others = Runs(), em.EMMap(rows, settings), 0
-    if several and isinstance(start, list) and 0 < sums <= FEW_SUMS and rows.X.size <= FEW_NUMBERS:
+    few = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS
+    if several and isinstance(start, list) and few:
         others = sum(c.rotation is random_rotation and not c.extra for c in start)
     while others and run.stop_reason != loop.STOPPED:
         stage = f"start {len(runs) + 1} of {others + 1}"

@@ -239,7 +239,7 @@ def covariance(rows: Observations) -> Array:
 
     def products(block: Block) -> Array:
         if isinstance(block.X, ShiftedSparse):
-            return block.centred().products()  # type: ignore[attr-defined, no-any-return]
+            return block.centred().products()
         if block.origin is None:
             return block.X.T @ block.X
         C = np.zeros((len(block.origin),) * 2, block.X.dtype)

@@ -295,7 +295,7 @@ def test_many_rows_send_sums_and_coordinates_of_some(data, da, monkeypatch):
     for name, answers in sent:
         if name != "_over":
             parts = [part for answer in answers for part in np.atleast_1d(flat(answer))]
-            most = {"_taken": 1000 * 12, "_summed": 10 * 15 * 13}.get(name, 30 * 13)  # of 10 chunks
+            most = {"_taken": 1000 * 12, "_summed": 10 * 16 * 13}.get(name, 30 * 13)  # of 10 chunks
             assert len(parts) <= most, name
 
 
