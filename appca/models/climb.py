@@ -584,9 +584,9 @@ def _paper_start(rng: Generator, rows: Rows, start: Any, control: EMControl) -> 
         else:
             X = X[:, varies] * c
         rows = about(X, origin, rows.weights)
-    one = np.ones(())
+    unit = np.ones(())
     paper = settings._replace(
-        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=one, most=one
+        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=unit, most=unit
     )
 
     def hear(progress: loop.Progress) -> None:

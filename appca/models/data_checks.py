@@ -110,8 +110,9 @@ def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
 
 def refuse_weights(sample_weight: Any, what: str) -> None:
     """Raise ValueError for weights with something that does not take them."""
-    given = sample_weight is not None
-    refuse_where({f"sample_weight cannot be used with {what}: leave it out.": given})
+    if sample_weight is not None:
+        msg = f"sample_weight cannot be used with {what}: leave it out."
+        raise ValueError(msg)
 
 
 def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
