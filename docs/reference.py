@@ -68,7 +68,6 @@ RETURNS = {
     "score_samples": "ndarray, shape (N,)\nNats.",
     "estimate_score_samples": "RowEstimate\n`log_likelihood` and `error` (N,) in nats, `method`.",
     "describe": "Description\n`scores`, `active`, `inclusion`, `log_likelihood` and more.",
-    "describe_chunks": "iterator of Description\nOne for each chunk of rows.",
     "impute": "ndarray, shape (N, D)\nA copy without gaps.",
     "transform_blocks": "iterator of ndarray, shape (n_i, K)\nScores of one block after the other.",
     "score_blocks": "float\nNats per row.",
@@ -148,10 +147,6 @@ estimate_score_samples:
 describe:
     rows = model.describe(X)
     rows.scores.shape, rows.log_likelihood.shape
-describe_chunks:
-    import dask.array as da
-    chunks = da.from_array(X, chunks=(50, -1))
-    len(list(model.describe_chunks(chunks)))
 impute:
     gaps = X.copy()
     gaps[0, 0] = np.nan

@@ -230,7 +230,7 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     The largest score of each is positive. There are fewer than `n_components` if N or D is smaller.
     """
     from appca.models.rows import about, centre_of, project
-    from appca.models.spectrum import principal
+    from appca.models.stiefel import principal
 
     rows = about(Y, centre_of(Y))
     axes = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))

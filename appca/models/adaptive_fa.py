@@ -160,7 +160,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
         with single_threaded_blas():
-            begins, control = self._begins(rng, rows), self._control(rows)
+            begins, control = self._begins(rows), self._control(rows)
             self._forget_fit()
             if sampled:
                 return self._fit_gibbs(rng, rows, begins, control)
@@ -220,18 +220,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         how = self.max_iter, self.tol, True, rows.mass, exact, self.annealing, self.least_change
         return EMControl(settings, callback, *how, screened)
 
-    def _begins(self, rng: Generator, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
-        continued = self._continued(rng, rows)
-        if continued is not None:
-            (W, more), shift = continued, None
-            if more is not None:  # on in L of K rows only, hence larger
-                size = np.sqrt(more.values * self.n_components / self.n_active)
-                W = np.hstack([W, more.V * size])
-            elif W.shape[1] == len(self.components_):
-                shift = self._state_about(rows.origin).shift * (self.mean == "learned")
-            return [
-                ("warm", partial(factor_em.given_start, W, self.noise_variance_, rows, shift=shift))
-            ]
+    def _begins(self, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
+        W = self._continued(rows) if self.warm_start else None
+        if W is not None:
+            shift, noise = self._state_about(rows.origin).shift, self.noise_variance_
+            shift = shift * (self.mean == "learned")
+            return [("warm", partial(factor_em.given_start, W, noise, rows, shift=shift))]
         if isinstance(self.init, str):
             name = "ica" if self.init == "auto" else self.init
             start = partial(factor_em.named_start, name, self.n_components, self.n_active)

@@ -7,37 +7,21 @@ from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import Generator
 from sklearn.utils.validation import check_is_fitted
 
-from appca.models import data_checks, starts, stiefel
+from appca.models import climb, data_checks, em, stiefel
 from appca.models.blocks import (
     Blocks,
     Mapped,
     NamedBlocks,
     dask_rows,
-    is_dask,
-    is_large_map,
     lazily,
     names_of,
     spooled,
     stream,
 )
-from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form, fit_variant
+from appca.models.climb import EMControl
 from appca.models.draws import AveragedPosterior
-from appca.models.em import (
-    PAPER,
-    EMSettings,
-    SubspaceState,
-    SubspaceStatistics,
-    Variant,
-    expect,
-    floor_of,
-    maximise,
-    resumed,
-    settings_on,
-    worth_compiling,
-)
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
 from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
@@ -58,9 +42,11 @@ from appca.models.threads import single_threaded_blas
 MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row
 
 
-def variant_of(model: Any) -> Variant:
+def variant_of(model: Any) -> em.Variant:
     """Return the variant of the model by the parameters of an estimator."""
-    return Variant(model.noise == "feature", model.row_scale == LEARNED, model.n_active == LEARNED)
+    return em.Variant(
+        model.noise == "feature", model.row_scale == LEARNED, model.n_active == LEARNED
+    )
 
 
 def first_size(model: Any) -> int:
@@ -69,196 +55,74 @@ def first_size(model: Any) -> int:
     return (model.n_components + 1) // 2 if learned else int(model.n_active)
 
 
-def refuse_conflicts(model: Any, shape: tuple[int, int]) -> None:
+def refuse_conflicts(model: Any, rows: Observations) -> None:
     """Raise ValueError for parameters that exclude one another or do not suit the data."""
-    data_checks.refuse_sizes(model.n_components, *shape)
-    refuse_variant(model)
-    data_checks.refuse_settings(model, first_size(model))
-    if model.w_update == "sample" and model.inference != "gibbs":
-        msg = (
-            f"w_update must not be 'sample' with inference={model.inference!r}, which maximises"
-            ": leave w_update at 'auto', or set inference='gibbs'."
-        )
-        raise ValueError(msg)
-
-
-def refuse_variant(model: Any) -> None:
-    """Raise ValueError for what the extensions of the paper's model cannot do."""
-    variant = variant_of(model)
-    learned = [
-        f"{name}={getattr(model, name)!r}"
-        for name, is_new in zip(("noise", "row_scale", "n_active"), variant, strict=True)
-        if is_new
-    ]
-    sampled = model.inference == "gibbs" and not variant.by_feature
-    if learned and model.inference != "em" and not sampled:
-        others = "'em'" if variant.by_feature else "'em' or 'gibbs'"
-        msg = (
-            f"inference must be {others} with {' and '.join(learned)}; got {model.inference!r}: "
-            "set inference='em', or take the paper's model."
-        )
-        raise ValueError(msg)
-    if learned and sampled and model.z_update != "block":
-        msg = (
-            f"z_update must be 'block' with {' and '.join(learned)}; got {model.z_update!r}: leave "
-            "it at 'block', which draws scale and support of a row together."
-        )
-        raise ValueError(msg)
-    if variant.by_feature and not isinstance(model.latent_variance, str):
-        msg = (
-            "latent_variance must be 'shared' or 'component' with noise='feature', where it is "
-            f"relative to the noise; got {model.latent_variance!r}: choose one of these."
-        )
-        raise ValueError(msg)
-    if variant.learn_sizes:
-        remedy = "ask for fewer components, or give n_active a number"
-        why = " with n_active='learned'"
-        data_checks.refuse_components(model.n_components, MOST_WITH_SIZES, why, remedy)
+    variant, inference, K = variant_of(model), model.inference, model.n_components
+    L, new = first_size(model), zip(("noise", "row_scale", "n_active"), variant, strict=True)
+    learned = " and ".join(f"{name}={getattr(model, name)!r}" for name, is_new in new if is_new)
+    others = "'em'" if variant.by_feature else "'em' or 'gibbs'"
+    sampled = inference == "gibbs" and not variant.by_feature
+    wrong = {
+        f"inference must be {others} with {learned}; got {inference!r}: "
+        "set inference='em', or take the paper's model.": (
+            bool(learned) and inference != "em" and not sampled
+        ),
+        f"z_update must be 'block' with {learned}; got {model.z_update!r}: leave "
+        "it at 'block', which draws scale and support of a row together.": (
+            bool(learned) and sampled and model.z_update != "block"
+        ),
+        "latent_variance must be 'shared' or 'component' with noise='feature', where it is "
+        f"relative to the noise; got {model.latent_variance!r}: choose one of these.": (
+            variant.by_feature and not isinstance(model.latent_variance, str)
+        ),
+        f"n_components must be at most {MOST_WITH_SIZES} with n_active='learned'; got {K}: "
+        "ask for fewer components, or give n_active a number.": (
+            variant.learn_sizes and K > MOST_WITH_SIZES
+        ),
+        f"w_update must not be 'sample' with inference={inference!r}, which maximises"
+        ": leave w_update at 'auto', or set inference='gibbs'.": (
+            model.w_update == "sample" and inference != "gibbs"
+        ),
+    }
+    data_checks.refuse_sizes(K, rows.n, rows.d)
+    data_checks.refuse_where(wrong)
+    data_checks.refuse_settings(model, L)
 
 
 def refuse_gaps(model: Any) -> None:
     """Raise ValueError for parameters that take no missing entries."""
-    by_em, wrong = model.inference == "em", [*variant_of(model)]
-    if not by_em or any(wrong):
-        needs = "noise='shared', row_scale='none' and a number as n_active"
-        needs = needs if by_em else f"inference='em'; got {model.inference!r}"
-        msg = (
-            f"X has missing entries (NaN), which need {needs}: change that, or fill in or leave "
-            "out those cells."
-        )
-        raise ValueError(msg)
+    needs = "noise='shared', row_scale='none' and a number as n_active"
+    if model.inference != "em":
+        needs = f"inference='em'; got {model.inference!r}"
+    wrong = {
+        f"X has missing entries (NaN), which need {needs}: change that, or fill in or leave "
+        "out those cells.": model.inference != "em" or any(variant_of(model))
+    }
+    data_checks.refuse_where(wrong)
 
 
-@dataclass(eq=False, repr=False)
-class AdaptivePPCA(InBatches, Criteria, Queries):
-    """Adaptive probabilistic PCA (aPPCA).
+class SubspaceModel(Criteria, Queries):
+    """Fits of a model with orthonormal components, of which rows use n_active."""
 
-    y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
-    z_n uniform over the supports of exactly L of the K components. Both x and z are integrated out
-    exactly, so the likelihood is exact and EM maximises it without approximation. Missing entries
-    (NaN) are integrated out, too, with inference="em".
-
-    Parameters
-    ----------
-    n_components : int
-        Number K of components available, at most min(N - 1, D).
-    n_active : int or "learned"
-        Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
-        learned probabilities; supports of one size are equally probable.
-    noise : {"shared", "feature"}
-        One noise variance for all features (the paper), or one for each, psi_d, as in factor
-        analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
-    row_scale : {"none", "learned"}
-        "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
-        ten values from 0.1 to 10 whose probabilities are learned.
-    inference : {"em", "gibbs", "hard"}
-        "em" maximises the likelihood. "gibbs" samples the posterior, starting from EM; not with
-        noise="feature". "hard" assigns each row to its best support (classification EM; without
-        noise this is top-L assignment and Procrustes).
-    init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
-        Principal directions as they are ("pca"), rotated by quartimax, annealed, to independent
-        components ("ica") or at random, or given directions, made orthonormal. "auto" screens
-        quartimax and PCA, plain and annealed, and five rotations on a sample of rows, 30 with few
-        rows; above K = 100 independent components and PCA, plain and annealed.
-    latent_variance : {"shared", "component"} or float
-        One tau2 for all components, one each, or a fixed value in the data's unit squared (the
-        paper fixes 1.0, which makes the fit depend on the unit).
-    w_update : {"auto", "polar", "pymanopt", "sample"}
-        The closed-form polar factor, or conjugate gradients on the Stiefel manifold from the
-        previous W (the paper's appendix C), 16 to 300 times slower for the same maximum. "sample",
-        for "gibbs" only, draws W from its matrix von Mises-Fisher conditional; the others make
-        "gibbs" the paper's MAP-within-Gibbs, which does not sample the posterior. "auto" is
-        "sample" with "gibbs", else "polar".
-    z_update : {"block", "swap"}
-        How "gibbs" draws the support of a row: as a whole, or one member after the other (the
-        paper, in a random order; not with row scales or learned sizes).
-    n_init : int
-        Number of starts: the first from `init`, the others random rotations. Not with an array.
-    mean : {"learned", "sample", "zero"}
-        The mean as a parameter, fixed at the sample mean (the paper), or at zero.
-    max_iter : int
-        Most EM iterations over all rows.
-    tol : float
-        EM has converged when ten iterations improve by less than this, in nats per row.
-    warm_start : bool
-        Start from the previous fit. With the same K, the likelihood on the same rows does not fall,
-        and components keep their order and signs. A smaller K keeps the strongest components; a
-        larger K adds the directions that they explain least.
-    accelerate : bool
-        Momentum between EM iterations; the likelihood never falls either way.
-    n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
-    chain_starts : {"overdispersed", "init"}
-        Chains after the first start from their own random rotations of the principal directions,
-        so that agreement shows that they found one posterior; or all from one fit by EM (with
-        init="random" each from its own), which only shows that they mix well around it.
-    noise_shape, noise_scale : float
-        For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
-        variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
-    latent_shape, latent_scale : float
-        The same for tau2, where it is not fixed by `latent_variance`.
-    random_state : int, Generator, RandomState or None
-        For random rotations, the sample of rows that starts are screened on, and `sample`.
-    verbose : bool or int
-        Print a line for each iteration.
-    callback : callable or None
-        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
-        any other exception propagates and leaves the estimator as it was.
-    whiten : bool
-        Divide scores by their root mean square when active.
-
-    Attributes
-    ----------
-    components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
-        `partial_fit` or a warm start in their previous order and signs. With noise="feature" rows
-        of W' in the unit of the data, W' Psi^-1 W = I, by the mean of E[(x z)^2].
-    mean_ : (D,).
-    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that hardly
-        varies in more than one row, which the likelihood leaves out.
-    latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
-    explained_variance_ : (K,) mean over rows of E[(x z)^2], times the squared length of the
-        component.
-    scale_ : (K,) root mean square of the training scores when active.
-    n_active_ : int, L; K where sizes are learned.
-    size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
-    row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
-    log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
-        inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
-    n_iter_ : int, EM iterations over all rows after the screening of starts.
-    stop_reason_ : str.
-    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; components in the dtype of
-        the data. The other attributes are those of the draw of largest posterior density.
-
-    References
-    ----------
-    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: the parametric model of
-    section 4.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from appca import AdaptivePPCA
-    >>> X = np.random.default_rng(0).standard_normal((200, 10))
-    >>> model = AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(X)
-    >>> model.allocate(X).sum(axis=1).min()
-    np.int64(2)
-    """
-
-    _model: ClassVar[str] = "aPPCA"
-    _extensions: ClassVar[tuple[str, ...]] = LEARNED_ARRAYS
     _takes_gaps: ClassVar[bool] = True
     _refuse_gaps, _variant, _posterior = refuse_gaps, property(variant_of), posterior_of
-
-    n_active: int | Literal["learned"] = 2
-    _: KW_ONLY
-    noise: Literal["shared", "feature"] = "shared"
-    row_scale: Literal["none", "learned"] = "none"
-    latent_variance: Literal["shared", "component"] | float = "shared"
-    w_update: str = "auto"
-    z_update: str = "block"
-    accelerate: bool = True
-    latent_shape: float = 1.0
-    latent_scale: float = 0.01
+    n_components: Any
+    n_active: Any
+    noise: Any = "shared"
+    row_scale: Any = "none"
+    latent_variance: Any = "component"
+    inference: Any = "em"
+    init: Any = "pca"
+    n_init: Any = 1
+    mean: Any = "learned"
+    max_iter: Any = 500
+    tol: Any = 1e-4  # nats per row over ten iterations
+    accelerate: Any = True
+    w_update: Any = "auto"
+    z_update: Any = "block"
+    warm_start: Any = False
+    callback: Any = None
+    verbose: Any = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
@@ -272,19 +136,17 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         (TMPDIR), a large `numpy.memmap` is read in each pass.
         """
         del y
-        if is_dask(X) or isinstance(X, Iterator):
+        if data_checks.is_dask(X) or isinstance(X, Iterator):
             data_checks.refuse_weights(sample_weight, "rows that come in blocks")
-        if is_dask(X):
-            return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
-        if isinstance(X, Iterator):
+            if data_checks.is_dask(X):
+                return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
             named = NamedBlocks(X, once=True)
             with TemporaryFile() as file:
-                kept = partial(spooled, named, file)
-                return self._fit_parts(lambda **how: stream(kept(), **how), lambda: named.names)
-        if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
+                look = lambda **how: stream(spooled(named, file), **how)  # noqa: E731
+                return self._fit_parts(look, lambda: named.names)
+        if data_checks.is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
-        refuse_conflicts(self, X.shape)
         with single_threaded_blas():
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
@@ -294,16 +156,20 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             origin = None if self.mean == "zero" else centre_of(X, weights)
             return self._fit_rows(about(X, origin, weights))
 
+    def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
+        """Keep what `partial_fit` needs, where there is such a method."""
+
     def _fit_incomplete(self, X: Array) -> Self:
-        self._refuse_gaps()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
+        refuse_conflicts(self, rows)
+        self._refuse_gaps()
         data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        start, mean = self._warm(rng, rows, control.settings), getattr(self, "mean_", None)
+        start, mean = self._warm(rows, control.settings), getattr(self, "mean_", None)
         fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
         publish_incomplete(self, X, rows.origin, fitted, first_size(self))
-        self._sums = self._predicted_sums(len(X))
+        self._keep_sums(rows, fitted.state, None, np.empty(0))
         data_checks.warn_of_end(fitted.stop_reason, self.max_iter)
         return self
 
@@ -330,30 +196,191 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             raise ValueError(msg)
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
-            refuse_conflicts(self, (rows.n, rows.d))
             self._named_features(rows.d, names())
             return self._fit_rows(rows)
 
     def _fit_rows(self, rows: Observations) -> Self:
+        refuse_conflicts(self, rows)
         data_checks.refuse_constant(rows)
-        rng, control = generator(self.random_state), self._control(rows)
-        settings, L = settings_on(rows, control.settings), first_size(self)
-        control, most = control._replace(settings=settings), np.broadcast_to(settings.most, rows.d)
-        data_checks.refuse_few_features(self.n_components, most)
-        begin = partial(self._begin, rows=rows, start=self._warm(rng, rows, settings))
+        control, L = self._control(rows), first_size(self)
+        settings = em.settings_on(rows, control.settings)
+        if settings.variant.by_feature:
+            data_checks.refuse_few_features(self.n_components, settings.most)
+        control, start = control._replace(settings=settings), self._warm(rows, settings)
+        rng, begin = generator(self.random_state), partial(climb.fit_state, rows=rows, start=start)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             chains = fit_by_gibbs(rng, rows, begin, control, self)
-            second = second_moments(chains.best, L) if self._variant == PAPER else None
+            second = second_moments(chains.best, L) if self._variant == em.PAPER else None
             publish_subspace(self, rows, drawn_parameters(chains.best.state), L, second)
             return self._keep_draws(chains)
         fit = begin(rng, control)
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
-        data_checks.warn_of_constant(most)
+        if settings.variant.by_feature:
+            data_checks.warn_of_constant(settings.most)
         data_checks.warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
+
+    def _warm(
+        self, rows: Observations, settings: em.EMSettings
+    ) -> Array | em.SubspaceState | list[climb.Candidate]:
+        """Return the start of EM: directions, candidates, or a state of the same kind."""
+        W: Array | None = self._continued(rows) if self.warm_start else None
+        if W is None:
+            if isinstance(self.init, str):
+                return climb.candidates(self.init, self.n_init, self.n_components)
+            return data_checks.given_directions(self.init, self.n_components, rows.d)
+        fitted = posterior_of(self)
+        if fitted.variant != settings.variant:
+            return W
+        if settings.variant != em.PAPER:
+            return state_of(fitted, rows, settings)
+        return em.resumed(self._state_about(rows.origin), settings)
+
+    def _control(self, rows: Observations) -> EMControl:
+        latent: Any = self.latent_variance
+        L = first_size(self)
+        weighted = isinstance(rows, Rows) and rows.weights is not None
+        settings = em.EMSettings(
+            n_components=self.n_components,
+            n_active=L,
+            latent=latent if isinstance(latent, str) else float(latent),
+            learn_mean=self.mean == "learned",
+            hard=self.inference == "hard",
+            update=stiefel.maximise if self.w_update == "pymanopt" else stiefel.polar,
+            floor=em.floor_of(rows),
+            compiled=not weighted and em.worth_compiling(rows.n, self.n_components, L),
+            variant=self._variant,
+        )
+        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
+        return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
+
+
+@dataclass(eq=False, repr=False)
+class AdaptivePPCA(InBatches, SubspaceModel):
+    """Adaptive probabilistic PCA (aPPCA).
+
+    y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
+    z_n uniform over the supports of exactly L of the K components. Sums over x and z are exact, and
+    so are the likelihood and EM. Missing entries (NaN) are integrated out, too, by
+    inference="em".
+
+    Parameters
+    ----------
+    n_components : int
+        Number K of components available, at most min(N - 1, D).
+    n_active : int or "learned"
+        Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
+        learned probabilities; supports of one size are equally probable.
+    noise : {"shared", "feature"}
+        One noise variance for all features (the paper), or one for each, psi_d, as in factor
+        analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
+    row_scale : {"none", "learned"}
+        "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
+        ten values from 0.1 to 10 whose probabilities are learned.
+    inference : {"em", "gibbs", "hard"}
+        "em" maximises the likelihood. "gibbs" samples the posterior, starting from EM; not with
+        noise="feature". "hard" assigns each row to its best support (classification EM).
+    init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
+        Principal directions as they are ("pca"), rotated by quartimax, annealed, to independent
+        components ("ica") or at random, or given directions, made orthonormal. "auto" screens
+        quartimax and PCA, plain and annealed, and five rotations on a sample of rows, 30 with few
+        rows; above K = 100 independent components and PCA, plain and annealed.
+    latent_variance : {"shared", "component"} or float
+        One tau2 for all components, one each, or a fixed value in the data's unit squared (the
+        paper fixes 1.0, which makes the fit depend on the unit).
+    w_update : {"auto", "polar", "pymanopt", "sample"}
+        The closed-form polar factor, or conjugate gradients on the Stiefel manifold (the paper's
+        appendix C), 16 to 300 times slower for the same maximum. "sample", for "gibbs" only, draws
+        W from its matrix von Mises-Fisher conditional; the others make "gibbs" the paper's
+        MAP-within-Gibbs. "auto" is "sample" with "gibbs", else "polar".
+    z_update : {"block", "swap"}
+        How "gibbs" draws the support of a row: as a whole, or one member after the other (the
+        paper, in a random order; not with row scales or learned sizes).
+    n_init : int
+        Number of starts: the first from `init`, the others random rotations. Not with an array.
+    mean : {"learned", "sample", "zero"}
+        The mean as a parameter, fixed at the sample mean (the paper), or at zero.
+    max_iter : int
+        Most EM iterations over all rows.
+    tol : float
+        EM has converged when ten iterations improve by less than this, in nats per row.
+    warm_start : bool
+        Start from the previous fit with the same K: the likelihood on the same rows does not fall,
+        and components keep their order and signs.
+    accelerate : bool
+        Momentum between EM iterations; the likelihood never falls either way.
+    n_chains, burn_in, n_draws, thin : int
+        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
+    chain_starts : {"overdispersed", "init"}
+        Chains after the first start from random rotations of the principal directions, so that
+        agreement shows that they found one posterior; or all from one fit by EM (with
+        init="random" each from its own), which only shows that they mix well around it.
+    noise_shape, noise_scale : float
+        For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
+        variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    latent_shape, latent_scale : float
+        The same for tau2, where it is not fixed by `latent_variance`.
+    random_state : int, Generator, RandomState or None
+        For random rotations, the sample of rows that starts are screened on, and `sample`.
+    verbose : bool or int
+        Print a line for each iteration.
+    callback : callable or None
+        Called with a `Progress` once an iteration. StopIteration ends the fit and keeps its state;
+        any other exception leaves the estimator as it was.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
+        `partial_fit` or a warm start in their previous order and signs. With noise="feature" rows
+        of W' in the unit of the data, W' Psi^-1 W = I, by the mean of E[(x z)^2].
+    mean_ : (D,).
+    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that hardly
+        varies in more than one row, which the likelihood leaves out.
+    latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
+    explained_variance_ : (K,) mean of E[(x z)^2], times the squared length of the component.
+    scale_ : (K,) root mean square of the training scores when active.
+    n_active_ : int, L; K where sizes are learned.
+    size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
+    row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned".
+    log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
+        inference="hard" that of the rows and their best supports; with "gibbs" mean over chains.
+    n_iter_ : int, EM iterations over all rows after the screening of starts.
+    stop_reason_ : str.
+    posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; components in the dtype of
+        the data. The other attributes are those of the draw of largest posterior density.
+
+    References
+    ----------
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import AdaptivePPCA
+    >>> X = np.random.default_rng(0).standard_normal((200, 10))
+    >>> model = AdaptivePPCA(n_components=4, n_active=2, random_state=0).fit(X)
+    >>> model.allocate(X).sum(axis=1).min()
+    np.int64(2)
+    """
+
+    _model: ClassVar[str] = "aPPCA"
+    _extensions: ClassVar[tuple[str, ...]] = LEARNED_ARRAYS
+
+    n_active: int | Literal["learned"] = 2
+    _: KW_ONLY
+    noise: Literal["shared", "feature"] = "shared"
+    row_scale: Literal["none", "learned"] = "none"
+    latent_variance: Literal["shared", "component"] | float = "shared"
+    w_update: str = "auto"
+    z_update: str = "block"
+    accelerate: bool = True
+    latent_shape: float = 1.0
+    latent_scale: float = 0.01
 
     def size_probabilities(self, X: Any) -> Array:
         """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
@@ -365,7 +392,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
 
         A row of scale u has u times the variance of noise and scores: a large u is unusual.
         """
-        if is_dask(X):
+        if data_checks.is_dask(X):
             return lazily(self, "row_scales", X)
         check_is_fitted(self)
         X = self._asked(X)[0]
@@ -380,67 +407,22 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             return ask(posterior, X)
         return AveragedPosterior(posterior, self.query_draws_).mean_of(lambda p: ask(p, X))
 
-    def _begin(
-        self, rng: Generator, control: EMControl, rows: Observations, start: Any
-    ) -> SubspaceFit:
-        if self._variant != PAPER:
-            return fit_variant(rng, rows, start, control)
-        if self.n_active == self.n_components and isinstance(self.latent_variance, str):
-            return fit_in_closed_form(rng, rows, control)
-        return fit_by_em(rng, rows, start, control)
-
-    def _warm(
-        self, rng: Generator, rows: Observations, settings: EMSettings
-    ) -> Array | SubspaceState | list[starts.Candidate]:
-        """Return the start of EM: directions, candidates, or a state of the same kind."""
-        continued = self._continued(rng, rows)
-        if continued is None:
-            if isinstance(self.init, str):
-                return starts.candidates(self.init, self.n_init, self.n_components)
-            return data_checks.given_directions(self.init, self.n_components, rows.d)
-        W, more = continued
-        if more is not None:
-            return np.hstack([W, more.V])
-        fitted = posterior_of(self)
-        if W.shape[1] < len(self.components_) or fitted.variant != settings.variant:
-            return W
-        if settings.variant != PAPER:
-            return state_of(fitted, rows, settings)
-        return resumed(self._state_about(rows.origin), settings)
-
-    def _state(self) -> SubspaceState:
-        W = self.components_.T.astype(np.float64)
-        return SubspaceState(W, np.zeros(W.shape[1]), self.latent_variance_, self.noise_variance_)
+    def _state(self) -> em.SubspaceState:
+        W, latent = self.components_.T.astype(np.float64), self.latent_variance_
+        return em.SubspaceState(W, np.zeros(len(latent)), latent, self.noise_variance_)
 
     def _steps(self, rows: Rows) -> EMSteps:
         settings = self._control(rows).settings
 
-        def expected(rows: Rows, state: SubspaceState) -> SubspaceStatistics:
-            sums = expect(state, rows, settings)
+        def expected(rows: Rows, state: em.SubspaceState) -> em.SubspaceStatistics:
+            sums = em.expect(state, rows, settings)
             # Of rows that do not sum to their origin, `expect` leaves out the cross term of
             # |y - origin + W shift|^2.
             cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)
 
-        def maximised(sums: SubspaceStatistics, state: SubspaceState, size: Any) -> SubspaceState:
+        def maximised(sums: em.SubspaceStatistics, state: Any, size: Any) -> em.SubspaceState:
             sums = sums._replace(inverse=size.mass, power=size.total)
-            return maximise(sums, state, size, settings)
+            return em.maximise(sums, state, size, settings)
 
-        return EMSteps(SubspaceStatistics, expected, maximised)
-
-    def _control(self, rows: Observations) -> EMControl:
-        latent = self.latent_variance
-        weighted = isinstance(rows, Rows) and rows.weights is not None
-        settings = EMSettings(
-            n_components=self.n_components,
-            n_active=first_size(self),
-            latent=latent if isinstance(latent, str) else float(latent),
-            learn_mean=self.mean == "learned",
-            hard=self.inference == "hard",
-            update=stiefel.maximise if self.w_update == "pymanopt" else stiefel.polar,
-            floor=floor_of(rows),
-            compiled=not weighted and worth_compiling(rows.n, self.n_components, first_size(self)),
-            variant=self._variant,
-        )
-        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
-        return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
+        return EMSteps(em.SubspaceStatistics, expected, maximised)

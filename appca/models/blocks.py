@@ -1,14 +1,15 @@
 """Rows that do not fit in memory: blocks that are read again, and Dask arrays.
 
 EM needs sums over rows and a sample of them. Chunks of a Dask array stay with the workers, which
-get d x K numbers once and return sums; these are added in a tree that depends on the chunks alone,
-so that bits do not depend on workers. Dask is optional, and nothing here imports it before.
+get d x K numbers once and return sums; these are added in the order of the chunks, so that bits do
+not depend on workers. Dask is optional, and nothing here imports it before.
 """
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from typing import IO, Any, TypeVar
 
 import numpy as np
@@ -17,9 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
-from appca.models.posterior import Description
-from appca.models.rows import Block, Parts, added
-from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, sparse_rows, stacked
+from appca.models.rows import (
+    Block,
+    Parts,
+    ShiftedSparse,
+    added,
+    dense,
+    is_sparse,
+    sparse_rows,
+    stacked,
+)
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
 
@@ -27,7 +35,6 @@ R = TypeVar("R")
 Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
 
 NO_ROWS = "blocks must hold rows; got none: check what yields them."
-LARGE_MAP_BYTES = 2**26
 MAPPED_BYTES = 2**25  # of a mapped file that are read before its pages are given back
 
 
@@ -75,11 +82,6 @@ class Mapped:
             give_back(part)
 
 
-def is_large_map(X: Any) -> bool:
-    """Whether X is a memory-mapped matrix of more than 64 MB."""
-    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
-
-
 class NamedBlocks:
     """A reader of blocks of rows; it refuses what is no matrix of numbers, or other columns."""
 
@@ -91,8 +93,7 @@ class NamedBlocks:
                 "object with __iter__, or a function that returns a new iterator."
             )
             raise ValueError(msg)
-        self.names = names
-        self._blocks = blocks
+        self.names, self._blocks = names, blocks
 
     def __call__(self) -> Iterator[Array]:
         """Yield the blocks that have rows."""
@@ -108,7 +109,7 @@ class NamedBlocks:
                     f"{array.ndim} dimension(s) and holds {array.dtype}: convert it first."
                 )
                 raise ValueError(msg)
-            width = array.shape[1] if width is None else width
+            width = width or array.shape[1]
             dtype = dtype or (np.float32 if array.dtype == np.float32 else np.float64)
             if array.shape[1] != width:
                 msg = (
@@ -124,7 +125,7 @@ def spooled(blocks: NamedBlocks, file: IO[bytes]) -> Blocks:
     """Write the finite rows of an iterator to an empty file, from which they can be read again."""
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(blocks()):
-        _finite(_sums(block), f"block {i}")
+        finite_sums(block, f"block {i}")
         file.write(np.ascontiguousarray(dense(block)).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype
     file.flush()
@@ -134,10 +135,9 @@ def spooled(blocks: NamedBlocks, file: IO[bytes]) -> Blocks:
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     """Read all blocks twice: for the mean, and for squared distances from it."""
     read = blocks if isinstance(blocks, NamedBlocks) else NamedBlocks(blocks)
-    n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
+    n, total, dtype = 0, np.zeros(1), np.dtype(np.float64)
     for i, block in enumerate(read()):
-        sums = _finite(_sums(block), f"block {i}")
-        total = total + sums if n else sums
+        total = total + finite_sums(block, f"block {i}")
         n, dtype = n + len(block), block.dtype
     if n == 0:
         raise ValueError(NO_ROWS)
@@ -145,15 +145,11 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     return Stream(n, len(total), dtype, origin, read=read).looked_at()
 
 
-def _sums(block: Any) -> Array:
+def finite_sums(block: Any, part: str) -> Array:
+    """Return the sums (d,) of a part of X, or raise ValueError unless they are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         sparse = isinstance(block, ShiftedSparse)
         sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
-    return sums
-
-
-def _finite(sums: Array, part: str) -> Array:
-    """Return the sums (d,) of a part of X, or raise ValueError unless they are finite."""
     if not np.isfinite(sums).all():
         msg = (
             f"X must be finite, but {part} holds NaN or inf: "
@@ -163,13 +159,7 @@ def _finite(sums: Array, part: str) -> Array:
     return sums
 
 
-FAN_IN = 8  # sums that are added up in one task
 CHUNKS_AT_ONCE = 64  # whose answers are held at a time
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X belongs to Dask, without importing it."""
-    return type(X).__module__.split(".")[0] == "dask"
 
 
 def names_of(X: Any) -> list[str] | None:
@@ -198,61 +188,43 @@ class DaskRows(Parts):
 
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
-        parts = self._sent(_over, work)
-        for start in range(0, len(parts), CHUNKS_AT_ONCE):
-            for answers in computed(parts[start : start + CHUNKS_AT_ONCE]):
-                yield from answers
+        return chain.from_iterable(self._answers(_over, work))
 
     def summed(self, work: Callable[[Block], R], start: R) -> R:
-        """Return `start` plus work(block) of all blocks, added up where they are."""
-        from dask.delayed import delayed
+        """Return `start` plus work(block) of all blocks; the sums of a chunk travel."""
+        return reduce(added, self._answers(_summed, work), start)
 
-        parts = self._sent(_summed, work)
-        while len(parts) > 1:
-            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            parts = [delayed(_added_up, pure=False)(group) for group in groups]
-        sums: R = computed(parts)[0]
-        return added(start, sums)
+    def _answers(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> Iterator[Any]:
+        every = by_chunks(answer, self.X, (replace(self, X=None), work))
+        parts = [part for part, size in zip(every, self.sizes, strict=True) if size]
+        for start in range(0, len(parts), CHUNKS_AT_ONCE):
+            yield from computed(parts[start : start + CHUNKS_AT_ONCE])
 
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; chunks without any of them are not computed."""
-        edges = np.searchsorted(which, [*self._firsts, self.n])
-        shared = sent_once((which, edges, self._firsts))
-        parts = np.array(by_chunks(_taken, self.X, shared))[np.diff(edges) > 0].tolist()
-        rows: Array = stacked(computed(parts)).astype(self.dtype, copy=False)
+        edges = np.searchsorted(which, [*self.firsts, self.n])
+        parts = by_chunks(_taken, self.X, (which, edges, self.firsts))
+        chosen = [part for part, some in zip(parts, np.diff(edges), strict=True) if some]
+        rows: Array = stacked(computed(chosen)).astype(self.dtype, copy=False)
         return rows
 
     @property
-    def _firsts(self) -> NDArray[np.intp]:
+    def firsts(self) -> NDArray[np.intp]:
+        """Number of the first row of each chunk."""
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
-
-    def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
-        """Tasks answer(chunk, (these rows, work)) for the chunks that have rows."""
-        parts = by_chunks(answer, self.X, sent_once((replace(self, X=None), work)))
-        return [part for part, size in zip(parts, self.sizes, strict=True) if size]
-
-    def within(self, chunk: Any, number: int, work: Callable[[Block], R]) -> Iterator[R]:
-        """Yield work(block) for all blocks of a chunk."""
-        for block in self.pieces(plain(chunk), int(self._firsts[number])):
-            with single_threaded_blas():
-                answer = work(block())
-            yield answer
 
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     """Compute all chunks of a Dask array twice: for the mean, and for distances from it."""
     X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    seen = computed(by_chunks(_size_and_sum, X))
-    parts = [_finite(sums, f"chunk {i} of its rows") for i, (_, sums) in enumerate(seen)]
-    sizes = np.array([size for size, _ in seen], dtype=np.intp)
-    n = int(sizes.sum())
+    sizes, sums = zip(*computed(by_chunks(_size_and_sum, X)), strict=True)
+    n = sum(sizes)
     if n == 0:
         msg = "X must hold rows; got a Dask array without any: check what makes it."
         raise ValueError(msg)
-    total = reduce(np.add, parts)
-    origin = None if zero_mean else (total / n).astype(dtype)
-    return DaskRows(n, X.shape[1], dtype, origin, X=X, sizes=sizes).looked_at()
+    origin = None if zero_mean else (reduce(np.add, sums) / n).astype(dtype)
+    return DaskRows(n, X.shape[1], dtype, origin, X=X, sizes=np.array(sizes, np.intp)).looked_at()
 
 
 def matrix(X: Any) -> Any:
@@ -287,25 +259,34 @@ def sent_once(what: Any) -> Any:
 
 
 def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
-    """Tasks answer(chunk, shared=...), fused with those that make the chunk where they can be."""
-    told = {} if shared is None else {"shared": shared}
+    """Tasks answer(rows, number of the chunk, shared), fused with those that make the chunk."""
+
+    def asked(chunk: Any, shared: Any, block_id: tuple[int, ...]) -> Any:
+        with single_threaded_blas():
+            return answer(plain(chunk), block_id[0], shared)
+
     how = {"name": f"{answer.__name__}-{uuid.uuid4().hex}", "meta": np.empty((0, 0), object)}
-    answers = X.map_blocks(answer, dtype=object, **how, **told)
+    answers = X.map_blocks(asked, shared=sent_once(shared), dtype=object, **how)
     chunks: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
     return chunks
 
 
-def _over(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> list[Any]:
-    rows, work = shared
-    return list(rows.within(chunk, block_id[0], work))
+def _over(rows: Any, number: int, shared: Any) -> list[Any]:
+    parts, work = shared
+    return [work(block()) for block in parts.pieces(rows, int(parts.firsts[number]))]
 
 
-def _summed(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Any:
-    return _added_up(_over(chunk, shared=shared, block_id=block_id))
+def _summed(rows: Any, number: int, shared: Any) -> Any:
+    return reduce(added, _over(rows, number, shared))
 
 
-def _added_up(parts: list[Any]) -> Any:
-    return reduce(added, parts)
+def _size_and_sum(rows: Any, number: int, _shared: Any) -> tuple[int, Array]:
+    return len(rows), finite_sums(rows, f"chunk {number} of its rows")
+
+
+def _taken(rows: Any, number: int, shared: Any) -> Any:
+    which, edges, firsts = shared
+    return rows[which[edges[number] : edges[number + 1]] - firsts[number]]
 
 
 def plain(chunk: Any) -> Any:
@@ -317,57 +298,32 @@ def plain(chunk: Any) -> Any:
     return np.require(chunk, requirements="A")
 
 
-def _size_and_sum(chunk: Any) -> tuple[int, Array]:
-    rows = plain(chunk)
-    return len(rows), _sums(rows)
-
-
-def _taken(chunk: Any, *, shared: Any, block_id: tuple[int, ...]) -> Array:
-    (which, edges, firsts), i = shared, block_id[0]
-    rows: Array = plain(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
-    return rows
-
-
-DESCRIBED_AT_ONCE = 8  # chunks
 ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # questions with one number
 
 
 def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     """Ask about every chunk of a Dask array; nothing is computed yet."""
-    X, shared, K = _suited(model, X), _shared(model), len(model.components_)
+    X, K = _suited(model, X), len(model.components_)
     floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    kinds = {"transform": floating, "allocate": np.dtype(bool)}
-    dtype = kinds.get(question, np.dtype(np.float64))
+    dtype = {"transform": floating, "allocate": np.dtype(bool)}.get(question, np.dtype(np.float64))
     flat = question in ONE_A_ROW
     nothing = np.empty(0 if flat else (0, K), dtype)
 
     def asked(chunk: Any, model: Any) -> Array:
-        rows = plain(chunk)
-        if len(rows) == 0:
-            return nothing
         with single_threaded_blas():
-            answer: Array = getattr(model, question)(rows, **how)
+            rows = plain(chunk)
+            answer: Array = getattr(model, question)(rows, **how) if len(rows) else nothing
         return answer
 
     shape = {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (K,))}
     meta = np.empty((0,) * nothing.ndim, dtype)
-    return X.map_blocks(asked, model=shared, dtype=dtype, meta=meta, **shape)
-
-
-def each_described(model: Any, X: Any) -> Iterator[Description]:
-    """Describe the chunks of a Dask array that have rows, some at a time."""
-    parts = by_chunks(_described, _suited(model, X), _shared(model))
-    for start in range(0, len(parts), DESCRIBED_AT_ONCE):
-        for description in computed(parts[start : start + DESCRIBED_AT_ONCE]):
-            if description is not None:
-                yield description
+    return X.map_blocks(asked, model=sent_once(_copy(model)), dtype=dtype, meta=meta, **shape)
 
 
 def _suited(model: Any, X: Any) -> Any:
     check_is_fitted(model)
     refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
-    X = matrix(X)
-    D = model.components_.shape[1]
+    X, D = matrix(X), model.components_.shape[1]
     if X.shape[1] != D:
         msg = (
             f"X must have the {D} features {type(model).__name__} was fitted to; "
@@ -377,14 +333,8 @@ def _suited(model: Any, X: Any) -> Any:
     return X
 
 
-def _shared(model: Any) -> Any:
+def _copy(model: Any) -> Any:
     bound = ("callback", "random_state", "init")  # to this process, or large
     parameters = model.get_params(deep=False).items()
     kept = {name: value for name, value in parameters if name not in bound}
-    return sent_once(type(model)(**kept).restore(model.fitted_arrays()))
-
-
-def _described(chunk: Any, *, shared: Any) -> Description | None:
-    rows = plain(chunk)
-    with single_threaded_blas():
-        return shared.describe(rows) if len(rows) else None
+    return type(model)(**kept).restore(model.fitted_arrays())

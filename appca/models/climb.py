@@ -13,12 +13,153 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import em, loop, starts
+from appca.models import em, loop, polynomials
+from appca.models.independent_components import fast_ica
 from appca.models.numerics import Array
-from appca.models.rows import Block, Observations, Rows, about, centre_of, project
-from appca.models.sparse_rows import ShiftedSparse, stored_width
-from appca.models.spectrum import Coordinates, lift, lower, principal, sketched, thin
-from appca.models.stiefel import polar
+from appca.models.rows import (
+    Block,
+    Observations,
+    Rows,
+    ShiftedSparse,
+    about,
+    centre_of,
+    project,
+    stored_width,
+)
+from appca.models.stiefel import (
+    Coordinates,
+    Principal,
+    lift,
+    lower,
+    polar,
+    principal,
+    sketched,
+    thin,
+)
+
+ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
+FIRST_BETA = 0.001
+MAX_QUARTIMAX_STEPS = 200
+MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
+QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
+
+
+def closed_form(rows: Observations, leading: Principal, floor: float) -> em.SubspaceState:
+    """Maximum of the likelihood of PPCA, R = I: Tipping and Bishop (1999), equations 7 and 8."""
+    n, q = rows.mass, len(leading.values)
+    total, spare = rows.total / n, rows.n_features - q
+    noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
+    return em.SubspaceState(
+        leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise
+    )
+
+
+class Candidate(NamedTuple):
+    """A named start: principal directions times a rotation, with or without annealing."""
+
+    name: str
+    rotation: Callable[[Generator, Array], Array]  # (rng, scores (N, K)) -> (K, K)
+    annealed: bool = False
+    needs_many_rows: bool = False  # scores of K^2 rows
+    spare: bool = False  # left out where climbs to the end cost too much
+    extra: bool = False  # taken only where all of them cost less than a second
+
+
+def quartimax(_rng: Generator, P: Array) -> Array:
+    """Rotation of scores P (N, K) with the largest sum of fourth powers: R <- polar(P'(PR)^3)."""
+    if not P.any():  # a sample of rows that are all the same
+        return np.eye(P.shape[1])
+    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # half the time of rows
+    R, cubes = np.eye(len(lines)), np.empty_like(lines)
+    for _ in range(MAX_QUARTIMAX_STEPS):
+        before, Q = R, R.T.astype(lines.dtype) @ lines
+        np.multiply(Q, Q, out=cubes)
+        cubes *= Q
+        R = polar(lines @ cubes.T, before)
+        if np.max(np.abs(R - before)) < QUARTIMAX_PRECISION:
+            break
+    return R
+
+
+independent = partial(fast_ica, most=MAX_ICA_STEPS)  # components as independent as they can be
+
+
+def unrotated(_rng: Generator, P: Array) -> Array:
+    """Leave the principal directions as they are."""
+    return np.eye(P.shape[1])
+
+
+def random_rotation(rng: Generator, P: Array) -> Array:
+    """Draw uniformly from the orthogonal matrices: the polar factor of a Gaussian matrix."""
+    return polar(rng.standard_normal((P.shape[1],) * 2))
+
+
+QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
+ANNEALED_PCA = Candidate("annealed PCA", unrotated, annealed=True)
+ANNEALED_QUARTIMAX = Candidate("annealed quartimax", quartimax, annealed=True)
+ICA = Candidate("independent components", independent, needs_many_rows=True)
+
+RANDOM = Candidate("random rotation", random_rotation)
+SPARE_STARTS, EXTRA_STARTS = 5, 25  # one of these mostly ends highest on handwritten digits
+SPARE = [RANDOM._replace(spare=True)] * SPARE_STARTS + [RANDOM._replace(extra=True)] * EXTRA_STARTS
+
+NAMED: dict[str, tuple[Candidate, ...]] = {
+    "auto": (QUARTIMAX, ANNEALED_PCA, PCA, ANNEALED_QUARTIMAX, *SPARE),
+    "quartimax": (QUARTIMAX,),
+    "annealed": (ANNEALED_PCA,),
+    "pca": (PCA,),
+    "ica": (ICA,),
+    "random": (RANDOM,),
+}
+MANY_COMPONENTS = 100  # above which quartimax on the sample finds nothing
+FOR_MANY = (ICA, ANNEALED_PCA, PCA)
+
+
+def candidates(init: str, n_init: int, n_components: int) -> list[Candidate]:
+    """List the starts that `init` names, and n_init - 1 random rotations more."""
+    many = init == "auto" and n_components > MANY_COMPONENTS
+    return [*(FOR_MANY if many else NAMED[init]), *[RANDOM] * (n_init - 1)]
+
+
+def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.SubspaceState:
+    """Variances from the hard assignment of rows to their L largest projections on W."""
+    K, L, n = settings.n_components, settings.n_active, rows.mass
+
+    def top_power(block: Block) -> tuple[Array, Array]:
+        power = np.square(block.times(W), dtype=np.float64)
+        active = block.weighted(polynomials.top(power, L).astype(np.float64))
+        return np.einsum("nk,nk->k", power, active), np.ones(len(active)) @ active
+
+    captured, used = rows.summed(top_power, (np.zeros(K), np.zeros(K)))
+    left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
+    noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
+    if settings.latent == "shared":
+        tau2 = np.full(K, captured.sum() / (n * L) - noise)
+    elif settings.latent == "component":
+        tau2 = captured / np.where(used > 0.0, used, 1.0) - noise
+    else:
+        tau2 = np.full(K, settings.latent)
+    return em.SubspaceState(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
+
+
+def annealed(
+    start: em.SubspaceState, rows: Observations, settings: em.EMSettings
+) -> Iterator[tuple[float, em.SubspaceState]]:
+    """EM with logits times beta rising to 1; values it yields are tempered, so they may fall."""
+    yield -math.inf, start
+    state = start
+    for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
+        value, state = em.step(state, rows, settings, float(beta))
+        yield value, state
+
+
+def ascent(
+    start: em.SubspaceState, em_map: em.EMMap, *, accelerate: bool = True, age: int = 0
+) -> Iterator[tuple[float, em.SubspaceState]]:
+    """EM from `start`, plain or with momentum of an age."""
+    ahead = partial(em.extend, settings=em_map.settings) if accelerate else None
+    return loop.nesterov(em_map, start, ahead, age)
+
 
 SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200  # of a candidate of many, and of a climb
 # Rows times K times swaps of the sample, up to which all candidates climb to their ends. At K = 30,
@@ -85,7 +226,7 @@ class EMControl(NamedTuple):
 
 
 def screen(
-    rng: Generator, em_map: em.EMMap, candidates: list[starts.Candidate], control: EMControl
+    rng: Generator, em_map: em.EMMap, candidates: list[Candidate], control: EMControl
 ) -> tuple[Run, bool]:
     """Return the end of the best candidate in all coordinates, and whether samples were used."""
     rows, settings = em_map.rows, control.settings
@@ -126,7 +267,7 @@ def _go_on(
             return runs
         W = np.zeros((rows.d, run.state.W.shape[1]))
         W[: len(run.state.W)] = run.state.W
-        path = while_promising(starts.ascent(run.state._replace(W=W), em_map, age=age), further)
+        path = while_promising(ascent(run.state._replace(W=W), em_map, age=age), further)
         stage = f"refinement on {rows.n:,} rows"
         further.append(control.run(stage, path, rows, tol=tol, **how))
         if further[-1].stop_reason == loop.STOPPED:
@@ -220,7 +361,7 @@ def _scores(rng: Generator, rows: Observations, drawn: Coordinates, K: int) -> A
 def climb(
     rng: Generator,
     rows: Rows,
-    candidates: list[starts.Candidate],
+    candidates: list[Candidate],
     control: EMControl,
     iterations: int,
     tol: float,
@@ -234,18 +375,18 @@ def climb(
     rotations: dict[Any, Array] = {}
     for i, candidate in enumerate(candidates, start=1):
         seen = scores(P.shape[1]) if candidate.needs_many_rows and scores is not None else P
-        if candidate.rotation is starts.random_rotation or candidate.rotation not in rotations:
+        if candidate.rotation is random_rotation or candidate.rotation not in rotations:
             rotations[candidate.rotation] = candidate.rotation(rng, seen)
         W = np.eye(rows.X.shape[1], P.shape[1]) @ rotations[candidate.rotation]
         del seen  # they may be as large as the rows
         stage = f"screening {i} of {len(candidates)}: {candidate.name}"
-        state = starts.first_state(rows, W, control.settings)
+        state = first_state(rows, W, control.settings)
         run = loop.EMResult(state, -math.inf, list[float](), "")
         if candidate.annealed:
-            path = starts.annealed(state, rows, control.settings)
-            run = control.run(stage, path, rows, starts.ANNEALED_ITERATIONS, -math.inf)
+            path = annealed(state, rows, control.settings)
+            run = control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)
         if run.stop_reason != loop.STOPPED:
-            path = starts.ascent(run.state, em.EMMap(rows, control.settings))
+            path = ascent(run.state, em.EMMap(rows, control.settings))
             if rows.mass < control.mass or candidate.extra:
                 path = while_promising(path, runs)
             run = control.run(stage, path, rows, iterations, tol)
@@ -287,14 +428,26 @@ class SubspaceFit(NamedTuple):
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
     """Fit at L = K, where all rows use all components and the model is PPCA."""
     settings = control.settings
-    state = starts.closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
+    lead = principal(rng, rows, settings.n_components)
+    state = closed_form(rows, lead, settings.floor)
     if settings.latent == "shared":
         state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
     sums = em.expect(state, rows, settings)
     loop.watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
-    reason = "closed form, because n_active equals n_components"
-    within = sums._replace(A=state.W.T @ sums.A)
-    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, within)
+    within, second = sums._replace(A=state.W.T @ sums.A), sums.second
+    if settings.latent == "component":
+        second = np.maximum(lead.values - state.noise, 0.0) * rows.mass
+    return SubspaceFit(state, second, [sums.log_likelihood], "closed form", within)
+
+
+def fit_state(rng: Generator, control: EMControl, rows: Observations, start: Any) -> SubspaceFit:
+    """Fit the model of these settings, from directions, a state or candidates."""
+    settings = control.settings
+    if settings.variant != em.PAPER:
+        return fit_variant(rng, rows, start, control)
+    if settings.n_active == settings.n_components and isinstance(settings.latent, str):
+        return fit_in_closed_form(rng, rows, control)
+    return fit_by_em(rng, rows, start, control)
 
 
 def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
@@ -313,23 +466,26 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
     else:
         W: Array = start.W if whole else np.asarray(start)
         W = polar(W if space is None else lower(W, space, rows))
-        first = start._replace(W=W) if whole else starts.first_state(work, W, settings)
+        first = start._replace(W=W) if whole else first_state(work, W, settings)
         begun = loop.EMResult(first, np.nan, [], "")
     run = last_climb(begun, em_map, control, LAST_SHARE if sampled else None)
-    state, sums = run.state, em_map.within(run.state)
+    state, sums = run.state, em_map.sums(run.state)
+    sums = sums._replace(A=state.W.T @ sums.A)  # the same in all coordinates
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
     return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, sums, whole)
 
 
-def last_climb(start: Run, em_map: em.EMMap, control: EMControl, share: float | None) -> Run:
+def last_climb(
+    start: Run, em_map: em.EMMap, control: EMControl, share: float | None, stage: str = "fit"
+) -> Run:
     """Run EM on all rows until an iteration gains under `share` tol; after a stop a single step."""
     stopped = start.stop_reason == loop.STOPPED
     control = control.after(stopped)
     settings, age = em_map.settings, 0 if share is None else LATER_AGE
     run = control.run(
-        "fit",
-        starts.ascent(start.state, em_map, accelerate=control.accelerate, age=age),
+        stage,
+        ascent(start.state, em_map, accelerate=control.accelerate, age=age),
         em_map.rows,
         control.max_iter,
         (1.0 if share is None else share * loop.WINDOW) * control.tol,
@@ -355,35 +511,40 @@ SAMPLE_TOL, LARGER_TOL = 3e-2, 0.3  # nats a row, on the sample and the larger o
 def fit_variant(rng: Generator, rows: Observations, start: Any, control: EMControl) -> SubspaceFit:
     """Fit a variant by EM, on samples of many rows first."""
     settings, whole = control.settings, isinstance(start, em.SubspaceState)
-    if whole:
-        state = start._replace(scale=_scale_from(start.scale, settings))
-        run, sampled = loop.EMResult(state, np.nan, list[float](), ""), False
-    else:
+
+    def drawn(size: int) -> tuple[Rows, EMControl]:
+        """Draw rows; floors of noise are those of all rows."""
+        sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
+        at = em.settings_on(sample, settings)
+        at = at._replace(most=np.where(at.most > 0.0, settings.most, 0.0))
+        return sample, control._replace(settings=at)
+
+    def moved(run: Run, sample: Any, rows: Any, settings: em.EMSettings) -> Run:
+        """Go on with other rows; of features that were constant, all variance is noise."""
+        state, away = run.state, 0.0
+        if rows is not sample and rows.origin is not None and sample.origin is not None:
+            away = sample.origin.astype(np.float64) - rows.origin
+        scale = np.where(state.scale > 0.0, state.scale, settings.unit)
+        offset, scale = state.offset + away, np.asarray(np.minimum(scale, settings.most))
+        return run._replace(state=state._replace(offset=offset, scale=scale))
+
+    sample: Any = rows
+    run, at, sampled = loop.EMResult(start, np.nan, list[float](), ""), control, False
+    if not whole:
         size = sample_size(rows, settings.n_components)
-        if size == rows.n and isinstance(rows, Rows):
-            sample, at = rows, control
-        else:
-            sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
-            at = _control_on(sample, control)
+        if size < rows.n or not isinstance(rows, Rows):
+            sample, at = drawn(size)
         run = _highest_start(rng, sample, start, at, several=sample is rows)
         if sampled := sample.n < rows.n:
             run = _go_on([run], sample, at, SAMPLE_TOL)[0]
             size = LARGER_SAMPLE * sample.n
             if size * LARGER_SAMPLE <= rows.n:
-                larger = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
-                at = _control_on(larger, control)
-                run = _on_other_rows(run, sample, larger, at.settings)
-                run, sample = _go_on([run], larger, at, LARGER_TOL, age=LATER_AGE)[0], larger
-        run = _on_other_rows(run, sample, rows, settings)
+                before, (sample, at) = sample, drawn(size)
+                run = moved(run, before, sample, at.settings)
+                run = _go_on([run], sample, at, LARGER_TOL, age=LATER_AGE)[0]
     share = LAST_SHARE_OF_VARIANTS if sampled else None
-    run = last_climb(run, em.EMMap(rows, settings), control, share)
+    run = last_climb(moved(run, sample, rows, settings), em.EMMap(rows, settings), control, share)
     return SubspaceFit(run.state, None, run.log_likelihoods, run.stop_reason, None, whole)
-
-
-def _control_on(sample: Rows, control: EMControl) -> EMControl:
-    """Return the settings of EM on some of the rows, with the floors of noise of all rows."""
-    at, most = em.settings_on(sample, control.settings), control.settings.most
-    return control._replace(settings=at._replace(most=np.where(at.most > 0.0, most, 0.0)))
 
 
 def _highest_start(
@@ -393,18 +554,18 @@ def _highest_start(
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
     first = run = _paper_start(rng, rows, start, control)
     sums = em.sums_a_pass(rows.n, settings.n_components, settings.n_active)
-    few, others = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS, 0
+    runs, em_map, others = Runs(), em.EMMap(rows, settings), 0
+    few = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS
     if several and isinstance(start, list) and few:
-        others = sum(c.rotation is starts.random_rotation and not c.extra for c in start)
-    runs, em_map = Runs(), em.EMMap(rows, settings)
+        others = sum(c.rotation is random_rotation and not c.extra for c in start)
     while others and run.stop_reason != loop.STOPPED:
         stage = f"start {len(runs) + 1} of {others + 1}"
-        path = starts.ascent(run.state, em_map)
+        path = ascent(run.state, em_map)
         runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, SCREENING_TOL))
         if runs[-1].stop_reason == loop.STOPPED or len(runs) > others:
             run = runs[-1]
             break
-        V = first.state.W @ starts.random_rotation(rng, first.state.W)
+        V = first.state.W @ random_rotation(rng, first.state.W)
         W = np.divide(V, unit, out=np.zeros_like(V), where=unit > 0.0)
         run = _paper_start(rng, rows, W, control)
     highest = max(runs, key=lambda run: run.log_likelihood, default=first)
@@ -412,50 +573,33 @@ def _highest_start(
 
 
 def _paper_start(rng: Generator, rows: Rows, start: Any, control: EMControl) -> Run:
-    settings = control.settings
-    by_feature, varies = settings.variant.by_feature, np.broadcast_to(settings.unit, rows.d) > 0.0
-    if by_feature:
-        c = settings.unit[varies].astype(rows.dtype)
+    """Fit the paper's model, of features over their deviations where each has its own noise."""
+    settings, varies = control.settings, np.broadcast_to(control.settings.unit, rows.d) > 0.0
+    if settings.variant.by_feature:
+        c, X = settings.unit[varies].astype(rows.dtype), rows.X
         origin = None if rows.origin is None else rows.origin[varies] * c
         start = start if isinstance(start, list) else start[varies] * c[:, None]
-        X: Any = rows.X
-        sparse = isinstance(X, ShiftedSparse)
-        X = X.scaled(columns=settings.unit, kept=varies) if sparse else X[:, varies] * c
+        if isinstance(X, ShiftedSparse):
+            X = X.scaled(columns=settings.unit, kept=varies)
+        else:
+            X = X[:, varies] * c
         rows = about(X, origin, rows.weights)
+    unit = np.ones(())
     paper = settings._replace(
-        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=np.ones(()), most=np.ones(())
+        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=unit, most=unit
     )
 
     def hear(progress: loop.Progress) -> None:
         if control.callback is not None:
             control.callback(progress._replace(stage=f"start: {progress.stage}"))
 
-    first = control._replace(
-        settings=paper, tol=max(FIRST_TOL, control.tol), mass=rows.mass, callback=hear
-    )
-    if paper.n_active == paper.n_components and isinstance(paper.latent, str):
-        fit = fit_in_closed_form(rng, rows, first)
-    else:
-        fit = fit_by_em(rng, rows, start, first)
+    tol = max(FIRST_TOL, control.tol)
+    first = control._replace(settings=paper, tol=tol, mass=rows.mass, callback=hear)
+    fit = fit_state(rng, first, rows, start)
     state = em.evenly(fit.state, settings)
-    if by_feature:
-        W = np.zeros((len(varies), paper.n_components))
+    if settings.variant.by_feature:
+        W, by = np.zeros((len(varies), paper.n_components)), np.sqrt(state.noise)
         W[varies] = state.W
-        by = np.sqrt(state.noise)
         latent, scale = state.latent / state.noise, np.minimum(settings.unit / by, settings.most)
         state = state._replace(W=W, shift=state.shift / by, latent=latent, noise=1.0, scale=scale)
     return loop.EMResult(state, np.nan, [], fit.stop_reason)
-
-
-def _on_other_rows(run: Run, sample: Rows, rows: Observations, settings: em.EMSettings) -> Run:
-    state = run.state
-    away = np.zeros(rows.d)
-    if rows.origin is not None and sample.origin is not None:
-        away = sample.origin.astype(np.float64) - rows.origin
-    scale = _scale_from(state.scale, settings)
-    return run._replace(state=state._replace(offset=state.offset + away, scale=scale))
-
-
-def _scale_from(scale: Array, settings: em.EMSettings) -> Array:
-    """Scales of other rows; of features that were constant, all variance is noise."""
-    return np.asarray(np.minimum(np.where(scale > 0.0, scale, settings.unit), settings.most))

@@ -10,22 +10,27 @@ from sklearn.utils.validation import check_array, validate_data
 
 from appca.frames import matrix_of
 from appca.models.numerics import NEGLIGIBLE, Array
-from appca.models.rows import Block, Observations, tiles
-from appca.models.sparse_rows import dense
+from appca.models.rows import Block, Observations, dense, tiles
 from appca.words import InputError
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
 MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
+LARGE_MAP_BYTES = 2**26
 RARELY = 1e-3  # share of rows; a component that fewer use says little
+
+
+def refuse_where(wrong: dict[str, bool]) -> None:
+    """Raise ValueError with the first sentence that holds."""
+    for sentence, holds in wrong.items():
+        if holds:
+            raise ValueError(sentence)
 
 
 def refuse_components(
     n: int, most: int, why: str, remedy: str = "ask for fewer components"
 ) -> None:
     """Raise ValueError for more than `most` components."""
-    if n > most:
-        msg = f"n_components must be at most {most}{why}; got {n}: {remedy}."
-        raise ValueError(msg)
+    refuse_where({f"n_components must be at most {most}{why}; got {n}: {remedy}.": n > most})
 
 
 def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
@@ -38,29 +43,23 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
     directions: Array = check_array(init, dtype=np.float64)
     wanted = (n_components, n_features)
-    if directions.shape != wanted:
-        msg = (
-            f"init must have shape {wanted}, n_components by features; got {directions.shape}: "
-            "pass one row per component."
-        )
-        raise ValueError(msg)
+    wrong = {
+        f"init must have shape {wanted}, n_components by features; got {directions.shape}: "
+        "pass one row per component.": directions.shape != wanted
+    }
+    refuse_where(wrong)
     return directions.T
 
 
 def refuse_settings(model: Any, n_active: int) -> None:
     """Raise ValueError for more active than all components, or several starts from one array."""
-    if n_active > model.n_components:
-        msg = (
-            f"n_active must be at most n_components={model.n_components}; got {n_active}: "
-            "lower n_active or raise n_components."
-        )
-        raise ValueError(msg)
-    if not isinstance(model.init, str) and model.n_init > 1:
-        msg = (
-            f"n_init must be 1 when init is an array; got {model.n_init}: "
-            "name a start to add random ones."
-        )
-        raise ValueError(msg)
+    wrong = {
+        f"n_active must be at most n_components={model.n_components}; got {n_active}: "
+        "lower n_active or raise n_components.": n_active > model.n_components,
+        f"n_init must be 1 when init is an array; got {model.n_init}: "
+        "name a start to add random ones.": not isinstance(model.init, str) and model.n_init > 1,
+    }
+    refuse_where(wrong)
 
 
 def refuse_few_features(n_components: int, scales: Array) -> None:
@@ -88,21 +87,14 @@ def row_weights(weights: Any, n_rows: int) -> Array:
         return np.ones(n_rows)
     w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
     w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if w.shape != (n_rows,) or (w < 0).any():
-        msg = (
-            f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
-            f"{w.shape}: pass one weight for each row."
-        )
-        raise ValueError(msg)
-    if w.max() > MOST_WEIGHT:
-        msg = (
-            f"sample_weight must be at most {MOST_WEIGHT:g}; got {w.max():g}: divide all weights "
-            "by one number, which changes nothing."
-        )
-        raise ValueError(msg)
-    if not w.any():
-        msg = "Sample weights must contain at least one non-zero number: all are 0."
-        raise ValueError(msg)
+    wrong = {
+        f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
+        f"{w.shape}: pass one weight for each row.": w.shape != (n_rows,) or bool((w < 0).any()),
+        f"sample_weight must be at most {MOST_WEIGHT:g}; got {w.max():g}: divide all weights "
+        "by one number, which changes nothing.": bool(w.max() > MOST_WEIGHT),
+        "Sample weights must contain at least one non-zero number: all are 0.": not w.any(),
+    }
+    refuse_where(wrong)
     return w
 
 
@@ -138,8 +130,20 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
         raise ValueError(msg)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X belongs to Dask, without importing it."""
+    return type(X).__module__.split(".")[0] == "dask"
+
+
+def is_large_map(X: Any) -> bool:
+    """Whether X is a memory-mapped matrix of more than 64 MB."""
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
+
+
 def numbers_of_rows(X: Any) -> Any:
     """Return rows of any library as an array or sparse matrix."""
+    if type(X) is np.ndarray and X.dtype in (np.float32, np.float64):
+        return X
     try:
         return matrix_of(X).values
     except InputError:

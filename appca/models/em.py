@@ -8,23 +8,172 @@ the second for scales from a grid, the third for learned probabilities of sizes;
 
 Psi^-1/2 = diag(s) / sigma. The mean is mu = origin + offset - diag(1/s) W shift, with offset zero
 where rows have no scales. A few rows at a time go through both products, while they are in cache.
+
+    p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
+
+is exact, but for scales that add less than rounding.
 """
 
 import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from appca.models import numerics, polynomials
-from appca.models.numerics import Array
-from appca.models.row_model import NEGLIGIBLE, RowModel, background, slope, weigh
-from appca.models.rows import Block, Observations, Rows, about, added, centre_of, tile_rows, tiles
-from appca.models.sparse_rows import ShiftedSparse, dense
+from appca.models.numerics import Array, share_of
+from appca.models.rows import (
+    Block,
+    Observations,
+    Rows,
+    ShiftedSparse,
+    about,
+    added,
+    centre_of,
+    dense,
+    tile_rows,
+    tiles,
+)
 from appca.models.stiefel import polar
+
+NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
+
+
+class RowModel(NamedTuple):
+    """The parameters that decide about a row, given its projections and squared length."""
+
+    noise: float  # sigma2; 1 where each feature has its own noise
+    latent: Array  # (K,) tau2_k
+    n_features: int  # that the likelihood counts
+    log_scale: float  # sum of the logs of what features are multiplied by
+    sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
+    grid: Array  # (J,) scales of rows
+    weights: Array  # (J,) their probabilities
+
+
+class Weighed(NamedTuple):
+    """Posterior of rows."""
+
+    log_density: Array  # (N,) nats
+    scales: Array  # (N, J) posterior probabilities
+    inclusion: Array  # (N, K)
+    by_scale: Array  # (N, K) E[z u^moment], by default E[z / u]
+    sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
+
+
+def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
+    """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
+    J = len(model.grid)
+    if J == 1:
+        log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
+        density = log_sum + background(squares, model)[:, 0]
+        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+    power = np.square(P, dtype=np.float64) * slope(model)
+    offset = 0.5 * np.log1p(model.latent / model.noise)
+    around = background(squares, model) + np.log(model.weights)
+    rows, at = np.nonzero(_promising(power, offset, around, model))
+    u = model.grid[at]
+    log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
+    joint = np.full((len(P), J), -np.inf)
+    joint[rows, at] = log_sum + around[rows, at]
+    peak = joint.max(axis=1)
+    scales = np.exp(joint - peak[:, None])
+    total = scales.sum(axis=1)
+    scales /= total[:, None]
+    share, first = scales[rows, at][:, None], np.searchsorted(rows, np.arange(len(P)))
+    shared = share * r
+    inclusion = np.add.reduceat(shared, first)
+    by_scale = np.add.reduceat(shared * (u**moment)[:, None], first)
+    sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
+    return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
+
+
+def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
+    """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
+    if len(model.grid) > 1:
+        row, active = weigh(P, squares, model), likeliest(P, squares, model)
+        chosen = support_density(P, squares, active, model)
+        return row, active, share_of(chosen - row.log_density)
+    a = _logits(P, model)
+    log_sum, r, sizes = _over_supports(a, model.sizes)
+    active, value = polynomials.best(a, model.sizes)
+    density = log_sum + background(squares, model)[:, 0]
+    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
+
+
+def log_density(P: Array, squares: Array, model: RowModel) -> Array:
+    """Log p(y), (N,) in nats."""
+    if len(model.grid) > 1 or not isinstance(model.sizes, int):
+        return weigh(P, squares, model).log_density
+    log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
+    log_sum = log_e - numerics.log_binomial(P.shape[1], model.sizes)
+    return background(squares, model)[:, 0] + log_sum
+
+
+def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
+    """Support (N, K) bool of the most probable scale and support together."""
+    if len(model.grid) == 1 and isinstance(model.sizes, int):
+        return polynomials.top(_logits(P, model), model.sizes)
+    best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
+    around = background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        active, value = polynomials.best(_logits(P, model, u), model.sizes)
+        value += around[:, j]
+        better = value > best
+        chosen[better] = active[better]
+        np.maximum(best, value, out=best)
+    return chosen
+
+
+def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
+    return numerics.logits(P, u * model.noise, u * model.latent)
+
+
+def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
+    """Log density (N,) of rows together with supports (N, K) bool."""
+    joint = background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        joint[:, j] += polynomials.log_weight(_logits(P, model, u), chosen, model.sizes)
+    return np.asarray(np.logaddexp.reduce(joint, axis=1))
+
+
+def slope(model: RowModel) -> Array:
+    """Slope (K,) of the logits in squared projections, at u = 1."""
+    return numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise)
+
+
+def background(squares: Array, model: RowModel) -> Array:
+    """Log density (N, J) of rows that no component explains, for each scale."""
+    twice = 2.0 * model.noise * model.grid
+    constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
+    return np.asarray(constant - squares[:, None] / twice)
+
+
+def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
+    if not isinstance(sizes, int):
+        return polynomials.sized_inclusion(a, sizes)
+    log_e, r = polynomials.inclusion(a, sizes)
+    return log_e - numerics.log_binomial(a.shape[1], sizes), r, None
+
+
+def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
+    """Whether (N, J) a scale may add to the density of a row more than rounding."""
+    L, K, u = model.sizes, len(offset), model.grid
+    if isinstance(L, int):
+        ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
+        most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
+        gap = numerics.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
+    else:
+        gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
+        most = np.column_stack(gains)
+        gap = -float((np.log(L) - polynomials.log_counts(K)).min())
+    most += around
+    return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
+
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
@@ -92,6 +241,7 @@ class SubspaceState(NamedTuple):
     scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
     weights: Array = np.ones(1)  # (J,) probabilities of the scales of rows
     sizes: Array | None = None  # (K + 1,) probabilities of the sizes, where they are learned
+    members: Any = None  # of blocks of incomplete rows (n, L), where supports are not summed
 
     @property
     def inverse_scale(self) -> Array:
@@ -242,8 +392,8 @@ def expect_block(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
     """Sum over one block; its log-likelihood lacks the terms that all rows share."""
-    shrink, v = numerics.posterior(state.noise, state.latent)
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
+    shrink, v = numerics.posterior(state.noise, state.latent)
     a = numerics.logits(P, state.noise, state.latent)
     if beta != 1.0:
         a *= beta
@@ -371,7 +521,7 @@ def extend(before: SubspaceState, now: SubspaceState, beta: float, settings: Any
     noise = max(float(in_logs(before.noise, now.noise)), settings.least_variance)
     W, shift = polar(ahead(before.W, now.W), now.W), ahead(before.shift, now.shift)
     offset = ahead(before.offset, now.offset) if now.offset.ndim else now.offset
-    state = SubspaceState(W, shift, latent, noise, offset)
+    state = now._replace(W=W, shift=shift, latent=latent, noise=noise, offset=offset)
     if settings.variant == PAPER:
         return state
     counted, scale = now.scale > 0.0, np.zeros_like(now.scale)
@@ -398,44 +548,36 @@ def evenly(state: SubspaceState, settings: EMSettings) -> SubspaceState:
     return state._replace(weights=np.full(J, 1.0 / J), sizes=sizes)
 
 
+@dataclass
 class EMMap:
     """EM steps over the same rows that cache the last three E steps."""
 
-    def __init__(self, rows: Observations, settings: EMSettings) -> None:
-        self.rows = rows
-        self.settings = settings
-        self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
+    rows: Any
+    settings: EMSettings
+    _seen: deque[tuple[SubspaceState, Any]] = field(default_factory=lambda: deque(maxlen=3))
 
-    def sums(self, state: SubspaceState) -> SubspaceStatistics:
+    def expect(self, state: SubspaceState) -> Any:
+        """As `expect`."""
+        return expect(state, self.rows, self.settings)
+
+    def sums(self, state: SubspaceState) -> Any:
         """E step under `state`, cached."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
-        sums = expect(state, self.rows, self.settings)
-        self._seen.append((state, sums))
-        return sums
-
-    def within(self, state: SubspaceState) -> SubspaceStatistics:
-        """Return the sums under `state` with W'A (K, K) for A, the same in all coordinates."""
-        sums = self.sums(state)
-        return sums._replace(A=state.W.T @ sums.A)
+        self._seen.append((state, self.expect(state)))
+        return self._seen[-1][1]
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """As `step`."""
-        return moved_on(self.sums(state), state, self.rows, self.settings)
+        return step(state, self.rows, self.settings, sums=self.sums(state))
 
 
 def step(
-    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
+    state: SubspaceState, rows: Any, settings: EMSettings, beta: float = 1.0, sums: Any = None
 ) -> tuple[float, SubspaceState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
-    return moved_on(expect(state, rows, settings, beta), state, rows, settings)
-
-
-def moved_on(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Any, settings: EMSettings
-) -> tuple[float, SubspaceState]:
-    """As `step`, given the sums under `state`."""
+    sums = expect(state, rows, settings, beta) if sums is None else sums
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)
@@ -459,79 +601,29 @@ TILE_ROWS = (
 MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
 
 
-def constants(block: Block, state: Any, beta: float) -> Array:
-    """Return q (5, K) of `em_kernels.weigh_components`."""
-    q = np.empty((5, len(state.latent)))
-    q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
-    q[3], q[4] = numerics.posterior(state.noise, state.latent)
-    np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
-    np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
-    return q
-
-
 class Lanes:
-    """Rows side by side, a few lanes of 64 at a time; P (n_lines, n_lanes * LANES) projections."""
+    """Memory for rows side by side, a few lanes of 64 at a time; fresh memory takes time."""
 
-    def __init__(self, n_lines: int, K: int, n_active: int, n_tiles: int, n_lanes: int) -> None:
-        from appca.models.em_kernels import share, weigh_components
+    def __init__(self, n_lines: int, K: int, J: int, n_tiles: int, n_lanes: int) -> None:
         from appca.models.numeric_kernels import LANES
 
         lanes = n_lanes, LANES
-        self._weigh, self._share = weigh_components, share
-        J, flipped = min(n_active, K - n_active), 2 * n_active > K
-        self._how = J, -1.0 if flipped else 1.0, 0.0
-        self.width = n_lanes * LANES
-        self.P = numerics.zeros((n_lines, self.width))
-        self._level, self._total = numerics.zeros((2, n_tiles, *lanes))
-        self._weights, self._sums = numerics.zeros((2, K, *lanes)), numerics.zeros((3, K, LANES))
-        self._table = numerics.zeros(((K + 2) * (J + 2) + 1, LANES))
-        self._table[1] = 1.0
+        self.P = numerics.zeros((n_lines, n_lanes * LANES))  # projections
+        self.level, self.total = numerics.zeros((2, n_tiles, *lanes))
+        self.weights, self.sums = numerics.zeros((2, K, *lanes)), numerics.zeros((3, K, LANES))
+        self.table = numerics.zeros(((K + 2) * (J + 2) + 1, LANES))
+        self.table[1] = 1.0
         room = numerics.zeros((J + 1, LANES))
-        self._room = room[:J], room[J]
-        self._lanes = self.P.reshape(n_lines, *lanes)
-
-    def begin(self, q: Array, n: int, least: float) -> None:
-        """Begin with n other rows, of constants q; means below `least` become 0."""
-        self._q, self._n = q, n
-        self._how = *self._how[:2], least
-        self._sums[:] = 0.0
-
-    def turn(self, start: int) -> None:
-        """Turn projections of the rows from `start` on into posterior means."""
-        tile, left = start // self.width, self._n - start
-        if left < self.width:
-            self.P[:, left:] = 0.0
-        weighing = self._q, self._how, self._weights
-        self._weigh(self._lanes, *weighing, self._level[tile], self._room)
-        out = self._total[tile], self._sums
-        self._share(self._lanes, left, *weighing, out, self._table)
-
-    def summed(self) -> tuple[float, Array]:
-        """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
-        value = np.log(self._total)
-        value += self._level
-        return float(value.ravel()[: self._n].sum()), self._sums.sum(axis=2)
+        self.room = room[:J], room[J]
+        self.lines = self.P.reshape(n_lines, *lanes)
 
 
 _kept = threading.local()
 
 
-def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
-    """Lanes for n rows, those of this thread's last E step if they suit: fresh ones take time."""
-    from appca.models.numeric_kernels import LANES
-
-    most = min(most, -(-n // LANES))
-    shape = n_lines, K, n_active, -(-n // (most * LANES)), most
-    lanes: Lanes | None = getattr(_kept, "lanes", None)
-    if lanes is None or _kept.shape != shape:
-        lanes = Lanes(*shape)
-        if lanes.P.nbytes <= MOST_KEPT_BYTES:
-            _kept.shape, _kept.lanes = shape, lanes
-    return lanes
-
-
 def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> SubspaceStatistics:
     """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
+    from appca.models.em_kernels import share, weigh_components
     from appca.models.numeric_kernels import LANES
     from appca.models.product_kernels import QUAD, add_outer, project, suits
 
@@ -547,30 +639,41 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
         most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
         padded, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
         padded[:K], directions = directions, padded
+    most, J = min(most, -(-n // LANES)), min(n_active, K - n_active)
+    shape, width = (len(directions), K, J, -(-n // (most * LANES)), most), most * LANES
+    at: Lanes = _kept.lanes if getattr(_kept, "shape", None) == shape else Lanes(*shape)
+    if at.P.nbytes <= MOST_KEPT_BYTES:
+        _kept.shape, _kept.lanes = shape, at
+    q = np.empty((5, K))  # of `em_kernels.weigh_components`
+    q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
+    q[3], q[4] = numerics.posterior(state.noise, state.latent)
+    np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
+    np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
     small = X.itemsize < state.latent.itemsize
     least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
-    lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros((len(directions), d))
-    lanes.begin(constants(block, state, beta), n, least)
-    P = lanes.P
+    how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((len(directions), d)), at.P
     by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
-    for start in range(0, n, lanes.width):
-        rows = X[start : start + lanes.width]
+    at.sums[:] = 0.0
+    for tile, start in enumerate(range(0, n, width)):
+        rows = X[start : start + width]
         if tiled:
             project(rows, directions, P)
         else:
             P[:, : len(rows)] = directions @ rows.T if by_columns else (rows @ directions.T).T
-        lanes.turn(start)
+        P[:, len(rows) :] = 0.0
+        weigh_components(at.lines, q, how, at.weights, at.level[tile], at.room)
+        share(at.lines, n - start, q, how, at.weights, (at.total[tile], at.sums), at.table)
         if tiled:
             part[:] = 0
             add_outer(rows, P.astype(X.dtype, copy=False), part)
             A += part
         else:
             A += P[:, : len(rows)].astype(X.dtype) @ rows
-    value, totals = lanes.summed()
-    A = A[:K].T
+    value, totals, A = np.log(at.total), at.sums.sum(axis=2), A[:K].T
+    value += at.level
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
-    return SubspaceStatistics(value, A, *totals)
+    return SubspaceStatistics(float(value.ravel()[:n].sum()), A, *totals)
 
 
 class ThinProducts:

@@ -21,22 +21,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, check_random_state
 
 from appca.models import data_checks
-from appca.models.blocks import (
-    NO_ROWS,
-    Blocks,
-    NamedBlocks,
-    each_described,
-    is_dask,
-    lazily,
-)
+from appca.models.blocks import NO_ROWS, Blocks, NamedBlocks, lazily
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
 from appca.models.draws import MOST_DRAWS, AveragedPosterior, QueryDraws, choose, component_bands
 from appca.models.gaps import PosteriorWithGaps
 from appca.models.numerics import Array
 from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support
-from appca.models.rows import is_incomplete
+from appca.models.rows import ShiftedSparse, is_incomplete, is_sparse, sparse_rows
 from appca.models.settings import refuse_parameters
-from appca.models.sparse_rows import ShiftedSparse, is_sparse, sparse_rows
 from appca.storage import files, packed
 from appca.storage.files import numbered
 from appca.words import InputError
@@ -89,29 +81,27 @@ class Criteria:
         |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
         sigma2 I unless each feature has a noise variance.
         """
-        check_is_fitted(self)
-        W = self.components_.astype(np.float64)
-        C: Array = self._share() * (W.T * self.latent_variance_) @ W
+        W, share, scale = self._averages()
+        C: Array = share * (W.T * self.latent_variance_) @ W
         C.flat[:: len(C) + 1] += self.noise_variance_
-        return C * self._mean_scale()
+        return C * scale
 
-    def _share(self) -> float:
-        K = len(self.components_)
-        sizes = getattr(self, "size_probabilities_", None)
-        return float((self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K)
-
-    def _mean_scale(self) -> float:
-        p = getattr(self, "row_scale_probabilities_", None)
-        return 1.0 if p is None else float(p @ self.row_scale_values_)  # type: ignore[attr-defined]
+    def _averages(self) -> tuple[Array, float, float]:
+        """Components (K, D) in float64, E|z| / K and E[u]."""
+        check_is_fitted(self)
+        K, sizes = len(self.components_), getattr(self, "size_probabilities_", None)
+        share = (self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K
+        p = getattr(self, "row_scale_probabilities_", np.ones(1))
+        scale = p @ getattr(self, "row_scale_values_", np.ones(1))
+        return self.components_.astype(np.float64), float(share), float(scale)
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """Explained variance (K,) as a share of the total variance of a row under the model."""
-        check_is_fitted(self)
-        W = self.components_.astype(np.float64)
-        total = self._share() * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
+        W, share, scale = self._averages()
+        total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
         noise = W.shape[1] * float(np.mean(self.noise_variance_))
-        return np.asarray(self.explained_variance_ / (self._mean_scale() * (total + noise)))
+        return np.asarray(self.explained_variance_ / (scale * (total + noise)))
 
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
@@ -269,15 +259,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
+        sparse = "csr" if self._takes_sparse else False
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
         how: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        how["accept_sparse"] = "csr" if self._takes_sparse else False
-        how["ensure_min_samples"] = 2 if reset else 1
+        how |= {"accept_sparse": sparse, "ensure_min_samples": 2 if reset else 1}
         values = X if shifted is None else shifted.values
         checked = data_checks.checked_rows(self, values, reset=reset, **how)
-        if is_sparse(checked):
+        if not isinstance(checked, np.ndarray):
             return shifted or sparse_rows(checked)
         data_checks.refuse_not_finite(checked, gaps=self._takes_gaps)
         return data_checks.without_subnormal(checked) if reset else checked
@@ -404,13 +394,6 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
             return X, AveragedPosterior(posterior, self.query_draws_)
         return X, posterior
 
-    def _is_lazy(self, X: Any) -> bool:
-        return self._takes_gaps and is_dask(X)
-
-    @property
-    def _scale(self) -> Array | None:
-        return self.scale_ if self.whiten else None
-
     def transform(self, X: Any, support: str = "auto") -> Any:
         """Posterior mean scores (N, K); with `whiten` over their `scale_`.
 
@@ -423,14 +406,16 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
             after sampling at the published draw. "auto" is "all" after sampling, else "map".
         """
         refuse_support(support)
-        if self._is_lazy(X):
-            return lazily(self, "transform", X, support=support)
-        X, posterior = self._asked(X, support)
-        if support != ALL:
-            return posterior.scores(X, self._scale)
-        H = posterior.expected(X)
-        scores = H if self._scale is None else H / self._scale.astype(H.dtype)
-        return scores.astype(X.dtype, copy=False)
+        scale = self.scale_ if self.whiten and hasattr(self, "scale_") else None
+
+        def answer(rows: Any, X: Array) -> Array:
+            if support != ALL:
+                return np.asarray(rows.scores(X, scale))
+            H = rows.expected(X)
+            scores: Array = H if scale is None else H / scale.astype(H.dtype)
+            return scores.astype(X.dtype, copy=False)
+
+        return self._ask("transform", X, answer, support=support)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the data (N, D) for scores (N, K), dense or sparse: W scores + mean.
@@ -464,7 +449,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     def _ask(self, question: str, X: Any, answer: Callable[[Any, Array], Array], **how: str) -> Any:
         """Answer a question about rows; for a Dask array lazily."""
-        if self._is_lazy(X):
+        if self._takes_gaps and data_checks.is_dask(X):
             return lazily(self, question, X, **how)
         X, posterior = self._asked(X, **how)
         return answer(posterior, X)
@@ -502,21 +487,16 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the results of all queries about rows in memory at once.
 
         After sampling, log-likelihood and inclusion are averages over draws, and all else is that
-        of the published draw. Raises ValueError for a Dask array, see `describe_chunks`.
+        of the published draw. Raises ValueError for a Dask array.
         """
-        if self._is_lazy(X):
+        if self._takes_gaps and data_checks.is_dask(X):
             msg = (
                 "describe must have its rows in memory; got a Dask array: "
-                "use describe_chunks, or compute it first."
+                "compute it first, or some rows of it after others."
             )
             raise ValueError(msg)
         X, posterior = self._asked(X)
         return posterior.description(X)
-
-    @_takes_gaps  # type: ignore[untyped-decorator]
-    def describe_chunks(self, X: Any) -> Iterator[Description]:
-        """Yield the results of `describe` for each chunk of rows of a Dask array."""
-        return each_described(self, X)
 
     @_takes_gaps  # type: ignore[untyped-decorator]
     def impute(self, X: Any) -> Array:
@@ -553,7 +533,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Return the mean log-likelihood of the rows in nats, weighted by `sample_weight` (N,)."""
         del y
         each = self.score_samples(X)
-        if self._is_lazy(X):
+        if self._takes_gaps and data_checks.is_dask(X):
             data_checks.refuse_weights(sample_weight, "a Dask array")
             return float(each.mean().compute())
         return float(np.average(each, weights=data_checks.row_weights(sample_weight, len(each))))

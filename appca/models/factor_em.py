@@ -22,11 +22,11 @@ from appca.models import climb, independent_components, numerics, supports
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
 from appca.models.independent_components import Start
-from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, plain, watcher
+from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
 from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
 from appca.models.set_tree import CollapsedModel, Members
-from appca.models.spectrum import Thin, lower, thin
+from appca.models.stiefel import Thin, lower, thin
 from appca.models.supports import ANNEALED, MANY, FixedSizeSupports, RowSupports
 
 PRIOR = 1.0  # 1 / tau2
@@ -339,7 +339,7 @@ def _classification_em(
         stopped = watch(i, value)
         if stopped:
             break
-    control, path = control.after(stopped), plain(advance, before._replace(iterations=0))
+    control, path = control.after(stopped), nesterov(advance, before._replace(iterations=0))
     ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
     # The last E step is the one at the state EM ended in.
     sums, members = seen[0]

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from appca.models import em, numerics, set_tree
-from appca.models.climb import FIRST_TOL, EMControl, SubspaceFit, fit_by_em, halt
+from appca.models import climb, em, numerics, set_tree
+from appca.models.climb import EMControl, SubspaceFit, closed_form
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
-from appca.models.loop import STOPPED, EMResult, nesterov, plain
+from appca.models.loop import STOPPED, EMResult
 from appca.models.numerics import Array, narrowed, share_of
 from appca.models.posterior import (
     Description,
@@ -54,9 +54,7 @@ from appca.models.rows import (
 )
 from appca.models.set_tree import SetSums, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
-from appca.models.spectrum import principal
-from appca.models.starts import closed_form
-from appca.models.stiefel import polar
+from appca.models.stiefel import polar, principal
 from appca.models.supports import indicators
 from appca.models.threads import in_order
 
@@ -206,13 +204,6 @@ NOT_SUMMED = (
 )
 
 
-class IncompleteState(NamedTuple):
-    """State of EM."""
-
-    parameters: SubspaceState  # with shift zero: mean = origin + offset
-    members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
-
-
 class BlockPosterior(NamedTuple):
     """The posterior of n incomplete rows; pairs are the entries k <= l of a symmetric matrix."""
 
@@ -278,19 +269,17 @@ def model_at(state: SubspaceState, n_active: int) -> IncompleteModel:
 
 
 def expect(
-    state: IncompleteState, data: IncompleteData, settings: EMSettings
-) -> tuple[SubspaceStatistics, IncompleteState]:
-    """E step under `state`, sums about its mean; and the state with the best supports."""
-    at = model_at(state.parameters, settings.n_active)
-    statistics = _expect_complete(state.parameters, data, settings)
-    members_before = state.members or (None,) * len(data.blocks)
-    members: list[Array] = []
-    work = list(zip(data.blocks, members_before, strict=True))
-    for part, members_of_part in in_order(partial(_expect_block, at=at), work):
+    state: SubspaceState, data: IncompleteData, settings: EMSettings
+) -> tuple[SubspaceStatistics, tuple[Array, ...]]:
+    """E step under `state`, sums about its mean; and the best supports of each block."""
+    at = model_at(state, settings.n_active)
+    statistics = _expect_complete(state, data, settings)
+    before, members = state.members or (None,) * len(data.blocks), list[Array]()
+    work = list(zip(data.blocks, before, strict=True))
+    for part, best in in_order(partial(_expect_block, at=at), work):
         statistics = added(statistics, part)
-        members.append(members_of_part)
-    exact = is_exact(settings.n_components, settings.n_active)
-    return statistics, state if exact else state._replace(members=tuple(members))
+        members.append(best)
+    return statistics, tuple(members)
 
 
 def _expect_complete(
@@ -318,8 +307,7 @@ def _expect_block(
     mean, tau, supports = at.offset, np.sqrt(at.latent), rows.supports
     i, j = np.triu_indices(len(tau))
     H, S = rows.H, supports.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
-    missing, X = block.missing.T.tocsr(), block.X
-    h = H.sum(axis=0)
+    missing, X, h = block.missing.T.tocsr(), block.X, rows.H.sum(axis=0)
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
     WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
@@ -333,39 +321,22 @@ def _expect_block(
     return sums, supports.best
 
 
-def step(
-    state: IncompleteState, data: IncompleteData, settings: EMSettings
-) -> tuple[float, IncompleteState]:
-    """Log-likelihood of `state` (total, nats) and the state one EM iteration later."""
-    sums, state = expect(state, data, settings)
-    value, moved = em.moved_on(sums, state.parameters, data, settings)
-    if moved is state.parameters:  # the likelihood is no number
-        return value, state
-    mean = state.parameters.offset + moved.displacement
-    moved = moved._replace(offset=mean, shift=np.zeros_like(moved.shift))
-    return value, state._replace(parameters=moved)
+class IncompleteMap(em.EMMap):
+    """EM steps over all observed entries, for states of shift zero: mean = origin + offset."""
 
+    def expect(self, state: SubspaceState) -> Any:
+        """As `expect`."""
+        return expect(state, self.rows, self.settings)
 
-def fit(
-    start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
-) -> EMResult[IncompleteState]:
-    """EM from `start` on all observed entries, a lower bound where few supports are summed."""
-    settings = control.settings
-    advance = partial(step, data=data, settings=settings)
-
-    def ahead(before: IncompleteState, now: IncompleteState, beta: float) -> IncompleteState:
-        parameters = em.extend(before.parameters, now.parameters, beta, settings)
-        return now._replace(parameters=parameters)
-
-    path = nesterov(advance, start, ahead) if control.accelerate else plain(advance, start)
-
-    def stop(state: IncompleteState) -> str | None:
-        return halt(state.parameters, settings.floor)
-
-    result = control.run(stage, path, data, control.max_iter, control.tol, halt=stop)
-    if is_exact(settings.n_components, settings.n_active):
-        return result
-    return result._replace(stop_reason=result.stop_reason + NOT_SUMMED)
+    def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
+        """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
+        sums, members = self.sums(state)
+        value, moved = em.step(state, self.rows, self.settings, sums=sums)
+        if moved is state:  # the likelihood is no number
+            return value, state
+        best = None if is_exact(len(state.latent), self.settings.n_active) else members
+        mean, none = state.offset + moved.displacement, np.zeros_like(moved.shift)
+        return value, moved._replace(offset=mean, shift=none, members=best)
 
 
 NEAR_BEST = (
@@ -461,7 +432,7 @@ def fit_incomplete(
     PPCA imputes the missing entries; EM on these rows leads to a state, from which EM over the
     observed entries goes on. From a state `start`, to which `mean` belongs, it does so at once.
     """
-    settings, K, D, stopped = control.settings, control.settings.n_components, X.shape[1], False
+    settings, K, D, reason = control.settings, control.settings.n_components, X.shape[1], ""
     origin = np.zeros(D, X.dtype) if rows.origin is None else rows.origin
     data, whole = split_incomplete(X, origin), isinstance(start, SubspaceState)
     if isinstance(start, SubspaceState):
@@ -474,19 +445,23 @@ def fit_incomplete(
         if settings.n_active == K:
             state = resumed(state, settings)._replace(offset=state.offset)
         else:  # PPCA is the case L = K with a factor variance each
-            tol, most = max(FIRST_TOL, control.tol), min(FIRST_ITERATIONS, control.max_iter)
+            tol, most = max(climb.FIRST_TOL, control.tol), min(FIRST_ITERATIONS, control.max_iter)
             short = control._replace(max_iter=most, tol=tol)
             alike = settings._replace(n_active=K, latent="component", update=polar)
-            first = short._replace(settings=alike, accelerate=True)
-            ppca = fit(IncompleteState(state), data, first, IMPUTATION)
-            stopped = ppca.stop_reason == STOPPED
-            full = model_at(ppca.state.parameters, K).imputed(X, data)
+            first, begun = short._replace(accelerate=True), EMResult(state, np.nan, [], "")
+            ppca = climb.last_climb(begun, IncompleteMap(data, alike), first, None, IMPUTATION)
+            full = model_at(ppca.state, K).imputed(X, data)
             middle = centre_of(full) if settings.learn_mean else origin
-            again = fit_by_em(rng, about(full, middle), start, short.after(stopped))
-            stopped, end = stopped or again.stop_reason == STOPPED, again.state
-            offset = middle - origin - end.W @ end.shift
-            state = end._replace(shift=np.zeros(K), offset=offset)
-    run = fit(IncompleteState(state), data, control.after(stopped))
-    reason = STOPPED if stopped else run.stop_reason
-    second = expect(run.state, data, settings)[0].second
-    return SubspaceFit(run.state.parameters, second, run.log_likelihoods, reason, None, whole)
+            short = short.after(ppca.stop_reason == STOPPED)
+            again = climb.fit_by_em(rng, about(full, middle), start, short)
+            reason = STOPPED if STOPPED in (ppca.stop_reason, again.stop_reason) else ""
+            offset = middle - origin - again.state.W @ again.state.shift
+            state = again.state._replace(shift=np.zeros(K), offset=offset)
+    em_map = IncompleteMap(data, settings)
+    run = climb.last_climb(EMResult(state, np.nan, [], reason), em_map, control, None)
+    exact = run.stop_reason == STOPPED or is_exact(K, settings.n_active)
+    reason, second = (
+        run.stop_reason + ("" if exact else NOT_SUMMED),
+        em_map.sums(run.state)[0].second,
+    )
+    return SubspaceFit(run.state, second, run.log_likelihoods, reason, None, whole)

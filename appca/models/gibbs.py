@@ -23,27 +23,26 @@ import numpy as np
 from numpy.random import Generator
 
 from appca.models import (
+    climb,
     conditionals,
     independent_components,
     numerics,
     polynomials,
     set_tree,
-    starts,
     stiefel,
     supports,
 )
 from appca.models.chains import Chains, Draws, Measures, Sampler, Start, row_pairs, sample
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
-from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
+from appca.models.em import PAPER, EMSettings, RowModel, SubspaceState, Weighed, evenly, weigh
 from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.loop import Callback
 from appca.models.numerics import Array
 from appca.models.products import ChainData, data_of, products, projections
-from appca.models.row_model import RowModel, Weighed, weigh
 from appca.models.rows import Rows, project
 from appca.models.set_tree import CollapsedModel
-from appca.models.spectrum import principal
+from appca.models.stiefel import principal
 from appca.models.supports import SETS_IN_PASSING, RowSupports
 
 FIXED, FINITE, INFINITE = "fixed", "finite", "infinite"  # priors of Z where W is any matrix
@@ -516,8 +515,8 @@ def fit_by_gibbs(
     def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
         if far:
             V = principal(rng, rows, settings.n_components).V
-            V = V @ starts.random_rotation(rng, V)  # as far from any mode as another
-            state, reason = evenly(starts.first_state(rows, V, settings), settings), ""
+            V = V @ climb.random_rotation(rng, V)  # as far from any mode as another
+            state, reason = evenly(climb.first_state(rows, V, settings), settings), ""
         else:
             fit = begin(rng, control._replace(callback=heard))
             state, reason = fit.state, fit.stop_reason
@@ -600,7 +599,7 @@ def first_nonparametric_state(
     """Start from PPCA, every column used where it pays, or from a random rotation of it."""
     lead = principal(rng, rows, max_components)
     variance = float(rows.squares.mean()) / rows.n_features
-    start = starts.closed_form(rows, lead, LEAST_NOISE * variance)
+    start = climb.closed_form(rows, lead, LEAST_NOISE * variance)
     W = lead.V @ stiefel.random(rng, *[max_components] * 2) if rotated else lead.V
     latent = np.full(max_components, start.latent.mean() if tau2 is None else tau2)
     Z = numerics.logits(project(rows, W), start.noise, latent) > 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from appca.models import stiefel
 from appca.models.numerics import Array
 from appca.models.rows import Block, Rows, about, centre_of, project
-from appca.models.spectrum import Principal, principal
+from appca.models.stiefel import Principal, principal
 
 MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding

@@ -57,32 +57,25 @@ def spoken(callback: Callback | None, mass: float) -> Callback:
     return hear
 
 
-def plain(advance: Advance[S], start: S) -> Iterator[tuple[float, S]]:
-    """Yield (log-likelihood, state) for the start and then after every EM iteration."""
-    current = start
-    while True:
-        value, following = advance(current)
-        yield value, current
-        current = following
-
-
 def nesterov(
-    advance: Advance[S], start: S, extend: Callable[[S, S, float], S], age: int = 0
+    advance: Advance[S], start: S, extend: Callable[[S, S, float], S] | None = None, age: int = 0
 ) -> Iterator[tuple[float, S]]:
-    """As `plain`, with momentum: every EM step starts ahead of where the one before ended.
+    """Yield (log-likelihood, state) for the start and then after every EM iteration.
+
+    With `extend`, (before, now, beta) -> y, every step starts ahead of where the last one ended:
 
     y_k = x_k + beta_k (x_k - x_{k-1}),  x_{k+1} = EM(y_k),  beta_k = (k - 1) / (k + 2)
 
     Nesterov's sequence, restarted from x_k where a likelihood falls (O'Donoghue & Candes 2015), so
-    that none falls. `extend` maps (before, now, beta) to y; k begins after `age`.
+    that none falls; k begins after `age`.
     """
     value, now = advance(start)
     yield value, start
     before = now
     while True:
         age += 1
-        beta = min((age - 1) / (age + 2), MOST_MOMENTUM)
-        ahead = extend(before, now, beta) if beta > 0.0 else now
+        beta = min((age - 1) / (age + 2), MOST_MOMENTUM) if extend is not None else 0.0
+        ahead = extend(before, now, beta) if extend is not None and beta > 0.0 else now
         ahead_value, following = advance(ahead)
         if beta > 0.0 and not ahead_value >= value:
             age, ahead = 0, now
@@ -130,10 +123,10 @@ def iterate(
 
 def watcher(callback: Callback | None, stage: str, max_iter: int, scale: float = 1.0) -> Watch:
     """Turn a callback into a `watch`; `scale` takes values of a sample to all rows."""
+    if callback is None:
+        return lambda _iteration, _value: False
 
     def watch(iteration: int, value: float) -> bool:
-        if callback is None:
-            return False
         try:
             callback(Progress(iteration, max_iter, value * scale, stage))
         except StopIteration:

@@ -14,41 +14,33 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function, **options: Any) -> Function:
     """Compile a function of arrays and numbers."""
-    return _compiled(function)
+    try:
+        compiled = njit(cache=True, nogil=True, **options)(function)
+        file = getattr(compiled._cache, "_cache_file", None)
+        if file is not None:
+            try:
+                file._load_index()
+            except (AttributeError, ImportError):  # of a class that an earlier version had
+                file.flush()
+    except RuntimeError:  # no folder to keep compiled code in may be written to
+        compiled = njit(nogil=True, **options)(function)
+    return cast(Function, compiled)
+
+
+# No rewrites, which are rules about whole arrays.
+_BARE = {"_nrt": False, "no_rewrites": True, "error_model": "numpy"}
 
 
 def bare_kernel(function: Function) -> Function:
     """Compile loops that make no arrays, without checks or reference counts, into vectors."""
-    plain = {"_nrt": False, "no_rewrites": True}  # which are rules about whole arrays
-    return _compiled(function, error_model="numpy", fastmath={"contract"}, **plain)
+    return kernel(function, fastmath={"contract"}, **_BARE)
 
 
 def reassociated(function: Function) -> Function:
     """Compile so, with sums taken in any order, too, as a BLAS takes them."""
-    plain = {"_nrt": False, "no_rewrites": True}
-    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"}, **plain)
-
-
-def _compiled(function: Function, **options: Any) -> Function:
-    try:
-        kernel = njit(cache=True, nogil=True, **options)(function)
-        _discard_unreadable(kernel)
-    except RuntimeError:  # no folder to keep compiled code in may be written to
-        kernel = njit(nogil=True, **options)(function)
-    return cast(Function, kernel)
-
-
-def _discard_unreadable(compiled: Any) -> None:
-    """Empty the cache of a function if it names a class that an earlier version of appca had."""
-    file = getattr(compiled._cache, "_cache_file", None)
-    if file is None:
-        return
-    try:
-        file._load_index()
-    except (AttributeError, ImportError):
-        file.flush()
+    return kernel(function, fastmath={"reassoc", "contract"}, **_BARE)
 
 
 LANES = 64

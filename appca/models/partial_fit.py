@@ -13,20 +13,16 @@ from types import MethodType, SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.random import Generator
 
 from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.estimator import Estimator, whole_or_not
 from appca.models.loop import Callback
 from appca.models.numerics import Array
-from appca.models.posterior import MAP, publish
-from appca.models.rows import Block, Observations, Rows, about, centre_of
+from appca.models.posterior import publish
+from appca.models.rows import Block, Observations, Rows, ShiftedSparse, about, dense, is_sparse
 from appca.models.settings import OVERDISPERSED
-from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse
-from appca.models.spectrum import Principal, principal
 from appca.models.threads import single_threaded_blas
 
-WARM_ROWS = 5000  # from which directions of further components are taken
 KEPT_ROWS, KEPT_ROWS_PER_COMPONENT, MOST_KEPT_BYTES = 2500, 400, 2**26
 GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # the gain in nats per row
 
@@ -103,43 +99,36 @@ class Stepwise(NamedTuple):
         value, averages = self._expected(rows, em)
         at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
         at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
-        return value, at._revised(em) if at.mass >= GROWTH * at.revised else at
-
-    def _revised(self, em: EMSteps) -> "Stepwise":
-        """Go on with EM over the kept rows; keep the result if it is better than by chance."""
-        at, values, share = self, list[float](), 1.0 - self.fitted_mass / self.mass
+        if at.mass < GROWTH * at.revised:
+            return value, at
+        # EM goes on over the kept rows; its result is kept if it is better than by chance.
+        later, values, share = at, list[float](), 1.0 - at.fitted_mass / at.mass
         for _ in range(MOST_ITERATIONS):
-            rows = about(self.kept.X, at.middle, self.kept.weights)
-            value, averages = at._expected(rows, em)
-            values.append(value)
-            at = at._maximised(self.fitted.mixed(averages, share), em)
-            if len(values) > 1 and value - values[-2] < LEAST_GAIN * rows.mass:
+            sample = about(at.kept.X, later.middle, at.kept.weights)
+            of_sample, averages = later._expected(sample, em)
+            values.append(of_sample)
+            later = later._maximised(at.fitted.mixed(averages, share), em)
+            if len(values) > 1 and values[-1] - values[-2] < LEAST_GAIN * sample.mass:
                 break
-        by_chance = 0 if self.kept.seen == len(self.kept.X) else self.state.W.size
-        better = (values[-1] - values[0]) * rows.n / rows.mass >= by_chance
-        return (at if better else self)._replace(revised=self.mass)
+        by_chance = 0 if at.kept.seen == len(at.kept.X) else at.state.W.size
+        better = (values[-1] - values[0]) * sample.n / sample.mass >= by_chance
+        return value, (later if better else at)._replace(revised=at.mass)
 
     def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
-        sums = em.expect(rows, self.state)
-        return sums.log_likelihood, averaged(rows, sums, self.origin)
+        """Log-likelihood of rows about any origin, and their averages about `origin`."""
+        sums, n, total = em.expect(rows, self.state), rows.mass, total_of(rows) / rows.mass
+        away = np.zeros(rows.d) if rows.origin is None else rows.origin - self.origin
+        power = rows.total / n + 2.0 * away @ total + away @ away
+        A, s, second, used = (part / n for part in sums[1:5])
+        averages = total + away, np.asarray(power), A + np.outer(away, s), s, second, used
+        return sums.log_likelihood, Averages(*averages)
 
     def _maximised(self, averages: Averages, em: EMSteps) -> "Stepwise":
         b = averages.mean * self.centred
         A = averages.A - np.outer(b, averages.s)
-        power = float(averages.power - b @ b)
-        size = SimpleNamespace(total=power, n_features=len(b), mass=1.0)
+        size = SimpleNamespace(total=float(averages.power - b @ b), n_features=len(b), mass=1.0)
         sums = em.sums(0.0, A, averages.s, averages.second, averages.used)
-        state = em.maximise(sums, self.state, size)
-        return self._replace(state=state, averages=averages)
-
-
-def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
-    """Averages about `origin` of rows about any other."""
-    n, total = rows.mass, total_of(rows) / rows.mass
-    away = np.zeros(rows.d) if rows.origin is None else rows.origin - origin
-    power = rows.total / n + 2.0 * away @ total + away @ away
-    A, s, second, used = (part / n for part in sums[1:5])
-    return Averages(total + away, np.asarray(power), A + np.outer(away, s), s, second, used)
+        return self._replace(state=em.maximise(sums, self.state, size), averages=averages)
 
 
 def total_of(rows: Rows) -> Array:
@@ -163,16 +152,15 @@ class _WithBatches:
     def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
         if model is None:
             return self._method
-        msg = ""
         if model.inference == "gibbs":
             msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
-        elif any(getattr(model, "_variant", ())):
+            raise AttributeError(msg)
+        if any(getattr(model, "_variant", ())):
             msg = (
                 "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
                 f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass "
                 "all rows to fit or fit_blocks."
             )
-        if msg:
             raise AttributeError(msg)
         return MethodType(self._method, model)
 
@@ -209,7 +197,13 @@ class InBatches(Estimator):
     warm_start: bool = False
 
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep origin, averages, with A = H (K, K) in A = W H, and mass for `partial_fit`."""
+        """Keep origin, averages, with A = H (K, K) in A = W H, and mass for `partial_fit`.
+
+        Without sums they are those that the model predicts.
+        """
+        if sums is None:
+            self._sums = self._predicted_sums(rows.n)
+            return
         signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
         turn = np.eye(len(order))[:, order] * signs
         _, H, s, second, used = sums[:5]
@@ -246,20 +240,11 @@ class InBatches(Estimator):
         away = -self.mean_ if origin is None else origin - self.mean_
         return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
-    def _continued(
-        self, rng: Generator, rows: Observations
-    ) -> tuple[Array, Principal | None] | None:
-        """Give loadings (D, k) of the fit before, k at most K, and directions for those missing."""
-        before: Array | None = getattr(self, "components_", None) if self.warm_start else None
-        if before is None or before.shape[1] != rows.d:
-            return None
-        W, missing = before[: self.n_components].T, self.n_components - len(before)
-        if missing <= 0:
-            return W, None
-        X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
-        plain: Any = self._without("feature_names_in_")
-        left = dense(X) - plain.inverse_transform(plain.transform(X, MAP), MAP)
-        return W, principal(rng, about(left, centre_of(left)), missing)
+    def _continued(self, rows: Observations) -> Array | None:
+        """Return loadings (D, K) to go on from: those of the fit before, of as many components."""
+        before: Array | None = getattr(self, "components_", None)
+        goes_on = before is not None and before.shape == (self.n_components, rows.d)
+        return before.T if before is not None and goes_on else None
 
     @_WithBatches
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -1,6 +1,5 @@
 """Pearson residuals of counts, as a step before a model."""
 
-from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,9 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models.data_checks import checked_rows, refuse_not_finite
 from appca.models.estimator import whole_or_not
 from appca.models.numerics import Array
-from appca.models.sparse_rows import ShiftedSparse, is_sparse, refuse_stored, sparse_rows
-
-BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
+from appca.models.rows import ShiftedSparse, is_sparse, refuse_stored, sparse_rows
 
 
 class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -25,8 +22,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     clip="sqrt".
 
     Poisson residuals without clipping (the default) of sparse counts are a sparse matrix minus one
-    of rank one. Other residuals are dense, with 8 N D bytes (4 in float32); `blocks` yields them a
-    block at a time for `fit_blocks`.
+    of rank one. Other residuals are dense, with 8 N D bytes (4 in float32).
 
     Parameters
     ----------
@@ -92,32 +88,16 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        sums, usual = _row_sums(X), get_config()["transform_output"]
+        sparse, usual = is_sparse(X), get_config()["transform_output"]
+        sums = np.asarray(X @ np.ones(X.shape[1]) if sparse else X.sum(axis=1, dtype=np.float64))
         frames = getattr(self, "_sklearn_output_config", {}).get("transform", usual) != "default"
-        if frames or not (is_sparse(X) and np.isinf(self.theta) and np.isinf(self.clip_)):
-            return self._dense(X.toarray() if is_sparse(X) else X, sums)
-        # (x - r p) / sqrt(r p) = x / sqrt(r p) - sqrt(r) sqrt(p)
-        by_row, by_column = np.sqrt(sums), np.sqrt(self.proportions_)
-        counts = sparse_rows(X).scaled(_inverse(by_row), _inverse(by_column))
-        return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
-
-    def blocks(self, X: Any) -> Callable[[], Iterator[Array]]:
-        """Return a function that yields dense residuals (n_i, D), for `fit_blocks` and the like."""
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        size = max(1, BLOCK_NUMBERS // X.shape[1])
-
-        def read() -> Iterator[Array]:
-            for start in range(0, X.shape[0], size):
-                part = X[start : start + size]
-                yield self._dense(part.toarray() if is_sparse(part) else part, _row_sums(part))
-
-        return read
-
-    def _dense(self, X: Array, sums: Array) -> Array:
-        mu = np.outer(sums, self.proportions_)
-        deviation = np.sqrt(mu + np.square(mu) / self.theta)
-        residuals: Array = (X - mu) * _inverse(deviation)
+        if sparse and np.isinf(self.theta) and np.isinf(self.clip_) and not frames:
+            # (x - r p) / sqrt(r p) = x / sqrt(r p) - sqrt(r) sqrt(p)
+            by_row, by_column = np.sqrt(sums), np.sqrt(self.proportions_)
+            counts = sparse_rows(X).scaled(_inverse(by_row), _inverse(by_column))
+            return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
+        X, mu = X.toarray() if sparse else X, np.outer(sums, self.proportions_)
+        residuals: Array = (X - mu) * _inverse(np.sqrt(mu + np.square(mu) / self.theta))
         np.clip(residuals, -self.clip_, self.clip_, out=residuals)
         return residuals.astype(X.dtype, copy=False)
 
@@ -142,10 +122,6 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         tags.input_tags.sparse = tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _row_sums(X: Any) -> Array:
-    return np.asarray(X @ np.ones(X.shape[1]) if is_sparse(X) else X.sum(axis=1, dtype=np.float64))
 
 
 def _inverse(x: Array) -> Array:

@@ -11,18 +11,24 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import numerics, polynomials, row_model
+from appca.models import em, numerics, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
-from appca.models.em import PAPER, EMSettings, SubspaceState, Variant, probabilities
+from appca.models.em import (
+    PAPER,
+    EMSettings,
+    RowModel,
+    SubspaceState,
+    Variant,
+    Weighed,
+    probabilities,
+)
 from appca.models.factor_em import PRIOR
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array, share_of
 from appca.models.products import mean_squares, projected, times
-from appca.models.row_model import RowModel, Weighed
-from appca.models.rows import Block, Observations, Rows, tiles
+from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
-from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
     FixedSizeSupports,
@@ -241,11 +247,11 @@ class SubspacePosterior(PosteriorOfDraw):
         return np.zeros(len(P)) if self.row_scales is None else self._squares(B)
 
     def _weighed(self, B: Array, P: Array) -> Weighed:
-        return row_model.weigh(P, self._squares(B), self.row_model)
+        return em.weigh(P, self._squares(B), self.row_model)
 
     def chosen(self, B: Array, P: Array) -> Array:
         """Supports (n, K) bool of largest probability."""
-        return row_model.likeliest(P, self._known(B, P), self.row_model)
+        return em.likeliest(P, self._known(B, P), self.row_model)
 
     def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
         """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
@@ -271,7 +277,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def log_likelihood(self, X: Array) -> Array:
         model = self.row_model
-        return self._by_blocks(X, lambda B, P: row_model.log_density(P, self._squares(B), model))
+        return self._by_blocks(X, lambda B, P: em.log_density(P, self._squares(B), model))
 
     def size_probabilities(self, X: Array) -> Array:
         """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
@@ -284,14 +290,14 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         (P, squares), model = self._projected(X), self.row_model
-        joint = row_model.support_density(P, squares, Z, model)
-        return share_of(joint - row_model.log_density(P, squares, model))
+        joint = em.support_density(P, squares, Z, model)
+        return share_of(joint - em.log_density(P, squares, model))
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
         model, root = self.row_model, np.ones(1)
         if self.variant != PAPER:
-            scales = row_model.weigh(P, squares, model).scales
+            scales = em.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
         Z = polynomials.draw(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
@@ -314,7 +320,7 @@ class SubspacePosterior(PosteriorOfDraw):
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
         """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
-        row, active, share = row_model.judged(P, squares, model)
+        row, active, share = em.judged(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
         if np.ndim(self.noise):
             components, error = self.components.astype(B.dtype), np.empty(len(B))
@@ -380,9 +386,9 @@ def publish_subspace(
                 squares[part] = np.square(B) @ weights
         power = np.square(P * shrink)
         if second is None:
-            row = row_model.weigh(P, squares, at, moment=1.0)
+            row = em.weigh(P, squares, at, moment=1.0)
             some = block.weighted(row.inclusion * power + row.by_scale * v).sum(axis=0)
-        active, weighted = row_model.likeliest(P, squares, at), block.weighted(P)
+        active, weighted = em.likeliest(P, squares, at), block.weighted(P)
         used = block.weighted(active)
         sums = (column.sum(axis=0) for column in (used * power, used, weighted))
         return *sums, np.asarray(some), weighted.T @ P

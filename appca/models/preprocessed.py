@@ -14,7 +14,7 @@ from appca.models.data_checks import checked_rows
 from appca.models.estimator import Criteria, Queries, whole_or_not, write
 from appca.models.numerics import Array
 from appca.models.products import times
-from appca.models.sparse_rows import is_sparse, refuse_stored, sparse_rows
+from appca.models.rows import is_sparse, refuse_stored, sparse_rows
 
 
 def _asked(inner: Any) -> Any:

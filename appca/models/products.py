@@ -6,7 +6,7 @@ of a row depend on it alone (`product_kernels`), because importance sampling fol
 
 from collections import deque
 from collections.abc import Iterator
-from functools import partial, reduce
+from functools import reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -116,35 +116,33 @@ def times(X: Array, W: Array) -> Array:
 
 def projected(rows: Rows, W: Array) -> Projections:
     """(y_n - origin)' W for W (d, K), and the squares of y_n - origin."""
+    from appca.models import product_kernels as kernels
+
     W = np.require(W, np.float64, KERNEL)
-    parts = list(rows.over_uncentred(partial(_projected, W=W)))
-    return Projections(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    P, squares = np.empty((rows.n, W.shape[1])), np.empty(rows.n)
+
+    def write(block: Block) -> None:
+        of_block, lengths = P[block.part], squares[block.part]
+        for part, _, B in _tiles(block, rows.d):
+            kernels.multiply(B, W, of_block[part])
+            kernels.squares(B, lengths[part])
+
+    deque(rows.over_uncentred(write), maxlen=0)
+    return Projections(P, squares)
 
 
 def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
-    C = np.require(C, np.float64, KERNEL)
-    H = np.require(H, np.float64, KERNEL)
-
-    def squared(block: Block) -> Array:
-        from appca.models import product_kernels as kernels
-
-        squares, scores = np.empty(len(block.X)), H[block.part]
-        for part, _, B in _tiles(block, block.X.shape[1]):
-            kernels.subtract(scores[part], C, B)
-            kernels.squares(B, squares[part])
-        squares /= block.X.shape[1]
-        return squares
-
-    return np.concatenate(list(rows.over_uncentred(squared)))
-
-
-def _projected(block: Block, W: Array) -> tuple[Array, Array]:
     from appca.models import product_kernels as kernels
 
-    n = len(block.X)
-    P, squares = np.empty((n, W.shape[1])), np.empty(n)
-    for part, _, B in _tiles(block, block.X.shape[1]):
-        kernels.multiply(B, W, P[part])
-        kernels.squares(B, squares[part])
-    return P, squares
+    H, C = np.require(H, np.float64, KERNEL), np.require(C, np.float64, KERNEL)
+    squares = np.empty(rows.n)
+
+    def write(block: Block) -> None:
+        lengths, scores = squares[block.part], H[block.part]
+        for part, _, B in _tiles(block, rows.d):
+            kernels.subtract(scores[part], C, B)
+            kernels.squares(B, lengths[part])
+
+    deque(rows.over_uncentred(write), maxlen=0)
+    return squares / rows.d

@@ -6,7 +6,6 @@ Incomplete rows have zeros where entries are missing, so that products run over 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -14,14 +13,205 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from appca.models.numerics import Array, narrowed
-from appca.models.sparse_rows import (
-    ShiftedSparse,
-    dense,
-    is_sparse,
-    squared_lengths,
-    stored_width,
-)
 from appca.models.threads import in_order
+
+DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
+DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # of such a block
+CANCELLED = 1e-6  # of sums whose difference is a squared length, below which six digits are lost
+
+
+class ShiftedSparse:
+    """Rows x_n - left_n right, with sparse x_n and of low rank, as centred rows are.
+
+    EM reads rows only in products and squared lengths, which are taken in float64 of both parts.
+    """
+
+    ndim = 2
+    __array_priority__ = 1000.0  # a product of an array with these rows is taken here
+
+    def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
+        self.values = values
+        self.left = np.empty((values.shape[0], 0)) if left is None else left
+        self.right = np.empty((0, values.shape[1])) if right is None else right
+
+    def __array__(self, *_dtype: Any, **_copy: Any) -> Array:
+        """Refuse to become dense by accident."""
+        msg = (
+            "These rows stay sparse, less a matrix of low rank, for the models of appca alone: "
+            "call toarray() for anything else."
+        )
+        raise TypeError(msg)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features, (N, D)."""
+        return int(self.values.shape[0]), int(self.values.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        dtype: np.dtype[Any] = self.values.dtype
+        return dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a number."""
+        return self.dtype.itemsize
+
+    @property
+    def filled(self) -> float:
+        """Share of the entries that are stored."""
+        return float(self.values.nnz / max(1, self.shape[0] * self.shape[1]))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> "ShiftedSparse":
+        X = self.values
+        if not isinstance(rows, slice):
+            return ShiftedSparse(X[rows], self.left[rows], self.right)
+        start, stop, _ = rows.indices(len(self))
+        stop = max(start, stop)
+        low, high = X.indptr[start], X.indptr[stop]
+        parts = X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low
+        some = scipy.sparse.csr_array(parts, shape=(stop - start, X.shape[1]))
+        return ShiftedSparse(some, self.left[start:stop], self.right)
+
+    def __sub__(self, row: Array) -> "ShiftedSparse":
+        left = np.hstack([self.left, np.ones((len(self), 1))])
+        return ShiftedSparse(self.values, left, np.vstack([self.right, row]))
+
+    def __matmul__(self, W: Array) -> Array:
+        W = W.astype(np.float64, copy=False)
+        P: Array = self.values @ W - self.left @ (self.right @ W)
+        return P.astype(self.dtype, copy=False)
+
+    def __rmatmul__(self, S: Array) -> Array:
+        S = S.astype(np.float64, copy=False)
+        return np.asarray(S @ self.values - (S @ self.left) @ self.right)
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> "ShiftedSparse":
+        """Return the rows in another dtype."""
+        return ShiftedSparse(self.values.astype(dtype, copy=copy), self.left, self.right)
+
+    def scaled(
+        self, rows: Array | None = None, columns: Array | None = None, kept: Array | None = None
+    ) -> "ShiftedSparse":
+        """Multiply rows by numbers (N,) or columns by numbers (D,), and select columns `kept`."""
+        X, left, right = self.values, self.left, self.right
+        if rows is not None:
+            X, left = scipy.sparse.diags_array(rows).astype(self.dtype) @ X, left * rows[:, None]
+        if columns is not None:
+            X, right = X @ scipy.sparse.diags_array(columns).astype(self.dtype), right * columns
+        if kept is not None:
+            X, right = X[:, kept], right[:, kept]
+        return ShiftedSparse(scipy.sparse.csr_array(X), left, right)
+
+    def toarray(self) -> Array:
+        """Return the rows as a dense array (N, D)."""
+        return np.asarray(self.values.toarray() - self.left @ self.right, self.dtype)
+
+    def sums(self, weights: Array | None = None) -> Array:
+        """Sum (D,) of the rows times their weights (N,), float64."""
+        w = np.ones((1, len(self))) if weights is None else weights[None]
+        return np.asarray((w @ self)[0])
+
+    def squares(self) -> Array:
+        """Squared lengths (N,) of the rows, float64."""
+        left, right = self.left, self.right
+        stored = np.asarray(self._wide.power(2).sum(axis=1), np.float64).ravel()
+        cross = np.einsum("nr,nr->n", self.values @ right.T, left)
+        far = np.einsum("nr,nr->n", left @ (right @ right.T), left)
+        out: Array = stored - 2.0 * cross + far
+        lost = np.flatnonzero(out < CANCELLED * (stored + far))
+        for start in range(0, len(lost), DENSE_ROWS):
+            some = lost[start : start + DENSE_ROWS]
+            out[some] = squared_lengths(self[some].toarray())
+        return out
+
+    def products(self) -> Array:
+        """Sum (D, D) of y y' over the rows y, float64."""
+        if self.filled > DENSE_PRODUCTS:
+            parts = (self[i : i + DENSE_ROWS] for i in range(0, len(self), DENSE_ROWS))
+            blocks = (part.toarray().astype(np.float64, copy=False) for part in parts)
+            return np.asarray(sum(B.T @ B for B in blocks))
+        X, left, right = self._wide, self.left, self.right
+        cross = (left.T @ X).T @ right
+        return np.asarray((X.T @ X).toarray() - cross - cross.T + right.T @ (left.T @ left) @ right)
+
+    def gram(self) -> Array:
+        """Inner products (N, N) of the rows, float64."""
+        X, left, right = self._wide, self.left, self.right
+        if self.filled > DENSE_PRODUCTS:  # and differences of products would cancel
+            G = np.zeros((len(self),) * 2)
+            for start in range(0, self.shape[1], DENSE_COLUMNS):
+                part = slice(start, start + DENSE_COLUMNS)
+                B = X[:, part].toarray() - left @ right[:, part]
+                G += B @ B.T
+            return G
+        cross = (X @ right.T) @ left.T
+        return np.asarray((X @ X.T).toarray() - cross - cross.T + left @ (right @ right.T) @ left.T)
+
+    @property
+    def _wide(self) -> Any:
+        return self.values.astype(np.float64, copy=False)
+
+
+def sparse_rows(X: Any) -> ShiftedSparse:
+    """Take a sparse matrix of floats of any format, unchanged; ValueError unless all are finite."""
+    if isinstance(X, ShiftedSparse):
+        return X
+    csr = scipy.sparse.csr_array(X)  # shares what it can with X
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    refuse_stored(csr.data)
+    return ShiftedSparse(csr)
+
+
+def refuse_stored(values: Array) -> None:
+    """Raise ValueError for stored values that are NaN or infinite."""
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        msg = (
+            f"Sparse X must be finite, but {bad} of its {len(values)} stored values are NaN or "
+            "inf: fill them in or leave out those rows, or, if NaN marks missing entries, pass "
+            "X.toarray()."
+        )
+        raise ValueError(msg)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix of SciPy, or one less a matrix of low rank."""
+    return isinstance(X, ShiftedSparse) or bool(scipy.sparse.issparse(X))
+
+
+def dense(X: Any) -> Array:
+    """Return a few rows as an array."""
+    rows: Array = X.toarray() if isinstance(X, ShiftedSparse) else X
+    return rows
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Stack rows; they stay sparse if all are sparse, as stored."""
+    if not all(isinstance(part, ShiftedSparse) for part in parts):
+        return np.concatenate([dense(part) for part in parts])
+    return ShiftedSparse(scipy.sparse.vstack([part.values for part in parts], format="csr"))
+
+
+def stored_width(X: Any) -> int:
+    """Numbers that fit in the memory of a row."""
+    if isinstance(X, ShiftedSparse):
+        return 1 + int(2 * X.filled * X.shape[1])  # each with its column
+    return int(X.shape[1])
+
+
+def squared_lengths(X: Any) -> Array:
+    """Squared lengths (N,) of rows, float64."""
+    if isinstance(X, ShiftedSparse):
+        return X.squares()
+    return np.asarray(np.einsum("nd,nd->n", X, X, dtype=np.float64))
+
 
 R = TypeVar("R")
 
@@ -78,26 +268,19 @@ class Rows(NamedTuple):
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, in order, computed on all cores."""
-        n, d = len(self.X), stored_width(self.X)
-        count = block_count(n, d, self.X.itemsize)
-        edges = [n * i // count for i in range(count + 1)]
+        parts = block_parts(self.X, self.dtype.itemsize)
 
-        def block(ends: tuple[int, int]) -> R:
-            part = slice(*ends)
+        def block(part: slice) -> R:
             weights = None if self.weights is None else self.weights[part]
             if self.careful and self.origin is not None:
                 return work(Block(part, self.X[part] - self.origin, None, weights))
             return work(Block(part, self.X[part], self.origin, weights))
 
-        parts = list(pairwise(edges))
-        if n * d * self.X.itemsize < count * MIN_SHARED_BYTES:
-            return map(block, parts)
-        return in_order(block, parts)
+        size = self.n * stored_width(self.X) * self.X.itemsize
+        return (map if size < len(parts) * MIN_SHARED_BYTES else in_order)(block, parts)
 
     def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
-        if self.n <= MIN_BLOCK_ROWS:
-            return iter([work(Block(slice(0, self.n), self.X, self.origin))])
         return self._replace(careful=False).over(work)
 
     def summed(self, work: Callable[["Block"], R], start: R) -> R:
@@ -139,9 +322,7 @@ class Block(NamedTuple):
 
 
 def _weighted(S: Array, weights: Array | None) -> Array:
-    if weights is None:
-        return S
-    return np.asarray(S * weights.reshape(-1, *[1] * (S.ndim - 1)))
+    return S if weights is None else np.asarray(S * weights.reshape(-1, *[1] * (S.ndim - 1)))
 
 
 def added(a: R, b: R) -> R:
@@ -197,29 +378,26 @@ def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
     return plain[first], None if (counts == 1.0).all() else counts.astype(np.float64)
 
 
-def block_rows(d: int, itemsize: int) -> int:
-    """Most rows of a block of data d wide."""
-    return min(max(BLOCK_BYTES // (d * itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+def block_parts(X: Any, itemsize: int) -> list[slice]:
+    """Cut rows into blocks: an even number of them where a second core is worth its while."""
+    n, most = len(X), BLOCK_BYTES // (stored_width(X) * itemsize)
+    count = -(-n // min(max(most, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS))
+    count += count % 2 if n >= 2 * MIN_SHARED_ROWS else 0
+    return [slice(n * i // count, n * (i + 1) // count) for i in range(count)]
 
 
-def block_count(n: int, d: int, itemsize: int) -> int:
-    """Count the blocks of n rows: an even number where a second core is worth its while."""
-    count = -(-n // block_rows(d, itemsize))
-    return count + count % 2 if n >= 2 * MIN_SHARED_ROWS else count
-
-
-def is_far(origin: Array, mean_square: float) -> bool:
+def is_far(origin: Array | None, mean_square: float) -> bool:
     """Whether an origin must be subtracted before products, lest digits are lost."""
-    length = float(np.sum(np.square(origin, dtype=np.float64)))
-    return length > NEAR**2 * mean_square
+    far = origin is not None and np.sum(np.square(origin, dtype=np.float64)) > NEAR**2 * mean_square
+    return bool(far)
 
 
 def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
     """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
     rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
     squares = np.concatenate(list(rows.over(_squares)))
-    careful = origin is not None and is_far(origin, float(squares.mean()))
-    return rows._replace(squares=squares, careful=careful)
+    rows = rows._replace(squares=squares)
+    return rows._replace(careful=is_far(origin, rows.total / rows.mass))
 
 
 def _squares(block: Block) -> Array:
@@ -262,22 +440,18 @@ class Parts:
 
     def pieces(self, values: Any, first: int) -> list[Callable[[], Block]]:
         """Cut values, the rows from number `first` on, into blocks for all cores."""
-        n = len(values)
-        count = block_count(n, stored_width(values), self.dtype.itemsize)
 
-        def block(begin: int, end: int) -> Block:
-            X = values[begin:end].astype(self.dtype, copy=False)
-            block = Block(slice(first + begin, first + end), X, self.origin)
+        def block(part: slice) -> Block:
+            X = values[part].astype(self.dtype, copy=False)
+            block = Block(slice(first + part.start, first + part.stop), X, self.origin)
             return block._replace(X=block.centred(), origin=None) if self.careful else block
 
-        edges = [n * i // count for i in range(count + 1)] if count else []
-        return [partial(block, *ends) for ends in pairwise(edges)]
+        return [partial(block, part) for part in block_parts(values, self.dtype.itemsize)]
 
     def looked_at(self) -> Self:
         """Sum up the squares in one pass."""
         square = self.summed(lambda block: float(squared_lengths(block.X).sum()), 0.0)
-        careful = self.origin is not None and is_far(self.origin, square / self.n)
-        return replace(self, total=square, careful=careful)
+        return replace(self, total=square, careful=is_far(self.origin, square / self.n))
 
 
 Observations = Rows | Parts  # sums over blocks of rows, wherever these are
@@ -357,27 +531,19 @@ def imputed(X: Array, values: Array) -> Array:
 
 
 def split_incomplete(X: Array, origin: Array) -> IncompleteData:
-    """Sort rows X (N, D) by what is missing and take them about `origin` (D,)."""
-    missing = np.isnan(X)
-    incomplete = np.flatnonzero(missing.any(axis=1))
-    complete = np.flatnonzero(~missing.any(axis=1))
-    blocks: list[IncompleteBlock] = []
-    for rows, same_pattern in _by_pattern(missing, incomplete):
+    """Sort rows X (N, D) by what is missing, common patterns first, about `origin` (D,)."""
+    missing, blocks = np.isnan(X), list[IncompleteBlock]()
+    some = missing.any(axis=1)
+    incomplete, complete = np.flatnonzero(some), np.flatnonzero(~some)
+    packed = np.packbits(missing[incomplete], axis=1)
+    _, code, count = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
+    code = code.ravel()
+    groups = [incomplete[code == i] for i in np.flatnonzero(count >= SAME_PATTERN)]
+    alike = len(groups)
+    for i, rows in enumerate([*groups, incomplete[count[code] < SAME_PATTERN]]):
         for start in range(0, len(rows), BLOCK_ROWS):
             part = rows[start : start + BLOCK_ROWS]
             about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
             mask = scipy.sparse.csr_array(missing[part].astype(np.float64))
-            blocks.append(IncompleteBlock(part, about, mask, same_pattern))
+            blocks.append(IncompleteBlock(part, about, mask, i < alike))
     return IncompleteData(X.shape, origin, X[complete] - origin, complete, blocks)
-
-
-def _by_pattern(missing: Array, rows: Array) -> list[tuple[Array, bool]]:
-    """Rows whose pattern of missing entries many share, pattern by pattern, then all the rest."""
-    if not len(rows):
-        return []
-    packed = np.packbits(missing[rows], axis=1)
-    _, code, count = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
-    code = code.ravel()
-    groups = [(rows[code == i], True) for i in np.flatnonzero(count >= SAME_PATTERN)]
-    rest = rows[count[code] < SAME_PATTERN]
-    return [*groups, (rest, False)] if len(rest) else groups

@@ -64,16 +64,6 @@ class RowState(NamedTuple):
     mean: Any  # (L,) posterior mean of the scores, equation (2)
     schur: Any  # (K,) for each candidate
     resid: Any  # (K,) for each candidate
-    scratch: "Scratch"
-    order: Any  # (L,) int64, slots in the order of a sweep
-    kept: Any  # (L,) int64, a support to come back to
-    base: Any  # (K,) log odds of the base distribution that tempered draws mix with
-    stream: Any  # (1,) uint64, state of the random numbers
-
-
-class Scratch(NamedTuple):
-    """What a move needs room for."""
-
     column: Any  # (L,) A_iS of equation (6)
     leaving: Any  # (K,) x of equation (9)
     entering: Any  # (K,) y of equation (9)
@@ -84,15 +74,22 @@ class Scratch(NamedTuple):
     power: Any  # (P,), see `exponentials`
     increment_bits: Any  # (P,) int64, the same memory as `increment`
     power_bits: Any  # (P,) int64, the same memory as `power`
+    order: Any  # (L,) int64, slots in the order of a sweep
+    kept: Any  # (L,) int64, a support to come back to
+    base: Any  # (K,) log odds of the base distribution that tempered draws mix with
+    stream: Any  # (1,) uint64, state of the random numbers
 
 
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
     members, candidates, order, kept = (np.zeros(n, np.int64) for n in (L, K, L, L))
+    increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
     posterior = lines(L, K), np.zeros(L), np.zeros(K), np.zeros(K)
+    moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
+    draws = increment, fit, power, increment.view(np.int64), power.view(np.int64)
     rest = order, kept, np.zeros(K), np.zeros(1, np.uint64)
-    return RowState(members, candidates, *posterior, _scratch(K, L), *rest)
+    return RowState(members, candidates, *posterior, *moves, *draws, *rest)
 
 
 def lines(*shape: int) -> Any:
@@ -101,16 +98,10 @@ def lines(*shape: int) -> Any:
     return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
 
-def _scratch(K: int, L: int) -> Scratch:
-    increment, fit, power = np.zeros((3, (K + LANES - 1) // LANES * LANES))
-    moves = np.zeros(L), lines(K), lines(K), np.zeros(L), np.zeros(L)
-    return Scratch(*moves, increment, fit, power, increment.view(np.int64), power.view(np.int64))
-
-
 @bare_kernel
 def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
     """Write r_j = A_kj - A_kS coef_j for J candidates into y, four slots at a time."""
-    table, y, a = w.table, w.scratch.entering, w.scratch.column
+    table, y, a = w.table, w.entering, w.column
     for j in range(J):
         y[j] = row_of_A[w.candidates[j]]
     whole = slots - slots % 4
@@ -127,11 +118,11 @@ def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
 @bare_kernel
 def insert(slot: int, i: int, A: Any, w: RowState) -> float:
     """Put candidate i into the first empty slot, (5) and (6); give log schur_i."""
-    table, y, K = w.table, w.scratch.entering, len(w.candidates)
+    table, y, K = w.table, w.entering, len(w.candidates)
     J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
     row_of_A = A[k]
     for b in range(slot):
-        w.scratch.column[b] = row_of_A[w.members[b]]
+        w.column[b] = row_of_A[w.members[b]]
     cross_products(slot, J, row_of_A, w)
     last = J - 1
     for b in range(slot):
@@ -154,51 +145,37 @@ def insert(slot: int, i: int, A: Any, w: RowState) -> float:
 
 
 @bare_kernel
-def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
-    """Set x, u/m, v/s and y but r of (9) for an exchange; give m, s and t without the slot."""
-    table, L, K = w.table, len(w.members), len(w.candidates)
-    x, y, out, into = w.scratch.leaving, w.scratch.entering, w.scratch.out, w.scratch.into
-    last = K - 1 - slot
+def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
+    """Give a slot to candidate i, equation (9); give the change of log|Lam|."""
+    L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
+    J, a, last, table = K - L, w.column, K - 1 - slot, w.table
+    x, y, out, into, schur, resid = w.leaving, w.entering, w.out, w.into, w.schur, w.resid
     for j in range(last + 1):
         x[j] = table[slot, j]
     for b in range(slot):
         x[K - 1 - b] = table[b, last]
-    m, a = x[last], x[i]
-    s, t = w.schur[i] + a * a / m, w.resid[i] + a * w.mean[slot] / m
-    per_m, per_s = 1.0 / m, 1.0 / s
-    for b in range(L):
-        out[b] = x[K - 1 - b] * per_m
-        v = table[b, i] - out[b] * a
-        into[b], y[K - 1 - b] = v * per_s, -v
-        table[b, i] = 0.0
-    out[slot], into[slot], y[last] = 1.0, -per_s, 1.0
-    table[slot, i] = x[i] = 1.0
-    w.schur[i] = w.resid[i] = 0.0
-    return m, s, t
-
-
-@bare_kernel
-def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
-    """Give a slot to candidate i, equation (9); give the change of log|Lam|."""
-    L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
-    J, a, table = K - L, w.scratch.column, w.table
-    m, s, t = take_out(slot, i, w)
+    m, q, shared = x[last], w.mean[slot], x[i]
+    s, t = schur[i] + shared * shared / m, resid[i] + shared * q / m  # without the slot
+    per_m, per_s, of_m, of_s = 1.0 / m, 1.0 / s, q / m, t / s
     row_of_A = A[k]
     for b in range(L):
-        a[b] = row_of_A[w.members[b]]
-    a[slot] = 0.0
+        out[b] = x[K - 1 - b] * per_m
+        v = table[b, i] - out[b] * shared
+        into[b], y[K - 1 - b] = v * per_s, -v
+        table[b, i], a[b] = 0.0, row_of_A[w.members[b]]
+    out[slot], into[slot], y[last], a[slot] = 1.0, -per_s, 1.0, 0.0
+    table[slot, i] = x[i] = 1.0
+    schur[i] = resid[i] = 0.0
     for b in range(L):
-        d += a[b] * w.scratch.out[b]
+        d += a[b] * out[b]
     w.candidates[i], w.members[slot] = w.members[slot], k
     cross_products(L, J, row_of_A, w)
-    x, y, q, schur, resid = w.scratch.leaving, w.scratch.entering, w.mean[slot], w.schur, w.resid
-    per_m, per_s, of_m, of_s = 1.0 / m, 1.0 / s, q / m, t / s
     for j in range(J):
         y[j] += d * x[j]  # coef without the slot is coef - (u/m) x
         schur[j] += per_m * x[j] * x[j] - per_s * y[j] * y[j]
         resid[j] += of_m * x[j] - of_s * y[j]
     for b in range(L):
-        f, g = w.scratch.out[b], w.scratch.into[b]
+        f, g = out[b], into[b]
         for j in range(K - b):
             table[b, j] -= f * x[j] + g * y[j]
         w.mean[b] -= f * q + g * t
@@ -212,17 +189,9 @@ def increment(resid: float, schur: float, prior: float) -> float:
 
 
 @bare_kernel
-def score_additions(J: int, prior: float, w: RowState) -> None:
-    """Write the log-density increment of each of J candidates, equation (4)."""
-    for i in range(J):
-        s = max(w.schur[i], prior)  # what it is at least, before rounding
-        w.scratch.increment[i] = increment(w.resid[i], s, prior)
-
-
-@bare_kernel
 def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
     """Write increments of J candidates, and as number J of its factor, for a slot as if empty."""
-    row, K, increment, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
+    row, K, increment, fit = w.table[slot], len(w.candidates), w.increment, w.fit
     m, per_prior = row[K - 1 - slot], 1.0 / prior
     schur, resid = 1.0 / m, w.mean[slot] / m
     for i in range(J):
@@ -233,39 +202,32 @@ def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
     increment[J], fit[J] = schur / prior, resid * resid / schur
     for start in range(0, J + 1, LANES):
         part = slice(start, start + LANES)
-        logarithms(increment[part], w.scratch.increment_bits[part], w.scratch.power[part])
+        logarithms(increment[part], w.increment_bits[part], w.power[part])
     for i in range(J + 1):
         increment[i] = fit[i] = 0.5 * (fit[i] - increment[i])
 
 
 @bare_kernel
-def best_of(n: int, w: RowState) -> int:
-    """Give the largest of n increments; ties go to the last, the present factor if there is one."""
-    top, increment = n - 1, w.scratch.increment
-    for i in range(n - 1):
-        if increment[i] > increment[top]:
-            top = i
-    return top
-
-
-@bare_kernel
 def build(members: Any, model: Any, c: Any, w: RowState) -> float:
     """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
-    K, log_det = len(c), 0.0
+    K, prior, log_det = len(c), model.prior, 0.0
     for k in range(K):  # the empty support
         w.candidates[k] = k
-        w.schur[k] = model.prior + model.A[k, k]
+        w.schur[k] = prior + model.A[k, k]
         w.resid[k] = c[k]
     for slot in range(len(w.members)):
-        J = K - slot
+        i = K - slot - 1
         if members[0] < 0:
-            score_additions(J, model.prior, w)
-            i = best_of(J, w)
+            best = increment(w.resid[i], max(w.schur[i], prior), prior)
+            for j in range(i):  # schur is at least `prior`, but for rounding
+                gain = increment(w.resid[j], max(w.schur[j], prior), prior)
+                if gain > best:
+                    i, best = j, gain
         else:
             i = 0
             while w.candidates[i] != members[slot]:
                 i += 1
-        log_det += insert(slot, i, model.A, w) - np.log(model.prior)
+        log_det += insert(slot, i, model.A, w) - np.log(prior)
     return log_det
 
 
@@ -331,9 +293,19 @@ def total_of(x: Any, n: int) -> float:
 
 
 @bare_kernel
-def draw_candidate(n: int, beta: float, w: RowState) -> int:
-    """Draw one of n candidates, log weights beta increment + (1 - beta) base; these are kept."""
-    increment, power, bits = w.scratch.increment, w.scratch.power, w.scratch.power_bits
+def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
+    """Draw from a slot's tempered full conditional: a candidate, or K - L for its own factor.
+
+    Weights are exp(beta increment + (1 - beta) base); they are kept.
+    """
+    n, increment, power, bits = (
+        1 + len(w.candidates) - len(w.members),
+        w.increment,
+        w.power,
+        w.power_bits,
+    )
+    score_replacements(slot, n - 1, prior, w)
+    w.candidates[n - 1] = w.members[slot]
     if beta < 1.0:
         for i in range(n):
             increment[i] = beta * increment[i] + (1.0 - beta) * w.base[w.candidates[i]]
@@ -351,15 +323,6 @@ def draw_candidate(n: int, beta: float, w: RowState) -> int:
         if left < 0.0:
             return i
     return n - 1
-
-
-@bare_kernel
-def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
-    """Draw from a slot's tempered full conditional: a candidate, or K - L for its own factor."""
-    J = len(w.candidates) - len(w.members)
-    score_replacements(slot, J, prior, w)
-    w.candidates[J] = w.members[slot]
-    return draw_candidate(J + 1, beta, w)
 
 
 @bare_kernel
@@ -389,13 +352,13 @@ def sweep(beta: float, model: Any, w: RowState) -> float:
 @bare_kernel
 def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowState) -> None:
     """Sweep every row's slots once for each beta; see `supports.search`."""
-    rows, counts = counted
+    (rows, counts), L, K = counted, len(w.members), len(w.candidates)
     for i in range(len(counts)):
         c = rows.c[i]
         w.stream[0] = rows.seeds[i]
         log_det = build(rows.members[i], model, c, w)
         first_log_det, first = log_det, log_density(log_det, c, w)
-        for a in range(len(w.members)):
+        for a in range(L):
             w.kept[a] = w.members[a]
         for beta in betas:
             change = sweep(beta, model, w)
@@ -407,23 +370,14 @@ def search(counted: Any, betas: Any, keep: bool, model: Any, out: Any, w: RowSta
             build(w.kept, model, c, w)
             last = log_density(first_log_det, c, w)
         out.value[i] = last
-        add_moments(i, counts[i], w, out)
-        for a in range(len(w.members)):
-            rows.members[i, a] = w.members[a]
-
-
-@bare_kernel
-def add_moments(i: int, count: float, w: RowState, out: Any) -> None:
-    """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
-    L, K = len(w.members), len(w.candidates)
-    for k in range(K):
-        out.H[i, k] = 0.0
-    for a in range(L):
-        k = w.members[a]
-        out.H[i, k] = w.mean[a]
-        for b in range(L):
-            cov = w.table[min(a, b), K - 1 - max(a, b)]
-            out.second[k, w.members[b]] += count * (cov + w.mean[a] * w.mean[b])
+        for k in range(K):
+            out.H[i, k] = 0.0
+        for a in range(L):  # E[x z] = mean, E[(x z)(x z)'] = cov + mean mean'
+            k = w.members[a]
+            rows.members[i, a], out.H[i, k] = k, w.mean[a]
+            for b in range(L):
+                cov = w.table[min(a, b), K - 1 - max(a, b)]
+                out.second[k, w.members[b]] += counts[i] * (cov + w.mean[a] * w.mean[b])
 
 
 LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths are resampled
@@ -432,16 +386,16 @@ LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths 
 class Walkers(NamedTuple):
     """The supports that the n paths of a row have reached."""
 
-    members: Any  # (n, L)
+    members: Any  # (n, L), this and the next five as in `RowState`
     candidates: Any  # (n, K)
     table: Any  # (n, L, K)
     mean: Any  # (n, L)
     schur: Any  # (n, K)
     resid: Any  # (n, K)
-    lead: Any  # (n,), see `lead`
+    lead: Any  # (n,) f(S) - base'z, by whose multiples the weight of a path grows
     log_weight: Any  # (n,)
     family: Any  # (n,) int64, the path that each descends from
-    weight: Any  # (n,) scratch of `anneal`
+    weight: Any  # (n,) scratch of `importance`
     count: Any  # (n,) int64, scratch of `resample`
 
 
@@ -449,33 +403,45 @@ def walkers(n: int, K: int, L: int) -> Walkers:
     """Allocate them."""
     members, candidates = np.zeros((n, L), np.int64), np.zeros((n, K), np.int64)
     posterior = lines(n, L, K), np.zeros((n, L)), np.zeros((n, K)), np.zeros((n, K))
-    family, count = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    rest = np.zeros(n), np.zeros(n), family, np.zeros(n), count
-    return Walkers(members, candidates, *posterior, *rest)
+    family, count = np.zeros((2, n), np.int64)
+    return Walkers(
+        members, candidates, *posterior, np.zeros(n), np.zeros(n), family, np.zeros(n), count
+    )
 
 
 @bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     """Return walker p as a state that moves in place, with the scratch space of another."""
     S, k, T, x = of.members[p], of.candidates[p], of.table[p], of.mean[p]
-    s, t = of.schur[p], of.resid[p]
-    return RowState(S, k, T, x, s, t, w.scratch, w.order, w.kept, w.base, w.stream)
+    at, a, f, b, order = of.schur[p], w.increment, w.fit, w.power, w.order
+    y, out, into, bits, more = w.entering, w.out, w.into, w.increment_bits, w.power_bits
+    of_moves = w.column, w.leaving, y, out, into
+    return RowState(
+        S, k, T, x, at, of.resid[p], *of_moves, a, f, b, bits, more, order, w.kept, w.base, w.stream
+    )
 
 
 @bare_kernel
-def poisson_binomial(r: Any, P: Any) -> None:
-    """Write P[k, l] = p(z_1 + ... + z_k = l) of independent z_k ~ Bernoulli(r_k)."""
+def set_base(r: Any, P: Any, w: RowState) -> float:
+    """Set base = logit r and P[k, l] = p(z_1 + ... + z_k = l) of independent z_k ~ Bernoulli(r_k).
+
+    Returns the log of the sum of exp(base'z) over the supports.
+    """
     for j in range(P.shape[1]):
-        P[0, j] = 0.0
-    P[0, 0] = 1.0
+        P[0, j] = 1.0 if j == 0 else 0.0
     for k in range(len(r)):
         for j in range(P.shape[1]):
             P[k + 1, j] = (1.0 - r[k]) * P[k, j] + (r[k] * P[k, j - 1] if j > 0 else 0.0)
+    log_norm = np.log(P[len(r), len(w.kept)])
+    for k in range(len(r)):
+        log_norm -= np.log1p(-r[k])
+        w.base[k] = np.log(r[k]) - np.log1p(-r[k])
+    return float(log_norm)
 
 
 @bare_kernel
 def draw_base(r: Any, P: Any, w: RowState) -> None:
-    """Draw `kept` from q(S): p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l]."""
+    """Draw `kept`: p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l]."""
     left = len(w.kept)
     for k in range(len(r) - 1, -1, -1):
         if left > 0 and uniform(w.stream) * P[k + 1, left] < r[k] * P[k, left - 1]:
@@ -484,19 +450,10 @@ def draw_base(r: Any, P: Any, w: RowState) -> None:
 
 
 @bare_kernel
-def lead(log_det: float, c: Any, w: RowState) -> float:
-    """Give f(S) - base'z, by whose multiples a path's weight grows."""
-    log_weight = log_density(log_det, c, w)
-    for k in w.members:
-        log_weight -= w.base[k]
-    return log_weight
-
-
-@bare_kernel
 def climb(p: int, first: float, last: float, model: Any, of: Walkers, w: RowState) -> None:
     """Sweep a walker's slots once while beta rises; its weight grows by exp(rise lead)."""
     J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
-    beta, gain = first, w.scratch.fit
+    beta, gain = first, w.fit
     step = (np.sqrt(last) - np.sqrt(first)) / L
     shuffle(w)
     for v in range(L):
@@ -525,21 +482,11 @@ def weigh(log_weight: Any, weight: Any) -> float:
 
 
 @bare_kernel
-def copy_walker(of: Walkers, p: int, giver: int) -> None:
-    """Put walker p where another is; in loops, which are compiled in a tenth of the time."""
-    for a in range(of.members.shape[1]):
-        of.members[p, a], of.mean[p, a] = of.members[giver, a], of.mean[giver, a]
-        for k in range(of.table.shape[2]):
-            of.table[p, a, k] = of.table[giver, a, k]
-    for k in range(of.candidates.shape[1]):
-        of.candidates[p, k] = of.candidates[giver, k]
-        of.schur[p, k], of.resid[p, k] = of.schur[giver, k], of.resid[giver, k]
-    of.lead[p], of.family[p] = of.lead[giver], of.family[giver]
-
-
-@bare_kernel
 def resample(of: Walkers, u: float) -> None:
-    """Copy walkers over others, n weight_p of p on average; all get the mean weight."""
+    """Copy walkers over others, n weight_p of p on average; all get the mean weight.
+
+    Numbers are copied in loops, which are compiled in a tenth of the time.
+    """
     weight, count = of.weight, of.count
     n, upto, p, total = len(weight), 0.0, 0, 0.0
     high = largest(of.log_weight, n)
@@ -559,7 +506,14 @@ def resample(of: Walkers, u: float) -> None:
             while count[giver] < 2:
                 giver += 1
             count[giver] -= 1
-            copy_walker(of, p, giver)
+            for a in range(of.members.shape[1]):
+                of.members[p, a], of.mean[p, a] = of.members[giver, a], of.mean[giver, a]
+                for k in range(of.table.shape[2]):
+                    of.table[p, a, k] = of.table[giver, a, k]
+            for k in range(of.candidates.shape[1]):
+                of.candidates[p, k] = of.candidates[giver, k]
+                of.schur[p, k], of.resid[p, k] = of.schur[giver, k], of.resid[giver, k]
+            of.lead[p], of.family[p] = of.lead[giver], of.family[giver]
 
 
 @bare_kernel
@@ -569,7 +523,7 @@ def add_inclusion(model: Any, w: RowState, r: Any) -> None:
     The supports before and after, and twice the sum over visits of conditional probabilities, whose
     mean varies a third as much. An estimate may exceed 1.
     """
-    J, drawn = len(w.candidates) - len(w.members), w.scratch.increment
+    J, drawn = len(w.candidates) - len(w.members), w.increment
     for k in w.members:
         r[k] += 1.0
     shuffle(w)
@@ -585,37 +539,26 @@ def add_inclusion(model: Any, w: RowState, r: Any) -> None:
 
 
 @bare_kernel
-def anneal(of: Walkers, betas: Any, model: Any, w: RowState) -> None:
-    """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep between betas."""
-    n = len(of.log_weight)
-    for p in range(n):
-        of.log_weight[p] += betas[0] * of.lead[p]
-    for t in range(1, len(betas)):
-        for p in range(n):
-            climb(p, betas[t - 1], betas[t], model, of, one_of(of, p, w))
-        if t < len(betas) - 1 and weigh(of.log_weight, of.weight) < LEAST_EVEN * n:
-            resample(of, uniform(w.stream))
-
-
-@bare_kernel
 def importance(rows: Any, r: Any, schedule: Any, model: Any, out: Any, room: Any) -> None:
-    """Estimate sum_S exp f(S) of every row from q(S), base = logit r, drawn exactly."""
-    w, of, P = room
-    n, K, L = len(of.weight), len(w.candidates), len(w.members)
+    """Estimate sum_S exp f(S) of every row along exp(beta f(S) + (1 - beta) base'z)."""
+    (w, of, P), betas = room, schedule.betas
+    n, K = len(of.weight), len(w.candidates)
     for i in range(len(r)):
         c = rows.c[i]
         w.stream[0] = rows.seeds[i]
-        poisson_binomial(r[i], P)
-        log_norm = np.log(P[K, L])  # of exp(base'z) over the supports
-        for k in range(K):
-            log_norm -= np.log1p(-r[i, k])
-            w.base[k] = np.log(r[i, k]) - np.log1p(-r[i, k])
+        log_norm = set_base(r[i], P, w)
         for p in range(n):
-            draw_base(r[i], P, w)
             path = one_of(of, p, w)
-            of.lead[p] = lead(build(w.kept, model, c, path), c, path)
-            of.log_weight[p], of.family[p] = log_norm, p
-        anneal(of, schedule.betas, model, w)
+            draw_base(r[i], P, w)
+            of.lead[p] = log_density(build(w.kept, model, c, path), c, path)
+            for k in path.members:
+                of.lead[p] -= w.base[k]
+            of.log_weight[p], of.family[p] = log_norm + betas[0] * of.lead[p], p
+        for t in range(1, len(betas)):
+            for p in range(n):
+                climb(p, betas[t - 1], betas[t], model, of, one_of(of, p, w))
+            if t < len(betas) - 1 and weigh(of.log_weight, of.weight) < LEAST_EVEN * n:
+                resample(of, uniform(w.stream))
         for p in range(n):
             out.log_weights[i, p], out.families[i, p] = of.log_weight[p], of.family[p]
             path, inclusion = one_of(of, p, w), out.inclusion[i, p]

@@ -1,4 +1,4 @@
-"""Orthonormal D x K matrices: polar factor, Pymanopt, and draws from exp(tr F'W).
+"""Orthonormal D x K matrices: polar factor, Pymanopt, draws from exp(tr F'W), leading directions.
 
 The posterior of W in adaptive PPCA is a matrix von Mises-Fisher distribution. A sweep of `draw`
 redraws every column given the others (Hoff 2009, with the cosine by Wood 1994), then every pair of
@@ -7,13 +7,25 @@ columns within its plane, because columns alone rotate slowly and cannot at D = 
 
 import functools
 import math
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
+from appca.models.numerics import Array
+from appca.models.rows import (
+    Block,
+    Observations,
+    Rows,
+    ShiftedSparse,
+    project,
+    tiles,
+    transposed_product,
+)
 from appca.words import naming_extra
 
 Floats = NDArray[np.float64]
@@ -29,8 +41,7 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     Of rank-deficient A the maximiser nearest to `previous` is taken. ValueError unless A is finite
     and has at least as many rows as columns.
     """
-    A = np.asarray(A, dtype=np.float64)
-    _check_shape(A)
+    A = _checked(A)
     with np.errstate(over="ignore", invalid="ignore"):
         G = A.T @ A
     if np.isfinite(G).all():  # half the time of singular values, where no digits are lost
@@ -38,7 +49,6 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
         if squares[0] > WELL_CONDITIONED * squares[-1]:
             W = A @ ((V / np.sqrt(squares)) @ V.T)
             return np.asarray(1.5 * W - 0.5 * (W @ (W.T @ W)))  # orthonormal to rounding
-    _check(A)
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((s > s[0] * max(A.shape) * np.finfo(np.float64).eps).sum())
     if previous is None or rank == A.shape[1]:
@@ -68,8 +78,7 @@ def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
         from pymanopt.optimizers import ConjugateGradient
 
     np.random.set_state(before)  # noqa: NPY002
-    A, W = np.asarray(A, dtype=np.float64), np.asarray(start, dtype=np.float64)
-    _check(A)
+    A, W = _checked(A), np.asarray(start, dtype=np.float64)
     size = np.linalg.norm(A)
     if size == 0.0:
         return W.copy()
@@ -94,18 +103,27 @@ def random(rng: Generator, n_rows: int, n_columns: int) -> Floats:
 
 def draw(rng: Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     """Make a sweep over columns of W and then pairs, which leaves exp(tr F'W) invariant."""
-    F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
-    _check(F)
+    F = np.asfortranarray(_checked(F))
     # Columns come first: each is made orthogonal anew, so rounding does not add up over a chain.
-    return draw_pairs(rng, F, draw_columns(rng, F, W))
+    return draw_pairs(rng, F, draw_columns(rng, F, np.asarray(W, dtype=np.float64)))
 
 
 def draw_columns(rng: Generator, F: Floats, W: Floats) -> Floats:
-    """Draw each column of W given the others, in turn."""
-    W = np.array(W, order="F")
+    """Draw each column of W given the others: von Mises-Fisher on the sphere orthogonal to them."""
+    W, dimension = np.array(W, order="F"), len(W) - W.shape[1] + 1
     for k in range(W.shape[1]):
         W[:, k] = 0.0  # with a zero in its place W projects on the other columns
-        W[:, k] = _draw_column(rng, _without(W, F[:, k]), W)
+        f = _without(W, F[:, k])
+        kappa, drawn = math.sqrt(f @ f), _unit(_without(W, rng.standard_normal(len(f))))
+        if dimension == 1:  # two points are left
+            drawn = drawn if rng.random() < expit(2 * (f @ drawn)) else -drawn
+        elif kappa > 0.0:
+            mean = f / kappa
+            sideways = _unit(drawn - mean * (mean @ drawn))
+            gap = draw_cosine_gap(rng, kappa, dimension)
+            drawn = (1 - gap) * mean + math.sqrt(gap * (2 - gap)) * sideways
+            drawn = _unit(_without(W, drawn))
+        W[:, k] = drawn
     return W
 
 
@@ -152,20 +170,18 @@ def draw_pairs(rng: Generator, F: Floats, W: Floats) -> Floats:
     return np.asarray((turn.T @ W.T).T)
 
 
-def _check(A: Floats) -> None:
-    _check_shape(A)
-    if not np.isfinite(A).all():
-        msg = "A must be finite; got NaN or infinite entries: look for them in the data."
-        raise ValueError(msg)
-
-
-def _check_shape(A: Floats) -> None:
+def _checked(A: ArrayLike) -> Floats:
+    A = np.asarray(A, dtype=np.float64)
     if A.ndim != 2 or A.shape[0] < A.shape[1] or not A.shape[1]:
         msg = (
             "A must be a matrix with at least one column and at least as many rows as columns; "
             f"got shape {A.shape}."
         )
         raise ValueError(msg)
+    if not np.isfinite(A).all():
+        msg = "A must be finite; got NaN or infinite entries: look for them in the data."
+        raise ValueError(msg)
+    return A
 
 
 def _without(others: Floats, x: Floats) -> Floats:
@@ -177,30 +193,168 @@ def _unit(x: Floats) -> Floats:
     return np.asarray(x / math.sqrt(x @ x))
 
 
-def _draw_column(rng: Generator, f: Floats, others: Floats) -> Floats:
-    """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``."""
-    kappa, dimension = math.sqrt(f @ f), len(f) - others.shape[1] + 1
-    anywhere = _unit(_without(others, rng.standard_normal(len(f))))
-    if dimension == 1:  # two points are left
-        return anywhere if rng.random() < expit(2 * (f @ anywhere)) else -anywhere
-    if kappa == 0.0:
-        return anywhere
-    mean = f / kappa
-    sideways = _unit(anywhere - mean * (mean @ anywhere))
-    gap = draw_cosine_gap(rng, kappa, dimension)
-    return _unit(_without(others, (1 - gap) * mean + math.sqrt(gap * (2 - gap)) * sideways))
-
-
 @functools.cache
 def _rounds(n_columns: int) -> tuple[tuple[Columns, Columns], ...]:
     """All pairs of columns in rounds of disjoint pairs: one sits, the others move round."""
     seats = list(range(n_columns + n_columns % 2))  # odd K: who meets the extra seat rests
     rounds = []
-    for _ in range(len(seats) - 1):
-        half = len(seats) // 2
-        pairs = zip(seats[:half], reversed(seats[half:]), strict=True)
+    for _ in seats[1:]:
+        pairs = zip(seats[: len(seats) // 2], reversed(seats), strict=False)
         playing = [pair for pair in pairs if max(pair) < n_columns]
         i, j = np.array(playing, dtype=np.intp).reshape(-1, 2).T
         rounds.append((i, j))
         seats.insert(1, seats.pop())
     return tuple(rounds)
+
+
+GRAM_RESOLUTION = 1e-13  # share of the largest eigenvalue below which others are rounding
+DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds
+MAX_SUBSPACE_ITERATIONS = 100
+SKETCHED_SHARE, SKETCH_ITERATIONS, SKETCH_TOL = 5, 4, 1e-4  # times narrower than the data
+
+
+class Principal(NamedTuple):
+    """Leading principal directions about the origin."""
+
+    values: Array  # (q,) second moments along them, descending: eigenvalues of sum y y' / N
+    V: Array  # (d, q) orthonormal float64
+
+
+class Coordinates(NamedTuple):
+    """Rows in the first directions of an orthonormal basis; basis @ W leads back."""
+
+    rows: Rows
+    basis: Array  # (d, q) float64
+
+
+class Thin(NamedTuple):
+    """Rows as coordinates in their own row space, and the way back."""
+
+    rows: Rows  # X is (N, r), r <= N, columns by descending variance
+    duals: Array  # (N, r) with directions = (Y - origin)' duals
+
+
+def covariance(rows: Observations) -> Array:
+    """Sum of y y' / N about the origin, (d, d), products in the data's dtype, sums in float64."""
+
+    def products(block: Block) -> Array:
+        if isinstance(block.X, ShiftedSparse):
+            return block.centred().products()
+        if block.origin is None:
+            return block.X.T @ block.X
+        C = np.zeros((len(block.origin),) * 2, block.X.dtype)
+        part = np.empty_like(C)
+        for _, B in tiles(block.X, block.origin):
+            C += np.matmul(B.T, B, out=part)
+        return C
+
+    return rows.summed(products, np.zeros((rows.d, rows.d))) / rows.mass
+
+
+def gram(rows: Rows) -> Array:
+    """Inner products (N, N) of the rows about the origin, in float64, by blocks of columns."""
+    if isinstance(rows.X, ShiftedSparse):
+        return (rows.X if rows.origin is None else rows.X - rows.origin).gram()
+    n, d = rows.X.shape
+    G = np.zeros((n, n))
+    for start in range(0, d, 512):
+        B = rows.X[:, start : start + 512].astype(np.float64)
+        if rows.origin is not None:
+            B -= rows.origin[start : start + 512]
+        G += B @ B.T
+    return G
+
+
+def principal(rng: Generator, rows: Observations, q: int) -> Principal:
+    """Find the q leading principal directions, largest entries positive; wide data need `rng`."""
+    if isinstance(rows, Rows) and rows.weights is not None:
+        axes = principal(rng, _scaled(rows, rows.weights), q)
+        return axes._replace(values=axes.values * (rows.n / rows.mass))
+    n, d = rows.n, rows.d
+    if d <= n and d <= DENSE_LIMIT:
+        values, V = _leading(covariance(rows), q)
+        return Principal(np.maximum(values, 0.0), upright(V))
+    if min(n, d) > DENSE_LIMIT or not isinstance(rows, Rows):
+        return iterated(rng, rows, q)
+    values, U = _leading(gram(rows), q)
+    values = np.maximum(values, 0.0)
+    # Directions Y'u / |Y'u| lose their orthogonality as eigenvalues vanish.
+    least = max(GRAM_RESOLUTION * values[0], np.finfo(np.float64).tiny)
+    V = transposed_product(rows, U) / np.sqrt(np.maximum(values, least))
+    return Principal(values / n, upright(polar(V)))
+
+
+def sketched(rng: Generator, rows: Observations, q: int) -> Array:
+    """Find q orthonormal directions (d, q) that hold nearly the variance of the leading ones."""
+    if isinstance(rows, Rows) and rows.weights is not None:
+        return sketched(rng, _scaled(rows, rows.weights), q)
+    if min(rows.n, rows.d) > DENSE_LIMIT:
+        return upright(iterated(rng, rows, q, SKETCH_TOL).V)
+    width, least = q + max(q // 4, 10), min(rows.n, DENSE_LIMIT)
+    if not SKETCHED_SHARE * width < rows.d <= least:
+        return principal(rng, rows, q).V
+    C = covariance(rows)
+    C = (C / np.trace(C)).astype(rows.dtype)
+    V = rng.standard_normal((rows.d, width)).astype(C.dtype)
+    for _ in range(SKETCH_ITERATIONS):
+        V = np.linalg.qr(C @ V)[0]
+    turn = np.linalg.eigh(V.T @ (C @ V))[1][:, ::-1]
+    return upright(np.linalg.qr((V @ turn[:, :q]).astype(np.float64))[0])
+
+
+def _scaled(rows: Rows, weights: Array) -> Rows:
+    """Rows about their origin times the root of their weights."""
+    root = np.sqrt(weights)
+    X = rows.X if rows.origin is None else rows.X - rows.origin
+    X = X.scaled(root) if isinstance(X, ShiftedSparse) else X * root[:, None]
+    return Rows(X.astype(rows.dtype, copy=False), None, rows.squares * weights, rows.n_features)
+
+
+def iterated(rng: Generator, rows: Observations, q: int, tol: float = 1e-10) -> Principal:
+    """Find leading directions by V <- orth(Y'Y V) until eigenvalues change by less than `tol`."""
+    n, d = rows.n, rows.d
+    width = min(q + max(q // 2, 10), n, d)
+    V = np.linalg.qr(rng.standard_normal((d, width)))[0]
+    values = np.zeros(q)
+    for _ in range(MAX_SUBSPACE_ITERATIONS):
+        before, turn = values, partial(_there_and_back, V=V)
+        V, singular, _ = np.linalg.svd(rows.summed(turn, np.zeros(V.shape)), full_matrices=False)
+        values = singular[:q] / n
+        if np.all(np.abs(values - before) <= tol * values[0]):
+            break
+    return Principal(values, V[:, :q])
+
+
+def _there_and_back(block: Block, V: Array) -> Array:
+    return block.transposed_times(block.times(V))
+
+
+def thin(rows: Rows) -> Thin:
+    """Coordinates of N < D rows in their row space, which EM never leaves: Y V = U S."""
+    # The transpose, which is the same, is in the order of LAPACK: no copy is made.
+    weights = np.ones(1) if rows.weights is None else np.sqrt(rows.weights)[:, None]
+    products = gram(rows if rows.weights is None else _scaled(rows, rows.weights))
+    values, U = scipy.linalg.eigh(products.T, overwrite_a=True, driver="evr")
+    values, U = values[::-1], U[:, ::-1]
+    r = max(int(np.sum(values > GRAM_RESOLUTION * values[0])), 1)
+    root = np.sqrt(values[:r])
+    coordinates = np.empty((rows.n, r), rows.dtype, order="F")
+    np.multiply(U[:, :r], root / weights, out=coordinates, casting="same_kind")
+    thinned = Rows(coordinates, None, rows.squares, rows.n_features, weights=rows.weights)
+    return Thin(thinned, weights * U[:, :r] / root)
+
+
+def lift(W: Array, space: Thin, rows: Observations) -> Array:
+    """Directions (D, K) in the features of `rows` from their thin coordinates (r, K)."""
+    return polar(transposed_product(rows, space.duals @ W))
+
+
+def lower(W: Array, space: Thin, rows: Observations) -> Array:
+    """Thin coordinates (r, K) of directions W (D, K); what lies outside the row space is lost."""
+    return np.asarray(space.duals.T @ project(rows, W))
+
+
+def _leading(C: Array, q: int) -> tuple[Array, Array]:
+    n = len(C)
+    values, V = scipy.linalg.eigh(C.T, subset_by_index=[n - q, n - 1], overwrite_a=True)
+    return values[::-1], np.ascontiguousarray(V[:, ::-1])

@@ -20,8 +20,7 @@ R = TypeVar("R")
 
 class _Holders:
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.count = 0
+        self.lock, self.count = threading.Lock(), 0
         self.restore: Callable[[], Any] = lambda: None
 
 

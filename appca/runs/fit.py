@@ -341,7 +341,7 @@ def prepare(
     `watch` is called for each block of rows.
     """
     from appca.models.rows import about, centre_of
-    from appca.models.spectrum import principal
+    from appca.models.stiefel import principal
 
     hold_threads()
     sample, preprocessing = _sample(dataset, config, rows)
@@ -376,13 +376,12 @@ def _fit_on_ground(
     ground: Ground, config: RunConfig, watch: Callable[[], object]
 ) -> tuple[Any, "Description", FittedModel]:
     """Fit in sample coordinates, describe all rows, and map the model back to features."""
-    from appca.models.climb import fit_by_em, fit_in_closed_form, screen
+    from appca.models.climb import candidates, fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
     from appca.models.em import EMMap
     from appca.models.numerics import background
     from appca.models.posterior import publish_subspace
     from appca.models.rows import Rows
-    from appca.models.starts import candidates
 
     D, q = ground.basis.shape
     sample = Rows(ground.sample, None, ground.squares, D)

@@ -177,7 +177,7 @@ def test_marks_name_what_falls_short(change, chains, burn_in, short):
     ("reason", "at_floor", "level", "said"),
     [
         ("converged: the last 10 iterations gained", None, "good", "gained 0.000001 nats per row"),
-        ("closed form, because n_active equals n_components", None, "good", "Solved exactly"),
+        ("closed form", None, "good", "Solved exactly"),
         ("reached max_iter=40 before it converged", None, "bad", "Not converged"),
         ("stopped by the callback", None, "doubtful", "Stopped early"),
         ("the noise variance reached its floor, 1e-8", None, "doubtful", "Noise at its floor"),

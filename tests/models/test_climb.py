@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal as equal
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models import climb, starts, stiefel
+from appca.models import climb, stiefel
 from appca.models import rows as blocks_of_rows
 from appca.models.climb import EMControl
 from appca.models.em import EMMap, EMSettings, expect, floor_of
@@ -73,7 +73,7 @@ def test_wide_data_are_screened_in_leading_coordinates_that_keep_norms_and_likel
     equal(drawn.rows.squares, rows.squares)
     leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
     close(principal_cosines(leading, drawn.basis), 1.0, atol=1e-8)
-    inside = starts.first_state(drawn.rows, np.eye(8, 4), chosen)
+    inside = climb.first_state(drawn.rows, np.eye(8, 4), chosen)
     outside = inside._replace(W=drawn.basis @ inside.W)
     found = expect(inside, drawn.rows, chosen).log_likelihood
     assert found == pytest.approx(expect(outside, rows, chosen).log_likelihood, rel=1e-10)
@@ -97,11 +97,11 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
 
     def rotation(rng, P):
         seen.append(P)
-        return starts.independent(rng, P)
+        return climb.independent(rng, P)
 
     monkeypatch.setattr(climb, "draw_screening_sample", kept)
     rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
-    searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
+    searched(rng, rows, settings(rows, k, 3), [], [climb.ICA._replace(rotation=rotation)])
     (P,), (drawn,) = seen, samples
     assert P.shape == (wanted, k)
     if wanted == 50:
@@ -120,7 +120,7 @@ def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
     for most in (2**28, 200 * 30 * 8):
         monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", most)
         seen = []
-        run, _ = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
+        run, _ = searched(rng, rows, settings(rows, 4, 2), seen, climb.candidates("auto", 1, 4))
         stages.append([s for s in dict.fromkeys(p.stage for p in seen) if "refinement" in s])
         close(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
     assert stages[0] == ["refinement on 150 rows", "refinement on 400 rows"]
@@ -137,7 +137,7 @@ def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
     rows = rows_of(planted(600, 15, 6, 3, seed=seed).X)
     chosen = settings(rows, 6, 3)
     seen = []
-    run, _ = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
+    run, _ = searched(rng, rows, chosen, seen, climb.candidates("auto", 2, 6))
     names = [*NAMES, *["random rotation"] * 31]
     stages = [f"screening {i} of 35: {name}" for i, name in enumerate(names, start=1)]
     assert list(dict.fromkeys(p.stage for p in seen))[:35] == stages
@@ -151,11 +151,11 @@ def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkey
     monkeypatch.setattr(climb, "FEW_SUMS", 0 if dear else 10**9)
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
-    searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 2, 4))
+    searched(rng, rows, settings(rows, 4, 2), seen, climb.candidates("auto", 2, 4))
     tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
-    assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS + starts.EXTRA_STARTS)
+    assert len(tried) == (1 if dear else 1 + climb.SPARE_STARTS + climb.EXTRA_STARTS)
     longest = max(p.max_iter for p in seen if "screening" in p.stage)
-    assert longest == (starts.ANNEALED_ITERATIONS if dear else climb.REFINEMENT_ITERATIONS)
+    assert longest == (climb.ANNEALED_ITERATIONS if dear else climb.REFINEMENT_ITERATIONS)
 
 
 @pytest.mark.usefixtures("small_sample")
@@ -170,12 +170,12 @@ def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatc
             raise StopIteration
 
     chosen = settings(rows, 4, 2)
-    run, _ = searched(rng, rows, chosen, callback, starts.candidates("auto", 1, 4))
+    run, _ = searched(rng, rows, chosen, callback, climb.candidates("auto", 1, 4))
     assert run.stop_reason == STOPPED
     close(run.state.W.T @ run.state.W, np.eye(4), atol=1e-10)
 
 
-@pytest.mark.parametrize("rotation", [starts.quartimax, starts.independent])
+@pytest.mark.parametrize("rotation", [climb.quartimax, climb.independent])
 def test_rotations_turn_sparse_scores_back_to_their_axes(rotation, seed):
     data = planted(2000, 6, 6, 2, seed=seed, noise=0.01)
     R = rotation(np.random.default_rng(seed), data.X)
@@ -185,7 +185,7 @@ def test_rotations_turn_sparse_scores_back_to_their_axes(rotation, seed):
 
 def test_candidates_are_the_named_starts_and_then_random_rotations():
     def names(init, n_init, n_components=10):
-        return [c.name for c in starts.candidates(init, n_init, n_components)]
+        return [c.name for c in climb.candidates(init, n_init, n_components)]
 
     all_of_them = [*NAMES, *["random rotation"] * 30]
     assert names("auto", 1) == all_of_them
@@ -203,7 +203,7 @@ def test_first_variances_split_the_mean_square_into_captured_and_left(latent, se
     data = planted(500, 12, 4, 2, seed=seed)
     rows = rows_of(data.X)
     chosen = settings(rows, 4, 2)._replace(latent=latent)
-    state = starts.first_state(rows, data.W, chosen)
+    state = climb.first_state(rows, data.W, chosen)
     P = project(rows, data.W)
     kept = np.sort(P**2, axis=1)[:, 2:].sum()
     assert state.noise == pytest.approx((rows.squares.sum() - kept) / (500 * 10))

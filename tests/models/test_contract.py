@@ -1,7 +1,5 @@
 """The contract of every model: all ways to fit, crossed with all that a fit must do."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -331,12 +329,11 @@ def test_verbose_prints_what_a_callback_hears_and_a_stop_keeps_what_there_is(nam
     unfitted(name, verbose=True, callback=heard.append).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(heard)
-    if name == "PPCA":  # in closed form
-        assert not heard
-        return
     last = heard[-1]
     assert lines[-1].startswith(f"{last.stage}, {last.iteration} of at most {last.max_iter}")
     assert float(lines[-1].split()[-4]) == pytest.approx(last.log_likelihood / 120, rel=1e-4)
+    if name == "PPCA":  # in closed form: there is nothing to stop
+        return
     if name in SAMPLED:
         assert [p.stage for p in heard[-22:]] == ["burn-in"] * 12 + ["draws"] * 10
     for stage in dict.fromkeys(p.stage for p in heard):
@@ -468,7 +465,7 @@ def test_the_order_of_rows_does_not_matter_and_a_weight_is_a_repetition(name):
     close(np.abs(one.components_), np.abs(other.components_), atol=1e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in FITS if hasattr(FITS[name], "warm_start")])
+@pytest.mark.parametrize("name", [name for name in FITS if "warm_start" in FITS[name].get_params()])
 def test_a_warm_start_goes_on_from_the_components_there_are(name):
     X, model = rows_for(name)[0], fit_of(name)
     last, before = model.log_likelihoods_[-1], model.components_.copy()
@@ -548,8 +545,5 @@ def test_blocks_and_dask_arrays_give_the_fit_of_rows_in_memory(name):
     assert whole.score_blocks(iter([fresh])) == pytest.approx(whole.score(fresh), rel=1e-12)
     parts = list(whole.transform_blocks(iter(np.split(fresh, [9]))))
     close(np.concatenate(parts), wanted["transform"], atol=1e-10)
-    with pytest.raises(ValueError, match="use describe_chunks, or compute it first"):
+    with pytest.raises(ValueError, match="compute it first"):
         whole.describe(lazy)
-    with warnings.catch_warnings(action="error"):
-        each = list(whole.describe_chunks(lazy))
-    close(np.concatenate([one.scores for one in each]), whole.describe(fresh).scores, atol=1e-10)

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose as close
 from scipy.linalg import sqrtm
 
-from appca.models import independent_components, spectrum
+from appca.models import independent_components, stiefel
 from appca.models.rows import about, centre_of, project
-from appca.models.spectrum import lift, lower, principal, sketched, thin
+from appca.models.stiefel import lift, lower, principal, sketched, thin
 from tests.models.synthetic import drawn, matched_cosines
 
 
@@ -27,7 +27,7 @@ def test_principal_directions_equal_those_of_a_singular_value_decomposition(
     shape, dense, seed, monkeypatch
 ):
     if not dense:
-        monkeypatch.setattr(spectrum, "DENSE_LIMIT", 1)
+        monkeypatch.setattr(stiefel, "DENSE_LIMIT", 1)
     X = decaying(shape, seed)
     found = principal(np.random.default_rng(seed), about(X, centre_of(X)), 5)
     _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal as equal
 from appca import AdaptivePPCA
 from appca.models import climb, em, stiefel
 from appca.models import rows as rows_module
+from appca.models.climb import annealed, ascent, first_state
 from appca.models.data_checks import without_subnormal
 from appca.models.em import (
     EMMap,
@@ -27,7 +28,6 @@ from appca.models.em import (
 )
 from appca.models.loop import iterate
 from appca.models.rows import about, centre_of
-from appca.models.starts import annealed, ascent, first_state
 from tests.models.synthetic import planted
 from tests.references import em_adaptive_ppca
 from tests.references.em_adaptive_ppca import Parameters

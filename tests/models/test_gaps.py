@@ -199,8 +199,7 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     assert len(rows.complete)
     settings = em.EMSettings(4, 2, latent, mean == "learned", False, stiefel.polar, 1e-12)
     begun = em.SubspaceState(W, np.zeros(4), tau2, sigma2, mu - 1.9)
-    value, new = gaps.step(gaps.IncompleteState(begun), rows, settings)
-    new = new.parameters
+    value, new = gaps.IncompleteMap(rows, settings)(begun)
     wanted, at = em_incomplete.step(
         Y, W, mu, tau2, sigma2, 2, learn_mean=mean == "learned", latent=latent
     )

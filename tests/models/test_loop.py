@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from appca.models.loop import STOPPED, Progress, iterate, nesterov, plain, watcher
+from appca.models.loop import STOPPED, Progress, iterate, nesterov, watcher
 
 
 def halving(state):
@@ -15,7 +15,7 @@ def halving(state):
 
 
 def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
-    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=3)
+    climb = iterate(nesterov(halving, 8.0), tol=0.0, max_iter=3)
     assert climb.state == 1.0
     assert climb.log_likelihoods == [-16.0, -4.0, -1.0]
     assert climb.log_likelihood == -1.0
@@ -31,7 +31,7 @@ def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
     ],
 )
 def test_it_stops_when_so_many_iterations_together_gain_less_than_their_share(window, words):
-    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500, window=window)
+    climb = iterate(nesterov(halving, 1.0), tol=1e-6, max_iter=500, window=window)
     values, least = [-1.0, *climb.log_likelihoods], 1e-7 * window
     gains = np.subtract(values[window:], values[:-window])
     assert gains[-1] < least
@@ -58,7 +58,7 @@ def creeping(state):
 def test_momentum_needs_fewer_steps_than_plain_iteration():
     lengths = [
         len(iterate(path, tol=1e-6, max_iter=5000).log_likelihoods)
-        for path in (plain(creeping, 1.0), nesterov(creeping, 1.0, onwards))
+        for path in (nesterov(creeping, 1.0), nesterov(creeping, 1.0, onwards))
     ]
     assert lengths[1] < 0.4 * lengths[0]
 
@@ -91,7 +91,7 @@ def test_momentum_that_hurts_is_refused(value):
 
 def test_halt_turns_its_sentence_into_the_reason():
     climb = iterate(
-        plain(halving, 8.0),
+        nesterov(halving, 8.0),
         tol=0.0,
         max_iter=50,
         halt=lambda state: "small enough" if state < 2.0 else None,
@@ -109,7 +109,7 @@ def test_the_callback_learns_stage_and_scaled_likelihood_and_may_stop():
             raise StopIteration
 
     watch = watcher(callback, "fit", 9, scale=10.0)
-    climb = iterate(plain(halving, 8.0), tol=0.0, max_iter=9, watch=watch)
+    climb = iterate(nesterov(halving, 8.0), tol=0.0, max_iter=9, watch=watch)
     assert seen == [Progress(1, 9, -160.0, "fit"), Progress(2, 9, -40.0, "fit")]
     assert climb.stop_reason == STOPPED == "stopped by the callback"
     assert climb.state == 2.0

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose as close
-from numpy.testing import assert_array_equal as equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appca import AdaptivePPCA, PearsonResiduals
 from appca.data.preprocessing import Preprocessing
-from appca.models import pearson_residuals
 from appca.models.preprocessed import Preprocessed
-from appca.models.sparse_rows import ShiftedSparse
+from appca.models.rows import ShiftedSparse
 
 
 @pytest.fixture
@@ -48,17 +46,6 @@ def test_residuals_are_those_of_the_definition(counts, theta, clip, limit, spars
         assert got.values.nnz == X.nnz
         got = got.toarray()
     close(got, defined(counts, theta, limit), atol=1e-10)
-
-
-def test_blocks_are_the_rows_of_the_whole(counts, monkeypatch):
-    monkeypatch.setattr(pearson_residuals, "BLOCK_NUMBERS", 1000)
-    residuals, S = PearsonResiduals(100.0, "sqrt"), scipy.sparse.csr_array(counts)
-    blocks = residuals.fit(S).blocks(S)
-    assert max(map(len, blocks())) == 25
-    equal(np.concatenate(list(blocks())), residuals.transform(counts))
-    model = AdaptivePPCA(4, 2, random_state=0)
-    a, b = clone(model).fit(residuals.transform(counts)), clone(model).fit_blocks(blocks)
-    close(b.components_, a.components_, atol=1e-6)
 
 
 def test_a_model_behind_sparse_residuals_is_that_behind_dense_ones(counts):

@@ -9,13 +9,21 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import appca.models.products as products_module
-import appca.models.sparse_rows as sparse_rows_module
 from appca import AdaptivePPCA, PearsonResiduals
 from appca.models import rows, threads
 from appca.models import rows as rows_module
 from appca.models.products import data_of, mean_squares, products, projected, projections, times
-from appca.models.rows import Rows, about, centre_of, distinct, project, tiles, transposed_product
-from appca.models.sparse_rows import ShiftedSparse, sparse_rows
+from appca.models.rows import (
+    Rows,
+    ShiftedSparse,
+    about,
+    centre_of,
+    distinct,
+    project,
+    sparse_rows,
+    tiles,
+    transposed_product,
+)
 from appca.models.stiefel import upright
 
 
@@ -171,7 +179,7 @@ def untidy(X):
 
 @pytest.mark.parametrize("fill", [0.0, 1.0], ids=["from dense blocks", "sparse products"])
 def test_products_sums_and_lengths_are_those_of_the_array(pair, rng, monkeypatch, fill):
-    monkeypatch.setattr(sparse_rows_module, "DENSE_PRODUCTS", fill)
+    monkeypatch.setattr(rows_module, "DENSE_PRODUCTS", fill)
     sparse, X = pair
     W, S, w = rng.standard_normal((30, 4)), rng.standard_normal((4, 700)), rng.random(700)
     for got, wanted in [

@@ -88,7 +88,7 @@ def test_a_slot_is_scored_as_the_joint_density_says(seed):
             slot_kernels.build(own, model, c, w)
             slot_kernels.score_replacements(slot, 4, model.prior, w)
             w.candidates[4] = own[slot]
-            factors, log_weights = w.candidates[:5].copy(), w.scratch.increment[:5]
+            factors, log_weights = w.candidates[:5].copy(), w.increment[:5]
             candidates, joint = gibbs_adaptive_fa.slot(y, own, slot, W, mu, 0.09)
             order = np.argsort(factors)
             equal(factors[order], candidates)
