@@ -33,10 +33,6 @@ class InverseGamma(NamedTuple):
     shape: float | Array
     rate: float | Array
 
-    def in_units_of(self, variance: float) -> "InverseGamma":
-        """Give the density of x where this one is that of x / variance."""
-        return InverseGamma(self.shape, self.rate * variance)
-
 
 class Normal(NamedTuple):
     """Independent normal entries with one variance."""

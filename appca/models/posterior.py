@@ -25,8 +25,7 @@ from appca.models.set_tree import CollapsedModel
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
-    FixedSizeSupports,
-    FreeSupports,
+    Supports,
     indicators,
     root_mean_square,
     row_seeds,
@@ -431,7 +430,7 @@ class SupportPosterior(PosteriorOfDraw):
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
 
-    seen: ClassVar[Any]  # X -> `FixedSizeSupports` or `FreeSupports`
+    seen: ClassVar[Any]  # X -> its `Supports`
     _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
@@ -507,12 +506,12 @@ class FactorPosterior(SupportPosterior):
     def n_supports(self) -> float:
         return float(math.comb(len(self.components), self.n_active))
 
-    def seen(self, X: Array) -> FixedSizeSupports:
+    def seen(self, X: Array) -> Supports:
         c, A, background = self._projected(X)
         seeds = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
         background -= numerics.log_binomial(len(A), self.n_active)  # supports are equally probable
         at = c, CollapsedModel(A, PRIOR), self.n_active, seeds
-        return FixedSizeSupports(*at, self.n_paths, background)
+        return Supports(*at, self.n_paths, background)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
@@ -537,10 +536,11 @@ class FreePosterior(SupportPosterior):
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
 
-    def seen(self, X: Array) -> FreeSupports:
+    def seen(self, X: Array) -> Supports:
         c, A, background = self._projected(X)
-        model, how = CollapsedModel(A, 1.0 / float(self.latent[0])), (self.n_paths, self.stream)
-        return FreeSupports(c, model, self.weights, self.orthonormal, *how, background)
+        how: Any = {"orthonormal": self.orthonormal, "stream": self.stream}
+        seen = Supports(c, CollapsedModel(A, 1.0 / float(self.latent[0])), self.weights, **how)
+        return seen._replace(n_paths=self.n_paths, background=background)
 
     def likely(self, inclusion: Array) -> Array:
         return np.asarray(inclusion > 0.5)
