@@ -8,10 +8,9 @@ l ~ rho, omega and rho uniform. Rows over sqrt(u_n) follow the model without sca
 x_n) is drawn as one block. Any W has w_dk ~ N(0, sigma2_W), tau2 = 1 and u = 1, as in sections 2
 and 3 of the paper (docs/mathematics.md 3.6). A sweep reads the rows twice.
 
-Adaptive PPCA is algorithm 3 of the paper, corrected: scores are divided by 2 sigma2 (sigma2 +
-tau2), the parameter of W by sigma2, members are visited in a random order, there is no alpha. The
-paper's algorithm 2 (section 4.1.1) is not a valid kernel. Here Z has K_max columns, and its prior
-is the Indian buffet conditioned on at most K_max used ones, or the finite Beta-Bernoulli prior.
+Adaptive PPCA is the paper's algorithm 3, corrected; its algorithm 2 is not a valid kernel
+(docs/mathematics.md). Z has K_max columns, and its prior is the Indian buffet conditioned on at
+most K_max used ones, or the finite Beta-Bernoulli prior.
 """
 
 import math
@@ -110,6 +109,7 @@ class IndicatorPrior(NamedTuple):
 # MAP-within-Gibbs, its maximum
 UpdateDirections = Callable[[Generator, Array, Array], Array]
 DIRECTIONS: dict[str, UpdateDirections] = {
+    "auto": stiefel.draw,
     "sample": stiefel.draw,
     "polar": lambda _rng, F, W: stiefel.polar(F, W),
     "pymanopt": lambda _rng, F, W: stiefel.maximise(F, W),
@@ -316,22 +316,23 @@ def log_normal(squares: float, n: int, variance: float) -> float:
     return -0.5 * n * math.log(2.0 * math.pi * variance) - squares / (2.0 * variance)
 
 
-def support_density(state: GibbsState, indicators: IndicatorPrior) -> float:
-    """Give log P(Z | alpha) or log P(Z | rho)."""
+def prior_densities(
+    state: GibbsState, prior: Prior, indicators: IndicatorPrior
+) -> tuple[float, float]:
+    """Log P(Z | alpha) or log P(Z | rho), and of any W, log p(W / unit | sigma2_W)."""
+    (N, K), of_W = state.Z.shape, 0.0
     if indicators.log_density is not None:
-        return float(indicators.log_density(state.Z, state.alpha))
-    N, K = state.Z.shape
-    if isinstance(state.sizes, int):
-        return -float(N * numerics.log_binomial(K, state.sizes))
-    each = np.log(state.sizes) - polynomials.log_counts(K)
-    return float(each[state.Z.sum(axis=1)].sum())
-
-
-def loading_density(state: GibbsState, prior: Prior, indicators: IndicatorPrior) -> float:
-    """Give log p(W / unit | sigma2_W) of any W, where columns are born of those in use."""
-    columns = int(state.Z.any(axis=0).sum()) if indicators.births else state.W.shape[1]
-    n = columns * len(state.W)
-    return log_normal(float(np.square(state.W).sum()), n, state.sigma2_W) + n * math.log(prior.unit)
+        of_Z = float(indicators.log_density(state.Z, state.alpha))
+    elif isinstance(state.sizes, int):
+        of_Z = -float(N * numerics.log_binomial(K, state.sizes))
+    else:
+        each = np.log(state.sizes) - polynomials.log_counts(K)
+        of_Z = float(each[state.Z.sum(axis=1)].sum())
+    if indicators.any_W:  # where columns are born, of those in use
+        n = len(state.W) * int(state.Z.any(axis=0).sum() if indicators.births else K)
+        of_W = log_normal(float(np.square(state.W).sum()), n, state.sigma2_W)
+        of_W += n * math.log(prior.unit)
+    return of_Z, of_W
 
 
 def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
@@ -357,20 +358,17 @@ def measure(
     data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: CachedState
 ) -> Measures:
     """Give the exact log-likelihood, X and if possible u and Z integrated out, and with priors."""
-    state, of_Z, number = seen.state, 0.0, 0
+    state, bounded = seen.state, indicators.log_density is None
+    of_Z, of_W = prior_densities(state, prior, indicators)
     if seen.row is not None:
-        likelihood = float(seen.row.log_density.sum())
+        likelihood, of_Z = float(seen.row.log_density.sum()), 0.0
     else:
         # of all rows if no component explained any of them
         likelihood = log_normal(data.squares_about(state.mu), data.size, state.sigma2)
         likelihood += float(row_gains(seen, indicators).sum())
-        of_Z = support_density(state, indicators)
-        if indicators.log_density is None:
-            likelihood, of_Z = likelihood + of_Z, 0.0
-    total = likelihood + of_Z + conditionals.log_density(prior.noise, state.sigma2)
-    if indicators.any_W:
-        total += loading_density(state, prior, indicators)
-        number = 0 if indicators.log_density is None else int(state.Z.any(axis=0).sum())
+        likelihood, of_Z = (likelihood + of_Z, 0.0) if bounded else (likelihood, of_Z)
+    total = likelihood + of_Z + conditionals.log_density(prior.noise, state.sigma2) + of_W
+    number = int(state.Z.any(axis=0).sum()) if indicators.any_W and not bounded else 0
     if prior.latent is not None:
         learned = state.tau2 if prior.each else float(state.tau2[0])
         total += conditionals.log_density(prior.latent, learned)
@@ -392,10 +390,9 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     if state.u is not None and data.grid is not None:
         joint -= 0.5 * float((data.rows.d + state.Z.sum(axis=1)) @ np.log(state.u))
         joint += float(np.log(state.weights)[np.searchsorted(data.grid, state.u)].sum())
-    joint += support_density(state, indicators)
-    if indicators.any_W:
-        joint += loading_density(state, prior, indicators) if unbounded else 0.0  # else given W
-    elif unbounded or not isinstance(state.sizes, int):
+    of_Z, of_W = prior_densities(state, prior, indicators)
+    joint += of_Z + (of_W if unbounded else 0.0)  # else given W
+    if not indicators.any_W and (unbounded or not isinstance(state.sizes, int)):
         # Draws differ in the number of scores, whose densities would depend on the unit of the data
         joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
     pairs = state.Z[row_pairs(len(state.Z))]  # how many columns both rows of some use
@@ -519,8 +516,7 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
 
     learned = ["latent"] * isinstance(settings.latent, str)
     prior = prior_of(model, data.squares / data.size, *learned, each=settings.latent == "component")
-    directions = DIRECTIONS["sample" if model.w_update == "auto" else model.w_update]
-    sampling = prior, PRIORS[model.z_update], directions
+    sampling = prior, PRIORS[model.z_update], DIRECTIONS[model.w_update]
     apart = isinstance(model.init, str) and model.init == "random"
     return run_chains(rng, data, model, sampling, start, control.callback, apart=apart)
 

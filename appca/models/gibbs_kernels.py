@@ -1,8 +1,7 @@
 """Compiled scans over the rows of Z, and searches and sampling of one row's set, W given.
 
-In sparse factor analysis each scan redraws Z row by row, and then X given Z from the same tableau:
-(Z, X) is one block. In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k
-and f(z) = log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
+In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k and f(z) =
+log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
 
 For a row y and a support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep operator
 applied to the tableau [A | beta] on the members of S leaves
@@ -10,10 +9,7 @@ applied to the tableau [A | beta] on the members of S leaves
     in S:      -inv(A_SS) and the posterior mean q = inv(A_SS) beta_S of x_S,
     outside:   s_k = A_kk - A_kS inv(A_SS) A_Sk and r_k = beta_k - A_kS q,
 
-so that the log-density increment of a column, all x integrated out, costs O(1):
-
-    log p(y | S with k) - log p(y | S) = 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) .
-
+so that a column, all x integrated out, adds 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) to log p(y | S).
 Taking a column in or out is one more sweep, O(K^2), for supports of any size.
 """
 
@@ -192,9 +188,9 @@ def scores(A: Any, c: Any, Z: Any, H: Any) -> None:
 
 
 @kernel
-def finite_log_odds(m: int, n_rows: int, pseudo: float) -> float:
+def finite_log_odds(m: Any, n_rows: int, pseudo: float) -> Any:
     """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
-    return float(np.log(m + pseudo) - np.log(n_rows - m))
+    return np.log(m + pseudo) - np.log(n_rows - m)
 
 
 @kernel
@@ -299,13 +295,11 @@ def precision(G: Any, v: Any) -> Any:
 
 
 @kernel
-def scan_existing(  # noqa: PLR0913, PLR0917 - a row, and what it is drawn by
-    T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: float, pseudo: float = 0.0
-) -> None:
-    """Redraw the columns of a row that others count for, with `pseudo` = alpha/K more."""
+def scan_existing(T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: Any) -> None:
+    """Redraw the columns of a row that other rows use: prior log odds m / (N - m)."""
     for k in order:
-        if others[k] + pseudo > 0.0:
-            odds = finite_log_odds(others[k], n_rows, pseudo) + increment(T, k, z[k], tau2)
+        if others[k] > 0:
+            odds = finite_log_odds(others[k], n_rows, 0.0) + increment(T, k, z[k], tau2)
             on = u[k] < probability(odds)
             if on != z[k]:
                 pivot(T, k, z[k])
@@ -318,11 +312,11 @@ def scan_finite(Z: Any, X: Any, G: Any, P: Any, v: Any, pseudo: float, random: A
     N, K = Z.shape
     (sigma2, tau2), (uniforms, normals, _) = v, random
     A, B = precision(G, v), P / sigma2
-    T, M, counts, order = np.empty((K, K + 1)), np.empty((K, K)), Z.sum(axis=0), np.arange(K)
+    T, M, counts, flat = np.empty((K, K + 1)), np.empty((K, K)), Z.sum(axis=0), np.zeros(K)
     for n in range(N):
         counts -= Z[n]
         fill(T, A, B[n], Z[n])
-        scan_existing(T, Z[n], counts, N, order, uniforms[n], tau2, pseudo)
+        visit(T, Z[n], flat, finite_log_odds(counts, N, pseudo), 1.0, uniforms[n], tau2)
         counts += Z[n]
         draw_scores(T, Z[n], normals[n], X[n], M)
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from appca.models import stiefel
 from appca.models.numerics import Array
@@ -82,12 +81,9 @@ def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
         return dictionary(rng, rows, n_components, n_active)
     lead = principal(rng, rows, n_components)
     start = _closed_form(rows, lead, n_components, n_active)
-    P = project(rows, lead.V).astype(np.float64, copy=False)
-    some, weights = _drawn(rng, len(P), n_components), rows.weights
-    if some is not None:
-        P, weights = P[some], None if weights is None else weights[some]
-        P = P if rows.origin is None else P - np.average(P, axis=0, weights=weights)
-    return Start(start.W @ fast_ica(rng, P, weights=weights), start.noise)
+    some = _sample(rng, rows, n_components)
+    P = project(some, lead.V).astype(np.float64, copy=False)
+    return Start(start.W @ fast_ica(rng, P, weights=some.weights), start.noise)
 
 
 def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -158,16 +154,12 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
     return Start(lead.V[:, :q] * scale * np.sqrt(n_components / n_active), noise)
 
 
-def _drawn(rng: Generator, n: int, n_components: int) -> NDArray[np.intp] | None:
-    """Draw the numbers of some of n rows, in order; None stands for all."""
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
-    return None if n <= size else np.sort(rng.choice(n, size, replace=False))
-
-
 def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
-    drawn = _drawn(rng, len(rows.X), n_components)
-    if drawn is None:
+    """Draw some of many rows, about their own mean."""
+    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
+    if rows.n <= size:
         return rows
+    drawn = np.sort(rng.choice(rows.n, size, replace=False))
     some, weights = rows.X[drawn], None if rows.weights is None else rows.weights[drawn]
     return about(some, None if rows.origin is None else centre_of(some, weights), weights)
 

@@ -18,7 +18,7 @@ Errors are some roundings of 1. A subset is drawn as B given that the sum is L, 
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -229,32 +229,31 @@ def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Arra
     from appca.models.set_kernels import characteristic, inclusion
 
     log_e, r, (K, L) = np.empty(len(a)), np.empty(a.shape if wanted else 0), (a.shape[1], n_active)
-    for part, centre, tilted in _tilted(a, L):
-        p, tilt, n = tilted.p, tilted.tilt, len(centre)
-        size, turn, phase = points(tilted.variance, K, L)
+    for part, centre, p, tilt, variance, (away, up, down) in _tilted(a, L):
+        n, (size, turn, phase) = len(centre), points(variance, K, L)
         cosine, sine = np.cos(turn), np.sin(turn)
         re, im = np.where(turn > 0.0, 2.0, 0.0) * (np.cos(phase), -np.sin(phase))
         characteristic(p, cosine - 1.0, sine, re, im)
         total = 1.0 + re.sum(axis=0)
         # sum_k log(1 + exp(a_k + t)) - L t of logits about the L-th largest one
-        larger = np.maximum(p[:K], 1.0 - p[:K], out=tilted.up)
+        larger = np.maximum(p[:K], 1.0 - p[:K], out=up)
         product = np.multiply.reduceat(larger, range(0, K, AT_ONCE), axis=0)
-        likely = tilted.away > -tilt
-        above = np.multiply(tilted.away, likely, out=tilted.down).sum(axis=0)
+        likely = away > -tilt
+        above = np.multiply(away, likely, out=down).sum(axis=0)
         above += (np.count_nonzero(likely, axis=0) - L) * tilt - np.log(product).sum(axis=0)
         log_e[part] = (above + np.log(total / size))[:n] + L * centre
         if wanted:
             x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
             sums = np.array([1.0 / total, total])
-            inclusion(p, cosine - 1.0, sine, x, y, sums, tilted.up)
-            r[part] = tilted.up[:, :n].T
+            inclusion(p, cosine - 1.0, sine, x, y, sums, up)
+            r[part] = up[:, :n].T
     return log_e, r
 
 
 def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
     active = np.empty(a.shape, dtype=bool)
-    for part, centre, tilted in _tilted(a, n_active):
-        p = np.ascontiguousarray(tilted.p[: a.shape[1], : len(centre)].T)
+    for part, centre, p_of_part, *_ in _tilted(a, n_active):
+        p = np.ascontiguousarray(p_of_part[: a.shape[1], : len(centre)].T)
         left = np.arange(len(p))
         while len(left):
             drawn = rng.random((len(left), a.shape[1])) < p[left]
@@ -264,19 +263,12 @@ def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
     return active
 
 
-class Tilted(NamedTuple):
-    """Some rows side by side, w of them, at the tilts where L components are expected."""
+def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
+    """Yield parts of the rows a (n, K), side by side, at the tilts where L components are expected.
 
-    away: Array  # (K, w) logits less the L-th largest of a row
-    p: Array  # (K or K + 1, w), zero in the last line
-    tilt: Array  # (w,) t
-    variance: Array  # (w,) of the number of components
-    up: Array  # (K, w) room, like `down`
-    down: Array
-
-
-def _tilted(a: Array, n_active: int) -> Iterator[tuple[slice, Array, Tilted]]:
-    """Yield parts of the rows a (n, K), their L-th largest logits (n,), and their tilts."""
+    Of each part its slice, L-th largest logits (n,), p (K or K + 1, w), tilt and variance (w,) of
+    the number of components, and logits less the L-th largest, with room, twice (K, w).
+    """
     from appca.models.set_kernels import tilted
 
     n, K = a.shape
@@ -305,7 +297,7 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[slice, Array, Tilted]]:
             to = np.where((low < to) & (to < high), to, 0.5 * (low + high))
             tilt = np.where(off, to, tilt)
         part = slice(start, start + len(rows))
-        yield part, centre, Tilted(away, p, tilt, variance, up, down)
+        yield part, centre, p, tilt, variance, (away, up, down)
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:

@@ -45,7 +45,10 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
         so that agreement shows that they found one posterior; or like the first.
     loading_shape, loading_scale : float
         The prior of sigma2_W, as that of sigma2.""",
-    "common": """mean : {"learned", "sample", "zero"}
+    "common": """alpha : "infer" or float
+        Mass parameter of the prior of Z: alpha H_N components are expected of the Indian buffet
+        process. "infer" learns it.
+    mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_chains, burn_in, n_draws, thin : int
         Chains, sweeps discarded, draws kept per chain, sweeps per draw.
@@ -233,8 +236,6 @@ class FiniteSparseFA(SparseFA):
     ----------
     max_components : int
         Number K of factors of the model; those that no row uses are not published.
-    alpha : "infer" or float
-        Mass parameter; "infer" learns it.
     [sparse]
     [common]
     """
@@ -260,8 +261,6 @@ class InfiniteSparseFA(SparseFA):
     ----------
     max_components : int
         Largest number of factors: the process is conditioned on having no more.
-    alpha : "infer" or float
-        Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     [sparse]
     [common]
     """
@@ -288,8 +287,6 @@ class NonparametricPPCA(FreeModel):
     ----------
     max_components : int
         Most components; never more than D or N - 1 of them.
-    alpha : "infer" or float
-        Mass parameter of the prior of Z: alpha H_N columns are expected. "infer" learns it.
     prior : {"ibp", "beta-bernoulli"}
         The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float

@@ -4,16 +4,13 @@
 
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 
-Sums over supports are exact up to `MOST_SETS` supports of L factors, and up to `MOST_COLUMNS`
-factors where supports have any size (`set_tree`). Beyond, supports come from annealed searches and
-sums from annealed importance sampling. What a row gets depends on its numbers and its seed only,
-not on blocks or threads. Rows that use any number of factors have
+Where exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
+annealed importance sampling. What a row gets depends on its numbers and its seed only, not on
+blocks or threads. Rows that use any number of factors have
 
     log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-where for orthonormal columns f(z) is the sum of z_k a_k, so that
-
-    p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
+where for orthonormal columns f(z) is a sum over k, and p(y) a product.
 """
 
 import math
@@ -102,30 +99,26 @@ class ScoreNormal(NamedTuple):
 
 
 def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
-    """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks; see `_blocks`."""
-    with single_threaded_blas():  # the number of threads would decide about last bits
-        yield from _blocks(c, Z, model)
-
-
-def _blocks(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
+    """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks."""
     sizes = Z.sum(axis=1)
     L = int(sizes.max(initial=1))
     alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
-    for start in range(0, len(c), size):
-        part = slice(start, start + size)
-        if alike:
-            members = np.nonzero(Z[part])[1].reshape(-1, L)
-        else:
-            members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
-        precision = model.A[members[:, :, None], members[:, None, :]]
-        c_S = np.take_along_axis(c[part], members, axis=1)
-        if not alike:
-            z = np.take_along_axis(Z[part], members, axis=1)
-            precision *= z[:, :, None] & z[:, None, :]
-            c_S *= z
-        precision += model.prior * np.eye(L)
-        mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], np.float64)
-        yield ScoreNormal(part, members, c_S, mean, precision)
+    with single_threaded_blas():  # the number of threads would decide about last bits
+        for start in range(0, len(c), size):
+            part = slice(start, start + size)
+            if alike:
+                members = np.nonzero(Z[part])[1].reshape(-1, L)
+            else:
+                members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
+            precision = model.A[members[:, :, None], members[:, None, :]]
+            c_S = np.take_along_axis(c[part], members, axis=1)
+            if not alike:
+                z = np.take_along_axis(Z[part], members, axis=1)
+                precision *= z[:, :, None] & z[:, None, :]
+                c_S *= z
+            precision += model.prior * np.eye(L)
+            mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0].astype(np.float64)
+            yield ScoreNormal(part, members, c_S, mean, precision)
 
 
 def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
