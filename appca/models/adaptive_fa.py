@@ -17,7 +17,7 @@ from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
-from appca.models.posterior import FactorPosterior, publish_factors
+from appca.models.posterior import SupportPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS
@@ -211,9 +211,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         publish_factors(self, rows._replace(origin=origin), state, np.square(X).sum(axis=0))
         return self._keep_draws(chains)
 
-    def _posterior(self) -> FactorPosterior:
+    def _posterior(self) -> SupportPosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
-        return FactorPosterior(*fitted, self.n_paths, 0, self.n_active_)
+        return SupportPosterior(*fitted, self.n_paths, 0, self.n_active_)
 
     def _control(self, rows: Rows) -> EMControl:
         few = math.comb(self.n_components, self.n_active) <= SETS_IN_PASSING

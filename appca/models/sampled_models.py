@@ -19,7 +19,7 @@ from appca.models.gibbs import FINITE, INFINITE, PRIORS, TAU2, GibbsState, prior
 from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
-from appca.models.posterior import FreePosterior, publish
+from appca.models.posterior import SupportPosterior, publish
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, project
 from appca.models.settings import OVERDISPERSED
@@ -175,10 +175,10 @@ class FreeModel(Queries):
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
 
-    def _posterior(self) -> FreePosterior:
+    def _posterior(self) -> SupportPosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
-        how = getattr(self, "n_paths", 0), 0, self.weights_, self._orthonormal
-        return FreePosterior(*fitted, *how)
+        n_paths = getattr(self, "n_paths", 0)
+        return SupportPosterior(*fitted, n_paths, 0, self.weights_, self._orthonormal)
 
     @property
     def n_components_in_use_(self) -> int:
