@@ -236,9 +236,8 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     return float(each.sum())
 
 
-def expected_buffet(Z: Indicators, alpha: float) -> Array:
+def expected_buffet(Z: Indicators, _alpha: float) -> Array:
     """Give the probability m_k / (N + 1) that a new row uses column k."""
-    del alpha  # it only matters for columns of the row's own
     return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
 
 

@@ -33,7 +33,7 @@ from appca.models import (
 from appca.models.chains import Chains, Draws, DrawStore, Measures, row_pairs
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
-from appca.models.em import PAPER, EMSettings, SubspaceState, evenly
+from appca.models.em import PAPER, SubspaceState, evenly
 from appca.models.factor_em import DRAW, PRIOR
 from appca.models.loop import STOPPED, Callback, Progress, watcher
 from appca.models.numerics import Array
@@ -512,7 +512,12 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
         else:
             fit = begin(rng, control._replace(callback=heard))
             state, reason = fit.state, fit.stop_reason
-        return first_state(state, data, settings), reason
+        W, mu, L = state.W, state.displacement, settings.n_active
+        a = numerics.logits(projections(data.rows, W) - mu @ W, state.noise, state.latent)
+        begun = W, np.zeros(a.shape), polynomials.top(a, L), mu, state.noise, state.latent
+        sizes = L if state.sizes is None else state.sizes
+        u = None if data.grid is None else np.full(len(a), data.grid[0])
+        return GibbsState(*begun, sizes=sizes, u=u, weights=state.weights), reason
 
     learned = ["latent"] * isinstance(settings.latent, str)
     prior = prior_of(model, data.squares / data.size, *learned, each=settings.latent == "component")
@@ -526,13 +531,3 @@ def drawn_parameters(state: GibbsState) -> SubspaceState:
     sizes = None if isinstance(state.sizes, int) else state.sizes
     at = SubspaceState(state.W, np.zeros(len(state.tau2)), state.tau2, state.sigma2, state.mu)
     return at._replace(weights=state.weights, sizes=sizes)
-
-
-def first_state(state: SubspaceState, data: ChainData, settings: EMSettings) -> GibbsState:
-    """Turn parameters into the state of a chain: each row's best support, scores still to come."""
-    W, mu, L = state.W, state.displacement, settings.n_active
-    a = numerics.logits(projections(data.rows, W) - mu @ W, state.noise, state.latent)
-    begun = W, np.zeros(a.shape), polynomials.top(a, L), mu, state.noise, state.latent
-    sizes = L if state.sizes is None else state.sizes
-    u = None if data.grid is None else np.full(len(a), data.grid[0])
-    return GibbsState(*begun, sizes=sizes, u=u, weights=state.weights)

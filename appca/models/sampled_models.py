@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -26,8 +26,6 @@ from appca.models.settings import OVERDISPERSED
 from appca.models.spectrum import principal
 from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
-
-T = TypeVar("T")
 
 ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
 LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
@@ -100,13 +98,6 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
 }
 
 
-def documented(model: type[T]) -> type[T]:
-    """Put the shared paragraphs into the documentation of a model."""
-    for mark, text in (*SHARED.items(), ("name", model.__name__)):
-        model.__doc__ = (model.__doc__ or "").replace(f"[{mark}]", text)
-    return model
-
-
 @dataclass(eq=False, repr=False)
 class FreeModel(Queries):
     """Sampled models whose rows use any number of components."""
@@ -134,6 +125,11 @@ class FreeModel(Queries):
     _orthonormal: ClassVar[bool] = False
     _kind: ClassVar[Any]  # which of `PRIORS`
     _first: ClassVar[Any]  # (rng, rows, whether far from where the first chain starts) -> its state
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for mark, text in (*SHARED.items(), ("name", cls.__name__)):
+            cls.__doc__ = (cls.__doc__ or "").replace(f"[{mark}]", text)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -222,7 +218,6 @@ class SparseFA(FreeModel):
         return GibbsState(*begun, sigma2_W=loading)
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
@@ -246,7 +241,6 @@ class FiniteSparseFA(SparseFA):
     max_components: int = 10
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class InfiniteSparseFA(SparseFA):
     """Infinite sparse factor analysis (isFA), by Gibbs sampling.
@@ -271,7 +265,6 @@ class InfiniteSparseFA(SparseFA):
     max_components: int = 20
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.

@@ -74,17 +74,6 @@ def unfolded(pairs: Floats, K: int) -> Floats:
     return whole
 
 
-class Walk(NamedTuple):
-    """Sums over sets of J members under M and b, and their derivatives."""
-
-    which: Members  # (2, n) numbers of the most probable set and of a drawn one
-    top: Floats  # (n,) the largest g
-    total: Floats  # (n,) sum of exp(g - largest)
-    used: Floats  # (n, K) probabilities of members
-    h: Floats  # (n, K) dF/db
-    slopes: Floats  # (n, P) dF/dM of each row; (K, K), its upper triangle, summed over rows
-
-
 def walked(
     M: Floats,
     b: Floats,
@@ -93,20 +82,25 @@ def walked(
     costs: Any = None,
     uniforms: Floats | None = None,
     moments: bool = True,
-) -> Walk:
+) -> tuple[Members, Floats, Floats, Floats, Floats, Floats]:
     """Weigh the sets of rows b (n, K), some rows side by side, and differentiate F.
 
     `how`: J and s. M: pairs of each row (n, P), or of all (1, P); with `counts` (n,) of rows one
-    matrix (K, K). With `costs` (K,) of members the sums are over sets of all sizes.
+    matrix (K, K). With `costs` (K,) of members the sums are over sets of all sizes. Gives numbers
+    of the most probable set and of a drawn one (2, n), the largest g and the sum of exp(g -
+    largest) (n,), probabilities of members and dF/db (n, K), and dF/dM: pairs of each row (n, P),
+    or the upper triangle (K, K), summed over rows.
     """
     from appca.models.set_kernels import normalise, walk, walk_shared
 
     (n, K), (J, sign), shared = b.shape, how, counts is not None
     Q, (i, j), size = K + 1, np.triu_indices(K), math.comb(K, J) if costs is None else 2**K
     slopes = np.zeros((J or 1, K, K) if shared else (n, len(i)))
-    sums = Walk(np.zeros((2, n), np.int64), np.zeros(n), np.ones(n), *np.zeros((2, n, K)), slopes)
+    which, value, mass = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
+    r, h = np.zeros((2, n, K))
+    sums = which, value, mass, r, h, slopes[0] if shared else slopes
     if not J:  # the only set is the empty one
-        return sums._replace(slopes=slopes[0]) if shared else sums
+        return sums
     w = LANES if shared else min(LANES, max(8, MOST_NUMBERS // (J * Q * Q)))
     weighing, adding, _ = steps(K, J, costs is not None)
     g, used, lanes, (top, total, power) = zeros((size, LANES)), zeros((K, w)), *zeros((2, 3, LANES))
@@ -134,20 +128,20 @@ def walked(
             g += np.log(det)
             g *= -0.5
         normalise(g, top, best, total, power, power.view(np.int64))
-        sums.which[0, part], sums.top[part], sums.total[part] = best[:m], top[:m], total[:m]
+        which[0, part], value[part], mass[part] = best[:m], top[:m], total[:m]
         if uniforms is not None:
             passed = np.cumsum(g[:, :m], axis=0)
-            sums.which[1, part] = (passed > uniforms[part] * passed[-1]).argmax(axis=0)
+            which[1, part] = (passed > uniforms[part] * passed[-1]).argmax(axis=0)
         if not moments:
             continue
         used[:] = N[0] = 0.0
         if shared:
             lanes[0], lanes[0, :m] = 0.0, counts[part]
         run(adding, how, *memory)
-        sums.used[part], sums.h[part] = used[:, :m].T, (N[0] if shared else N[0, :, K])[:K, :m].T
+        r[part], h[part] = used[:, :m].T, (N[0] if shared else N[0, :, K])[:K, :m].T
         if not shared:
             slopes[part] = N[0, i, j, :m].T
-    return sums._replace(slopes=slopes[0]) if shared else sums
+    return sums
 
 
 def summed(pairs: Floats, c: Floats, n_active: int) -> SetSums:
@@ -211,15 +205,14 @@ def sums(
     def share(rows: slice) -> Floats:
         b, w, u = c[rows], counts[rows], None if uniforms is None else uniforms[rows]
         b = times(b, M) if left_out else b
-        walk = walked(M, b, how, w, costs, u, moments)
-        which[:, rows], T = walk.which, walk.slopes + walk.slopes.T
-        value[rows] = walk.top + offset + (0.5 * np.vecdot(b, c[rows]) if left_out else 0.0)
-        log_sum[rows] = value[rows] + np.log(walk.total)
-        used[rows], H[rows] = walk.used, walk.h
+        which[:, rows], top, total, r, h, T = walked(M, b, how, w, costs, u, moments)
+        value[rows] = top + offset + (0.5 * np.vecdot(b, c[rows]) if left_out else 0.0)
+        log_sum[rows], T = value[rows] + np.log(total), T + T.T
+        used[rows], H[rows] = r, h
         if not left_out or not moments:
             return -T
-        change = times(walk.h, M)
-        used[rows], H[rows] = 1.0 - walk.used, b + change
+        change = times(h, M)
+        used[rows], H[rows] = 1.0 - r, b + change
         h = H[rows]
         return np.asarray(w.sum() * M + M @ T @ M + (h.T * w) @ h - (change.T * w) @ change)
 
