@@ -153,12 +153,21 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         """
         del y
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
-        self._refuse_conflicts(X)
+        K, L = self.n_components, self.n_active
+        why = f", one less than the rows of X, which has {X.shape[1]} feature(s)"
+        data_checks.refuse_components(K, len(X) - 1, why)
+        data_checks.refuse_settings(self, L)
+        if self.allocation == "exact" and math.comb(K, L) > MOST_SETS:
+            msg = (
+                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
+                f"{L} of {K} make {math.comb(K, L)}."
+            )
+            raise ValueError(msg)
         rows, sampled = self._rows(X, weights), self.inference == "gibbs"
         data_checks.refuse_constant(rows)
         if sampled:
             data_checks.refuse_weights(sample_weight, "inference='gibbs'")
-        elif len(X) <= factor_em.sample_size(self.n_components):
+        elif len(X) <= factor_em.sample_size(K):
             rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
         with single_threaded_blas():
@@ -267,15 +276,3 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
         maximise = partial(factor_em.maximise, settings=settings)
         return EMSteps(SubspaceStatistics, expected, maximise)
-
-    def _refuse_conflicts(self, X: Array) -> None:
-        why = f", one less than the rows of X, which has {X.shape[1]} feature(s)"
-        data_checks.refuse_components(self.n_components, len(X) - 1, why)
-        data_checks.refuse_settings(self, self.n_active)
-        count = math.comb(self.n_components, self.n_active)
-        if self.allocation == "exact" and count > MOST_SETS:
-            msg = (
-                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
-                f"{self.n_active} of {self.n_components} make {count}."
-            )
-            raise ValueError(msg)

@@ -64,7 +64,10 @@ class LogScale(NamedTuple):
 
 
 def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> InverseGamma:
-    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals."""
+    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals.
+
+    Of the entries of W in place of residuals it is p(sigma2_W | W).
+    """
     return InverseGamma(prior.shape + n_entries / 2, prior.rate + squares / 2)
 
 
@@ -74,11 +77,6 @@ def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) ->
     count = Z.sum(axis=axis)
     squares = np.square(X).sum(axis=axis, where=Z)
     return InverseGamma(prior.shape + count / 2, prior.rate + squares / 2)
-
-
-def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
-    """Give p(sigma2_W | W)."""
-    return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:

@@ -187,7 +187,8 @@ def sweep(
         drawn = conditionals.draw_inverse_gamma(rng, latent)
         new["tau2"] = np.broadcast_to(drawn, state.tau2.shape).copy()
     if prior.loading is not None:
-        loading = conditionals.loading_variance(prior.loading, W[:, used])
+        power = float(np.square(W[:, used]).sum())
+        loading = conditionals.noise_variance(prior.loading, W[:, used].size, power)
         new["sigma2_W"] = float(conditionals.draw_inverse_gamma(rng, loading))
     if prior.alpha is not None and indicators.draw_alpha is not None:
         new["alpha"] = indicators.draw_alpha(rng, prior.alpha, state.alpha, Z)
@@ -216,9 +217,6 @@ def draw_scales(rng: Generator, state: GibbsState) -> GibbsState:
     scale = np.ones(len(used))
     scale[used] = np.exp(conditionals.draw_log_scales(rng, conditional) / 2)
     return state._replace(W=W * scale, X=X / scale)
-
-
-# Draws of Z and X ----------------------------------------------------------------------------
 
 
 def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) -> GibbsState:
@@ -306,9 +304,6 @@ PRIORS = {
     FINITE: IndicatorPrior(partial(scan_free, births=False), *_FINITE, any_W=True),
     INFINITE: IndicatorPrior(partial(scan_free, births=True), *_BUFFET, _unordered, True, True),
 }
-
-
-# Densities, and what is kept of a draw ---------------------------------------------------------
 
 
 def log_normal(squares: float, n: int, variance: float) -> float:
@@ -423,9 +418,6 @@ def record(data: ChainData, prior: Prior, indicators: IndicatorPrior, seen: Cach
     return kept
 
 
-# Fits -----------------------------------------------------------------------------------------
-
-
 def prior_of(model: Any, variance: float, *learned: str, **more: Any) -> Prior:
     """Return the prior by an estimator's parameters, in units of the mean feature variance."""
     for name in ("noise", *learned):
@@ -465,11 +457,11 @@ def run_chains(
         if n_fits > 1:
             stage = f"chain {len(begun) + 1} of {n_fits}: {progress.stage}"
             progress = progress._replace(stage=stage)
-        if callback is not None:
-            callback(progress)
+        heard(progress)
 
+    heard: Any = callback
     for i in range(len(rngs) if far else n_fits):
-        state, why = start(rngs[i], None if callback is None or i >= n_fits else hear, i >= n_fits)
+        state, why = start(rngs[i], hear if callback and i < n_fits else None, i >= n_fits)
         begun.append(look(data, state))
         if why == STOPPED:
             break

@@ -4,8 +4,6 @@ Scores x * z are independent up to their number and have heavy tails, so that in
 analysis finds W up to scale and order. From PCA, the paper's start, EM ends far above the noise.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +31,6 @@ class Start(NamedTuple):
     shift: Array | None = None  # (K,) of the mean of a fit
 
 
-Named = Callable[[Generator, Rows, int, int], Start]  # (rng, rows, K, L)
-
-
 def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = None) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
@@ -50,6 +45,12 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
     def squared(block: Block) -> Array:
         return (block.X.T @ block.weighted(block.X)).astype(np.float64)
 
+    def squashed(block: Block) -> tuple[Array, Array]:
+        U = block.times(axes)
+        np.tanh(U, out=U)
+        V = block.weighted(U)
+        return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
+
     values, V = np.linalg.eigh(rows.summed(squared, np.zeros((q, q))) / n)
     some = values > LEAST_VARIANCE * values[-1]
     root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
@@ -57,20 +58,13 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
     R = stiefel.polar(rng.standard_normal((q, q)))
     for _ in range(most):
         axes = (white @ R).astype(P.dtype)
-        A, squares = rows.summed(partial(_squashed, axes=axes), (np.zeros((q, q)), np.zeros(q)))
+        A, squares = rows.summed(squashed, (np.zeros((q, q)), np.zeros(q)))
         following = stiefel.polar(white @ A / n - R * (1.0 - squares / n))
         turned = np.abs(np.einsum("ij,ij->j", R, following)).min()
         R = following
         if turned > 1.0 - TOL:
             break
     return R
-
-
-def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
-    U = block.times(axes)
-    np.tanh(U, out=U)
-    V = block.weighted(U)
-    return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
 
 
 def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -139,8 +133,8 @@ def from_loadings(rows: Rows, W: Array) -> Start:
     return Start(W, max(noise, UNKNOWN_NOISE * _variance(rows)))
 
 
-NAMED: dict[str, Named] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
-NAMED["random rotation"] = turned
+NAMED: dict[str, Any] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
+NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:

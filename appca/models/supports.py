@@ -16,7 +16,7 @@ where for orthonormal columns f(z) is a sum over k, and p(y) a product.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -28,7 +28,6 @@ from appca.models.set_tree import CollapsedModel, Floats, Mask, Members, SetSums
 from appca.models.settings import MOST_COLUMNS, MOST_SETS
 from appca.models.threads import in_order, single_threaded_blas
 
-T = TypeVar("T")
 Seeds = NDArray[np.uint64]
 
 BLOCK_FLOATS = 2**18  # 2 MB
@@ -219,7 +218,7 @@ def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
     return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
 
 
-def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
+def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
     size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
     return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
 
