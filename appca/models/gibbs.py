@@ -221,8 +221,8 @@ def draw_scales(rng: Generator, state: GibbsState) -> GibbsState:
 
 def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) -> GibbsState:
     """Redraw u where rows have scales, then Z by its logits, then X; of orthonormal columns."""
-    from appca.models import gibbs_kernels as kernels
-
+    if how != "block":
+        from appca.models import gibbs_kernels as kernels
     state, P, (N, K) = seen.state, seen.P, seen.P.shape
     if seen.row is not None and data.grid is not None:
         u = data.grid[conditionals.draw_categories(rng, seen.row.scales)]
