@@ -10,20 +10,22 @@ from numpy.random import Generator
 
 from appca.models import data_checks, factor_em, gibbs
 from appca.models.climb import EMControl
-from appca.models.em import NOISE_FLOOR, floor_of
+from appca.models.em import NOISE_FLOOR, SubspaceStatistics, floor_of
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gibbs import GibbsState
+from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
-from appca.models.posterior import FactorPosterior, publish_factors
+from appca.models.posterior import SupportPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
 from appca.models.settings import MOST_SETS
-from appca.models.supports import ANNEALED, SETS_IN_PASSING
+from appca.models.supports import ANNEALED, SETS_IN_PASSING, draw_seeds, indicators
 from appca.models.threads import single_threaded_blas
 
 SCREENING_COST, RANDOM_STARTS = 10_000_000, 24  # rows times supports times L^2: about a second
+ROTATED = "random rotation"
 
 
 @dataclass(eq=False, repr=False)
@@ -151,12 +153,21 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         """
         del y
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
-        self._refuse_conflicts(X)
+        K, L = self.n_components, self.n_active
+        why = f", one less than the rows of X, which has {X.shape[1]} feature(s)"
+        data_checks.refuse_components(K, len(X) - 1, why)
+        data_checks.refuse_settings(self, L)
+        if self.allocation == "exact" and math.comb(K, L) > MOST_SETS:
+            msg = (
+                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
+                f"{L} of {K} make {math.comb(K, L)}."
+            )
+            raise ValueError(msg)
         rows, sampled = self._rows(X, weights), self.inference == "gibbs"
         data_checks.refuse_constant(rows)
         if sampled:
             data_checks.refuse_weights(sample_weight, "inference='gibbs'")
-        elif len(X) <= factor_em.sample_size(self.n_components):
+        elif len(X) <= factor_em.sample_size(K):
             rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
         with single_threaded_blas():
@@ -176,22 +187,30 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         H = done.sums.second - rows.mass * np.outer(mean, mean)
         if self.loading_variance is not None:
             H = H + done.state.noise / self.loading_variance * np.eye(len(H))
-        self._keep_sums(rows, done.state, done.sums._replace(B=H), order)
+        self._keep_sums(rows, done.state, done.sums._replace(A=H), order)
         data_checks.warn_of_end(done.stop_reason, self.max_iter)
         return self._ended(done.log_likelihoods, done.stop_reason)
 
     def _fit_gibbs(self, rng: Generator, rows: Rows, begins: Any, control: EMControl) -> Self:
         data, variance = data_of(rows), self.loading_variance
+        K, L = self.n_components, self.n_active
         learned = ["loading"] * (variance is None)
         prior = gibbs.prior_of(self, control.settings.floor / NOISE_FLOOR, *learned)
 
         def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
             at, ways = control._replace(callback=heard), begins
             if far:
-                at, sizes = at._replace(annealing=0, max_iter=1), (self.n_components, self.n_active)
-                ways = [("", partial(factor_em.named_start, "random rotation", *sizes))]
+                at, ways = at._replace(annealing=0, max_iter=1), [("", self._named(ROTATED))]
             climbed = factor_em.fit(rng, rows, ways, at)
-            return gibbs.first_factor_state(rng, rows, climbed, variance), climbed.stop_reason
+            W = np.asarray(climbed.state.W, dtype=np.float64)
+            seen = factor_em.coefficients(climbed.state, rows, L)
+            if climbed.members is None:
+                Z = seen._replace(seeds=draw_seeds(rng, rows.n)).best()[0]
+            else:
+                Z = indicators(climbed.members, K)
+            begun = W, seen.means(Z), Z, -(W @ climbed.state.shift), climbed.state.noise, np.ones(K)
+            v = float(np.mean(np.square(W))) if variance is None else variance
+            return GibbsState(*begun, sigma2_W=v, sizes=L), climbed.stop_reason
 
         sampling = prior, gibbs.PRIORS[gibbs.FIXED]
         chains = gibbs.run_chains(rng, data, self, sampling, start, control.callback)
@@ -201,49 +220,41 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         publish_factors(self, rows._replace(origin=origin), state, np.square(X).sum(axis=0))
         return self._keep_draws(chains)
 
-    def _posterior(self) -> FactorPosterior:
+    def _posterior(self) -> SupportPosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
-        return FactorPosterior(*fitted, self.n_paths, 0, self.n_active_)
+        return SupportPosterior(*fitted, self.n_paths, 0, self.n_active_)
 
     def _control(self, rows: Rows) -> EMControl:
         few = math.comb(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
         automatic = isinstance(self.init, str) and self.init == "auto"
-        screened, variance = (
-            factor_em.sample_size(self.n_components) * automatic,
-            self.loading_variance,
-        )
-        variance = math.inf if variance is None else float(variance)
+        variance = math.inf if self.loading_variance is None else float(self.loading_variance)
         learn = self.mean == "learned"
         settings = factor_em.FactorSettings(self.n_active, variance, learn, floor_of(rows))
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         how = self.max_iter, self.tol, True, rows.mass, exact, self.annealing, self.least_change
+        screened = factor_em.sample_size(self.n_components) * automatic
         return EMControl(settings, callback, *how, screened)
 
-    def _begins(self, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
+    def _begins(self, rows: Rows) -> factor_em.Begins:
+        K, L, given = self.n_components, self.n_active, factor_em.given_start
         W = self._continued(rows) if self.warm_start else None
         if W is not None:
-            shift, noise = self._state_about(rows.origin).shift, self.noise_variance_
-            shift = shift * (self.mean == "learned")
-            return [("warm", partial(factor_em.given_start, W, noise, rows, shift=shift))]
-        if isinstance(self.init, str):
-            name = "ica" if self.init == "auto" else self.init
-            start = partial(factor_em.named_start, name, self.n_components, self.n_active)
-            others = self._random_starts(rows) if self.init == "auto" else []
-            return [(name, start)] * self.n_init + others
-        directions = data_checks.given_directions(self.init, self.n_components, rows.d)
-        return [("given", partial(factor_em.given_start, directions, None, rows))]
+            shift = self._state_about(rows.origin).shift * (self.mean == "learned")
+            return [("warm", partial(given, W, self.noise_variance_, rows, shift=shift))]
+        if not isinstance(self.init, str):
+            directions = data_checks.given_directions(self.init, K, rows.d)
+            return [("given", partial(given, directions, None, rows))]
+        names = ["ica" if self.init == "auto" else self.init] * self.n_init
+        if self.init == "auto" and self._control(rows).exact and K != L:  # more that cost little
+            cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L
+            most = min(RANDOM_STARTS, SCREENING_COST // cost)
+            names += (["pca"] + [ROTATED, "random"] * RANDOM_STARTS)[: most + (most > 0)]
+        return [(name, self._named(name)) for name in names]
 
-    def _random_starts(self, rows: Rows) -> list[tuple[str, factor_em.InitialLoadings]]:
-        """Name starts beside independent components, as many as cost little."""
-        K, L = self.n_components, self.n_active
-        cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L
-        most = min(RANDOM_STARTS, SCREENING_COST // cost)
-        if not most or not self._control(rows).exact or K == L:
-            return []
-        names = ("pca", "random rotation", "random")
-        pca, turned, random = ((name, partial(factor_em.named_start, name, K, L)) for name in names)
-        return [pca, *([turned, random] * RANDOM_STARTS)[:most]]
+    def _named(self, name: str) -> Any:
+        K, L, begin = self.n_components, self.n_active, NAMED[name]
+        return lambda rng, rows, _space: begin(rng, rows, K, L)
 
     def _state(self) -> factor_em.FactorState:
         W = self.components_.T.astype(np.float64)
@@ -253,23 +264,11 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         control, rng = self._control(rows), generator(self.random_state)
         settings = control.settings
 
-        def expected(rows: Rows, state: factor_em.FactorState) -> factor_em.FactorStatistics:
+        def expected(rows: Rows, state: factor_em.FactorState) -> SubspaceStatistics:
             if control.exact:
                 return factor_em.expect_all(state, rows, settings)
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
             return factor_em.expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
 
         maximise = partial(factor_em.maximise, settings=settings)
-        return EMSteps(factor_em.FactorStatistics, expected, maximise)
-
-    def _refuse_conflicts(self, X: Array) -> None:
-        why = f", one less than the rows of X, which has {X.shape[1]} feature(s)"
-        data_checks.refuse_components(self.n_components, len(X) - 1, why)
-        data_checks.refuse_settings(self, self.n_active)
-        count = math.comb(self.n_components, self.n_active)
-        if self.allocation == "exact" and count > MOST_SETS:
-            msg = (
-                f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "
-                f"{self.n_active} of {self.n_components} make {count}."
-            )
-            raise ValueError(msg)
+        return EMSteps(SubspaceStatistics, expected, maximise)

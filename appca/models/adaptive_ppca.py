@@ -24,7 +24,7 @@ from appca.models.climb import EMControl
 from appca.models.draws import AveragedPosterior
 from appca.models.estimator import Criteria, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
-from appca.models.gibbs import drawn_parameters, fit_by_gibbs, second_moments
+from appca.models.gibbs import drawn_parameters, fit_by_gibbs
 from appca.models.loop import spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches, total_of
@@ -211,8 +211,7 @@ class SubspaceModel(Criteria, Queries):
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             chains = fit_by_gibbs(rng, rows, begin, control, self)
-            second = second_moments(chains.best, L) if self._variant == em.PAPER else None
-            publish_subspace(self, rows, drawn_parameters(chains.best.state), L, second)
+            publish_subspace(self, rows, drawn_parameters(chains.best.state), L)
             return self._keep_draws(chains)
         fit = begin(rng, control)
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)

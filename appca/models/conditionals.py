@@ -33,10 +33,6 @@ class InverseGamma(NamedTuple):
     shape: float | Array
     rate: float | Array
 
-    def in_units_of(self, variance: float) -> "InverseGamma":
-        """Give the density of x where this one is that of x / variance."""
-        return InverseGamma(self.shape, self.rate * variance)
-
 
 class Normal(NamedTuple):
     """Independent normal entries with one variance."""
@@ -68,7 +64,10 @@ class LogScale(NamedTuple):
 
 
 def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> InverseGamma:
-    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals."""
+    """Give p(sigma2 | Y, W, X, Z), given the number and the sum of squares of residuals.
+
+    Of the entries of W in place of residuals it is p(sigma2_W | W).
+    """
     return InverseGamma(prior.shape + n_entries / 2, prior.rate + squares / 2)
 
 
@@ -78,11 +77,6 @@ def latent_variance(prior: InverseGamma, X: Array, Z: Indicators, each: bool) ->
     count = Z.sum(axis=axis)
     squares = np.square(X).sum(axis=axis, where=Z)
     return InverseGamma(prior.shape + count / 2, prior.rate + squares / 2)
-
-
-def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
-    """Give p(sigma2_W | W)."""
-    return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
 
 
 def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
@@ -240,9 +234,8 @@ def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
     return float(each.sum())
 
 
-def expected_buffet(Z: Indicators, alpha: float) -> Array:
+def expected_buffet(Z: Indicators, _alpha: float) -> Array:
     """Give the probability m_k / (N + 1) that a new row uses column k."""
-    del alpha  # it only matters for columns of the row's own
     return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
 
 

@@ -557,7 +557,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         check_is_fitted(self, "posterior_")
         return levels(self.posterior_["log_posterior"])
 
-    def _keep_draws(self, chains: Chains[Any]) -> Self:
+    def _keep_draws(self, chains: Chains) -> Self:
         self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=5)

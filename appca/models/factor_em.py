@@ -20,14 +20,14 @@ from numpy.random import Generator
 
 from appca.models import climb, independent_components, numerics, supports
 from appca.models.climb import halt as at_floor
-from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
+from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, EMResult, nesterov, watcher
 from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
 from appca.models.set_tree import CollapsedModel, Members
 from appca.models.stiefel import Thin, lower, thin
-from appca.models.supports import ANNEALED, MANY, FixedSizeSupports, RowSupports
+from appca.models.supports import ANNEALED, MANY, RowSupports, Supports
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
@@ -53,17 +53,7 @@ class FactorSettings(NamedTuple):
     floor: float  # least variance
 
 
-class FactorStatistics(NamedTuple):
-    """Expected sufficient statistics of one pass over the rows."""
-
-    log_likelihood: float  # total, nats, with log p(W) if W has a prior
-    B: Array  # (d, K) sum of (y - origin) E[x z]'
-    s: Array  # (K,) sum of E[x z]
-    second: Array  # (K, K) sum of E[(x z)(x z)']
-    used: Array  # (K,) sum of inclusion probabilities
-
-
-def coefficients(state: FactorState, rows: Rows, n_active: int) -> FixedSizeSupports:
+def coefficients(state: FactorState, rows: Rows, n_active: int) -> Supports:
     """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
@@ -71,10 +61,10 @@ def coefficients(state: FactorState, rows: Rows, n_active: int) -> FixedSizeSupp
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = numerics.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
-    return FixedSizeSupports(c, model, n_active, background=background)
+    return Supports(c, model, n_active, background=background)
 
 
-def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
+def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> SubspaceStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows, settings.n_active)
     every = seen.every_set(weights=rows.weights)
@@ -85,7 +75,7 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Fact
 
 def expect_sets(
     rng: Generator, state: FactorState, rows: Rows, settings: Any, chosen: Any, betas: Any = MODE
-) -> tuple[FactorStatistics, Members, Array]:
+) -> tuple[SubspaceStatistics, Members, Array]:
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
     `chosen`: members (N, L) so far (negative: none) and log p(y_n | S_n) of the last pass, whose
@@ -112,8 +102,11 @@ def expect_sets(
     return sums, members, log_conditional
 
 
-def _sums(total: float, H: Array, moments: Any, context: Any) -> FactorStatistics:
-    """Complete the sums by priors of Z and W and products with the rows; H (N, K) is E[x z]."""
+def _sums(total: float, H: Array, moments: Any, context: Any) -> SubspaceStatistics:
+    """Complete the sums by priors of Z and W and products with the rows; H (N, K) is E[x z].
+
+    `second` is the matrix (K, K) of E[(x z)(x z)'], the log-likelihood has log p(W), if any.
+    """
     state, rows, settings = context
     K = state.W.shape[1]
     total -= rows.mass * numerics.log_binomial(K, settings.n_active)
@@ -122,11 +115,11 @@ def _sums(total: float, H: Array, moments: Any, context: Any) -> FactorStatistic
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
         total -= 0.5 * float(np.square(state.W).sum()) / v
-    return FactorStatistics(total, transposed_product(rows, H), H.sum(axis=0), *moments)
+    return SubspaceStatistics(total, transposed_product(rows, H), H.sum(axis=0), *moments)
 
 
 def maximise(
-    sums: FactorStatistics, state: FactorState, rows: Rows, settings: FactorSettings
+    sums: SubspaceStatistics, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> FactorState:
     """M step: W, mean and sigma2 in closed form; monotone.
 
@@ -145,8 +138,8 @@ def maximise(
     some = sums.used > 1e-9 * n if free else np.ones(len(M), dtype=bool)
     W = state.W.copy()
     left = M[np.ix_(some, some)] + ridge * np.eye(int(some.sum()))
-    W[:, some] = scipy.linalg.solve(left, sums.B[:, some].T, assume_a="pos").T
-    squares = rows.total - 2.0 * np.sum(W * sums.B) + np.sum((W.T @ W) * M)
+    W[:, some] = scipy.linalg.solve(left, sums.A[:, some].T, assume_a="pos").T
+    squares = rows.total - 2.0 * np.sum(W * sums.A) + np.sum((W.T @ W) * M)
     noise = max(float(squares) / (n * rows.n_features), settings.floor)
     if free:
         stretch = math.sqrt(float(np.trace(sums.second)) / (n * settings.n_active))
@@ -172,16 +165,15 @@ class FactorFit(NamedTuple):
     """Where EM ended."""
 
     state: FactorState
-    sums: FactorStatistics  # of that state
+    sums: SubspaceStatistics  # of that state
     members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
     same_order: bool = False  # whether it went on from a fit, whose order and signs it has
 
 
-# (rng, rows to start on, their thin coordinates if they are some) -> first loadings
-InitialLoadings = Callable[[Generator, Rows, Thin | None], Start]
-Begins = list[tuple[str, InitialLoadings]]
+# Names, and (rng, rows to start on, their thin coordinates if they are some) -> first loadings
+Begins = list[tuple[str, Callable[[Generator, Rows, Thin | None], Start]]]
 
 
 class ClassificationState(NamedTuple):
@@ -194,13 +186,6 @@ class ClassificationState(NamedTuple):
     iterations: int
 
 
-def named_start(
-    name: str, n_components: int, n_active: int, rng: Generator, rows: Rows, *_: object
-) -> Start:
-    """Start as `independent_components.NAMED` says."""
-    return independent_components.NAMED[name](rng, rows, n_components, n_active)
-
-
 def given_start(
     W: Array, noise: Any, rows: Rows, _rng: Any, work: Rows, space: Thin | None, shift: Any = None
 ) -> Start:
@@ -208,6 +193,11 @@ def given_start(
     W = W if space is None else lower(W, space, rows)
     start = independent_components.from_loadings(work, W)
     return start if noise is None else start._replace(noise=noise, shift=shift)
+
+
+def sample_size(n_components: int) -> int:
+    """Rows of the first sample, where there are many more."""
+    return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
 def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) -> FactorFit:
@@ -223,14 +213,14 @@ def fit(rng: Generator, rows: Rows, begins: Begins, control: climb.EMControl) ->
     for i, (name, begin) in enumerate(begins, start=1):
         stage = "fit" if len(begins) == 1 else f"start {i} of {len(begins)}: {name}"
         fits.append(fit_from(rng, begin(rng, work, space), work, control.after(stopped), stage))
-        if fits[-1].stop_reason == STOPPED:
-            stopped = True
+        stopped |= fits[-1].stop_reason == STOPPED
+        if stopped:
             break
     best = max(fits, key=lambda fit: fit.sums.log_likelihood)
-    state, reason = best.state, STOPPED if stopped else best.stop_reason
+    state, same_order = best.state, best.same_order and not screened
     if space is not None:
         state = state._replace(W=transposed_product(rows, space.duals @ state.W))
-    same_order = best.same_order and not screened
+    reason = STOPPED if stopped else best.stop_reason
     return best._replace(state=state, stop_reason=reason, same_order=same_order)
 
 
@@ -238,20 +228,15 @@ def _screened(
     rng: Generator, begins: Begins, rows: Rows, space: Thin | None, control: climb.EMControl
 ) -> tuple[Start, bool]:
     """Climb from all starts, on a sample of many rows; the best end, and if it was stopped."""
-    few = rows.n <= control.screened_rows
-    sample, learn_mean = rows, control.settings.learn_mean
+    sample, few, runs = rows, rows.n <= control.screened_rows, list[EMResult[FactorState]]()
     if not few:
+        learn_mean = control.settings.learn_mean
         sample = climb.some_rows(rng, rows, control.screened_rows, learn_mean=learn_mean)
-    runs: list[EMResult[FactorState]] = []
-    short = control._replace(
-        tol=max(SAMPLE_TOL, control.tol),
-        max_iter=min(climb.REFINEMENT_ITERATIONS, control.max_iter),
-    )
+    most = min(climb.REFINEMENT_ITERATIONS, control.max_iter)
+    short = control._replace(tol=max(SAMPLE_TOL, control.tol), max_iter=most)
     for i, (name, begin) in enumerate(begins, start=1):
-        start = begin(rng, sample, space)
-        noise = max(start.noise, control.settings.floor)
-        state = FactorState(start.W, np.zeros(start.W.shape[1]), noise)
         stage = f"screening {i} of {len(begins)}: {name}"
+        state = _first_state(begin(rng, sample, space)._replace(shift=None), control)
         runs.append(_exact_ascent(state, sample, short, stage, runs))
         if runs[-1].stop_reason == STOPPED:
             break
@@ -260,21 +245,19 @@ def _screened(
     return Start(best.W, best.noise, shift=shift), runs[-1].stop_reason == STOPPED
 
 
-def sample_size(n_components: int) -> int:
-    """Rows of the first sample, where there are many more."""
-    return max(climb.MIN_SAMPLE_ROWS, climb.SAMPLE_ROWS_PER_COMPONENT * n_components)
+def _first_state(start: Start, control: climb.EMControl) -> FactorState:
+    shift = np.zeros(start.W.shape[1]) if start.shift is None else start.shift
+    return FactorState(start.W, shift, max(start.noise, control.settings.floor))
 
 
 def fit_from(rng: Generator, start: Start, rows: Rows, control: Any, stage: str) -> FactorFit:
     """Fit from one start; on samples first, where rows are many more."""
-    same_order, K, stopped = start.shift is not None, start.W.shape[1], False
-    shift = np.zeros(K) if start.shift is None else start.shift
-    state = FactorState(start.W, shift, max(start.noise, control.settings.floor))
+    same_order, stopped, state = start.shift is not None, False, _first_state(start, control)
     if not control.exact:
         annealing = 0 if same_order else max(control.annealing, start.annealing)
         control = control._replace(annealing=annealing)
         return _classification_em(rng, state, rows, control, stage)._replace(same_order=same_order)
-    size, tol = sample_size(K), SAMPLE_TOL
+    size, tol = sample_size(start.W.shape[1]), SAMPLE_TOL
     while MUCH_LESS * size <= rows.n and not same_order and not stopped:
         sample = climb.some_rows(rng, rows, size, learn_mean=control.settings.learn_mean)
         part, words = control._replace(tol=max(tol, control.tol)), f"refinement on {size:,} rows"
@@ -307,41 +290,35 @@ def _exact_ascent(
 def _classification_em(
     rng: Generator, start: FactorState, rows: Rows, control: climb.EMControl, stage: str
 ) -> FactorFit:
-    settings = control.settings
-    seen: list[tuple[FactorStatistics, Members]] = []
+    settings, least, stopped = control.settings, control.least_change, False
+    last: dict[str, Any] = {}  # the E step at the state that EM is in
 
     def advance(before: ClassificationState, betas: Array = MODE) -> Any:
-        chosen = before.members, before.log_conditional
-        expected = expect_sets(rng, before.state, rows, settings, chosen, betas)
-        sums, members, log_conditional = expected
-        seen[:] = [(sums, members)]
+        sums, members, log_conditional = expect_sets(
+            rng, before.state, rows, settings, before[1:3], betas
+        )
+        last.update(sums=sums, members=members)
         state = maximise(sums, before.state, rows, settings)
-        member = np.zeros((len(members), len(sums.second)), dtype=bool)
-        if before.members.min() >= 0:
-            np.put_along_axis(member, before.members, True, axis=1)
+        member = supports.indicators(before.members, len(sums.second))
         kept = np.take_along_axis(member, members, axis=1).mean(axis=1)
         changed = float(1.0 - np.average(kept, weights=rows.weights))
         after = state, members, log_conditional, changed, before.iterations + 1
         return sums.log_likelihood, ClassificationState(*after)
 
     def halt(before: ClassificationState) -> str | None:
-        least = control.least_change
-        if before.iterations >= WINDOW and before.changed < least:
-            few = f"converged: an iteration changed less than {least:g} of the slots"
-            return at_floor(before.state, settings.floor) or few
-        return at_floor(before.state, settings.floor)
+        few = f"converged: an iteration changed less than {least:g} of the slots"
+        enough = before.iterations >= WINDOW and before.changed < least
+        return at_floor(before.state, settings.floor) or (few if enough else None)
 
     none = np.full((len(rows.X), settings.n_active), -1, dtype=np.int64)
-    before, stopped = ClassificationState(start, none, None, 1.0, 0), False
+    before = ClassificationState(start, none, None, 1.0, 0)
     watch = watcher(control.callback, f"{stage}, annealing", control.annealing)
     for i in range(1, control.annealing + 1):
         value, before = advance(before, DRAW)
-        stopped = watch(i, value)
-        if stopped:
+        if stopped := watch(i, value):
             break
     control, path = control.after(stopped), nesterov(advance, before._replace(iterations=0))
     ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
-    # The last E step is the one at the state EM ended in.
-    sums, members = seen[0]
     reason = STOPPED if stopped else ended.stop_reason
-    return FactorFit(ended.state.state, sums, members, ended.log_likelihoods, reason)
+    fitted = {"log_likelihoods": ended.log_likelihoods, "stop_reason": reason}
+    return FactorFit(ended.state.state, **last, **fitted)

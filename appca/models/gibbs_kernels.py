@@ -1,8 +1,7 @@
 """Compiled scans over the rows of Z, and searches and sampling of one row's set, W given.
 
-In sparse factor analysis each scan redraws Z row by row, and then X given Z from the same tableau:
-(Z, X) is one block. In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k
-and f(z) = log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
+In queries a set z has log weight sum_k z_k o_k + f(z), with prior log odds o_k and f(z) =
+log p(y | z) - log p(y | nothing), and all rows use the same uniform numbers.
 
 For a row y and a support S, with A = I/tau2 + W'W/sigma2 and beta = W'y/sigma2, the sweep operator
 applied to the tableau [A | beta] on the members of S leaves
@@ -10,15 +9,12 @@ applied to the tableau [A | beta] on the members of S leaves
     in S:      -inv(A_SS) and the posterior mean q = inv(A_SS) beta_S of x_S,
     outside:   s_k = A_kk - A_kS inv(A_SS) A_Sk and r_k = beta_k - A_kS q,
 
-so that the log-density increment of a column, all x integrated out, costs O(1):
-
-    log p(y | S with k) - log p(y | S) = 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) .
-
+so that a column, all x integrated out, adds 1/2 r_k^2 / s_k - 1/2 log(tau2 s_k) to log p(y | S).
 Taking a column in or out is one more sweep, O(K^2), for supports of any size.
 """
 
 from math import lgamma
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +61,17 @@ def fill(T: Any, A: Any, beta: Any, z: Any) -> None:
 
 
 @kernel
+def enter(T: Any, z: Any, tau2: float) -> float:
+    """Take the columns z into a tableau without any; give log p(y | z) - log p(y | nothing)."""
+    total = 0.0
+    for k in range(len(z)):
+        if z[k]:
+            total += increment(T, k, False, tau2)
+            pivot(T, k, False)
+    return total
+
+
+@kernel
 def cholesky(M: Any, n: int) -> None:
     """Overwrite the lower triangle of M[:n, :n] by its Cholesky factor."""
     for i in range(n):
@@ -78,23 +85,17 @@ def cholesky(M: Any, n: int) -> None:
 @kernel
 def draw_scores(T: Any, z: Any, normals: Any, x: Any, M: Any) -> None:
     """Draw x_S ~ N(q, inv(A_SS)) into x, zero elsewhere; M is (K, K) scratch space."""
-    K = len(T)
-    n = 0
-    members = np.empty(K, np.int64)
-    for k in range(K):
-        x[k] = 0.0
-        if z[k]:
-            members[n] = k
-            n += 1
+    members, K = np.flatnonzero(z), len(T)
+    n = len(members)
     for i in range(n):
         for j in range(i + 1):
             M[i, j] = -T[members[i], members[j]]
     cholesky(M, n)
+    x[:] = 0.0
     for i in range(n):
-        total = T[members[i], K]
+        x[members[i]] = T[members[i], K]
         for j in range(i + 1):
-            total += M[i, j] * normals[j]
-        x[members[i]] = total
+            x[members[i]] += M[i, j] * normals[j]
 
 
 @kernel
@@ -104,15 +105,6 @@ def probability(log_odds: float) -> float:
         return float(1.0 / (1.0 + np.exp(-log_odds)))
     odds = np.exp(log_odds)
     return float(odds / (1.0 + odds))
-
-
-class FreeSupportRows(NamedTuple):
-    """What the rows are weighed with."""
-
-    A: Any  # (K, K) I/tau2 + W'W/sigma2
-    c: Any  # (n, K) W'(y - mu)/sigma2
-    odds: Any  # (K,) prior log odds
-    tau2: float
 
 
 @kernel
@@ -133,68 +125,72 @@ def visit(T: Any, z: Any, base: Any, odds: Any, beta: float, u: Any, tau2: float
 
 
 @kernel
-def search(s: FreeSupportRows, betas: Any, U: Any, Z: Any, value: Any) -> None:
-    """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K)."""
-    n, K = s.c.shape
-    T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
-    flat = np.zeros(K)
+def search(rows: Any, betas: Any, U: Any, Z: Any, value: Any) -> None:
+    """Find a good set for each row: Z (n, K) and its log weight (n,); U (restarts, steps, K).
+
+    rows: A (K, K) = I/tau2 + W'W/sigma2, c (n, K) = W'(y - mu)/sigma2, prior log odds (K,), tau2.
+    """
+    A, c, odds, tau2 = rows
+    n, K = c.shape
+    T, z, flat = np.empty((K, K + 1)), np.empty(K, np.bool_), np.zeros(K)
     for i in range(n):
         value[i] = -np.inf
         for r in range(len(U)):
             z[:] = False
-            fill(T, s.A, s.c[i], z)
+            fill(T, A, c[i], z)
             f = 0.0
             for t in range(len(betas)):
-                f += visit(T, z, flat, s.odds, betas[t], U[r, t], s.tau2)
-            for _ in range(100):
-                change = visit(T, z, flat, s.odds, np.inf, U[r, 0], s.tau2)
+                change = visit(T, z, flat, odds, betas[t], U[r, t % U.shape[1]], tau2)
                 f += change
-                if change == 0.0:
+                if betas[t] == np.inf and change == 0.0:
                     break
-            weight = f + (s.odds * z).sum()
+            weight = f + (odds * z).sum()
             if weight > value[i]:
                 value[i] = weight
                 Z[i] = z
 
 
 @kernel
-def importance(s: Any, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
+def importance(rows: Any, base: Any, betas: Any, U: Any, log_weights: Any, chances: Any) -> None:
     """Walk paths from Bernoulli sets with log odds base (n, K) to the posterior (Neal 2001).
 
-    betas rise from 0 to 1; U (paths, steps, K). log_weights (n, paths) average to the sum over sets
-    of exp(odds'z + f(z)); chances (n, paths, K) are inclusion probabilities at the ends.
+    Rows as in `search`; betas rise from 0 to 1; U (paths, steps, K). log_weights (n, paths) average
+    to the sum over sets of exp(odds'z + f(z)); chances (n, paths, K) are inclusion probabilities at
+    the ends.
     """
-    n, K = s.c.shape
-    T, z = np.empty((K, K + 1)), np.empty(K, np.bool_)
+    A, c, odds, tau2 = rows
+    n, K = c.shape
+    T, z, nobody = np.empty((K, K + 1)), np.empty(K, np.bool_), np.zeros(K, np.bool_)
     for i in range(n):
         log_norm = np.logaddexp(0.0, base[i]).sum()
         for p in range(U.shape[0]):
             for k in range(K):
                 z[k] = U[p, 0, k] < probability(base[i, k])
-            fill(T, s.A, s.c[i], np.zeros(K, np.bool_))
-            f = 0.0
-            for k in range(K):
-                if z[k]:
-                    f += increment(T, k, False, s.tau2)
-                    pivot(T, k, False)
+            fill(T, A, c[i], nobody)
+            f = enter(T, z, tau2)
             log_weights[i, p] = log_norm
             for t in range(1, len(betas)):
-                lead = f + ((s.odds - base[i]) * z).sum()
+                lead = f + ((odds - base[i]) * z).sum()
                 log_weights[i, p] += (betas[t] - betas[t - 1]) * lead
-                f += visit(T, z, base[i], s.odds, betas[t], U[p, t], s.tau2)
+                f += visit(T, z, base[i], odds, betas[t], U[p, t], tau2)
             for k in range(K):
-                chances[i, p, k] = probability(s.odds[k] + increment(T, k, z[k], s.tau2))
+                chances[i, p, k] = probability(odds[k] + increment(T, k, z[k], tau2))
 
 
 @kernel
-def scores(s: FreeSupportRows, Z: Any, H: Any) -> None:
+def scores(A: Any, c: Any, Z: Any, H: Any) -> None:
     """Put the posterior means of x * z given each row's set into H (n, K)."""
     n, K = Z.shape
     T = np.empty((K, K + 1))
     for i in range(n):
-        fill(T, s.A, s.c[i], Z[i])
-        for k in range(K):
-            H[i, k] = T[k, K] if Z[i, k] else 0.0
+        fill(T, A, c[i], Z[i])
+        H[i] = np.where(Z[i], T[:, K], 0.0)
+
+
+@kernel
+def finite_log_odds(m: Any, n_rows: int, pseudo: float) -> Any:
+    """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
+    return np.log(m + pseudo) - np.log(n_rows - m)
 
 
 @kernel
@@ -205,7 +201,7 @@ def scan_beta_bernoulli(Z: Any, logits: Any, pseudo: float, U: Any) -> None:
     for n in range(N):
         for k in range(K):
             m = counts[k] - Z[n, k]
-            Z[n, k] = U[n, k] < probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])
+            Z[n, k] = U[n, k] < probability(finite_log_odds(m, N, pseudo) + logits[n, k])
             counts[k] = m + Z[n, k]
 
 
@@ -226,8 +222,7 @@ def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
     logs = np.empty(u + 1)
     for t in range(u + 1):
         logs[t] = t * log_rate + lgamma(u - t + 1.0) + last[t]
-    weights = np.exp(logs - logs.max())
-    return pick(weights, uniform)
+    return pick(np.exp(logs - logs.max()), uniform)
 
 
 @kernel
@@ -246,7 +241,7 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
         for k in range(K):
             m = counts[k] - Z[n, k]
             if m > 0:
-                Z[n, k] = U[n, k] < probability(np.log(m) - np.log(N - m) + logits[n, k])
+                Z[n, k] = U[n, k] < probability(finite_log_odds(m, N, 0.0) + logits[n, k])
             else:
                 free[u], a[u] = k, logits[n, k]
                 u += 1
@@ -266,24 +261,12 @@ def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
 @kernel
 def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
     """Redraw one active column of each row at a time, in an order (N, L) free of the state."""
-    N, K = Z.shape
-    L = order.shape[1]
-    members, weights = np.empty(L, np.int64), np.empty(K)
-    for n in range(N):
-        n_members = 0
-        for k in range(K):
-            if Z[n, k]:
-                members[n_members] = k
-                n_members += 1
+    for n in range(len(Z)):
+        members = np.flatnonzero(Z[n])
         for i in order[n]:
             Z[n, members[i]] = False
-            highest = -np.inf
-            for k in range(K):
-                if not Z[n, k]:
-                    highest = max(highest, logits[n, k])
-            for k in range(K):
-                weights[k] = 0.0 if Z[n, k] else np.exp(logits[n, k] - highest)
-            members[i] = pick(weights, U[n, i])
+            a = np.where(Z[n], -np.inf, logits[n])
+            members[i] = pick(np.exp(a - a.max()), U[n, i])
             Z[n, members[i]] = True
 
 
@@ -301,75 +284,22 @@ def pick(weights: Any, uniform: float) -> int:
     return last
 
 
-class Numbers(NamedTuple):
-    """The random numbers of one scan."""
-
-    uniforms: Any  # (N, K + 1)
-    normals: Any  # (N, K)
-    order: Any  # (N, K) a fresh random order of the columns for each row
-
-
-class Proposal(NamedTuple):
-    """Singletons proposed to the rows, drawn from their prior."""
-
-    kappa: Any  # (N,) how many for each row
-    columns: Any  # (sum of kappa, D)
-
-
-class Centred(NamedTuple):
-    """Rows about a mean, in whatever precision they are kept: a centred copy would be as large."""
-
-    Y: Any  # (N, D)
-    mean: Any  # (D,)
-    P: Any  # (N, K) (Y - mean) W, kept up to date
-
-
-class Variances(NamedTuple):
-    """Noise and score variance."""
-
-    sigma2: float
-    tau2: float
+# Scans of any W take v, noise and score variance; `random`, uniform numbers (N, K + 1), normal ones
+# (N, K), and a fresh random order of the columns for each row (N, K).
 
 
 @kernel
-def finite_log_odds(m: int, n_rows: int, pseudo: float) -> float:
-    """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
-    return float(np.log(m + pseudo) - np.log(n_rows - m))
-
-
-@kernel
-def precision(G: Any, v: Variances) -> Any:
+def precision(G: Any, v: Any) -> Any:
     """Give A = I/tau2 + W'W/sigma2 from G = W'W."""
-    return G / v.sigma2 + np.eye(len(G)) / v.tau2
-
-
-@kernel
-def scan_finite(Z: Any, X: Any, G: Any, P: Any, v: Any, pseudo: float, random: Numbers) -> None:
-    """Redraw Z and X (N, K) under the finite prior; G = W'W, P = (Y - mu) W, pseudo = alpha/K."""
-    N, K = Z.shape
-    A, B = precision(G, v), P / v.sigma2
-    counts = Z.sum(axis=0)
-    T, M = np.empty((K, K + 1)), np.empty((K, K))
-    for n in range(N):
-        fill(T, A, B[n], Z[n])
-        for k in range(K):
-            m = counts[k] - Z[n, k]
-            odds = finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)
-            on = random.uniforms[n, k] < probability(odds)
-            if on != Z[n, k]:
-                pivot(T, k, Z[n, k])
-                Z[n, k] = on
-            counts[k] = m + on
-        draw_scores(T, Z[n], random.normals[n], X[n], M)
+    return G / v[0] + np.eye(len(G)) / v[1]
 
 
 @kernel
 def scan_existing(T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: Any) -> None:
     """Redraw the columns of a row that other rows use: prior log odds m / (N - m)."""
     for k in order:
-        m = others[k]
-        if m > 0:
-            odds = finite_log_odds(m, n_rows, 0.0) + increment(T, k, z[k], tau2)
+        if others[k] > 0:
+            odds = finite_log_odds(others[k], n_rows, 0.0) + increment(T, k, z[k], tau2)
             on = u[k] < probability(odds)
             if on != z[k]:
                 pivot(T, k, z[k])
@@ -377,31 +307,36 @@ def scan_existing(T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, 
 
 
 @kernel
-def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
+def scan_finite(Z: Any, X: Any, G: Any, P: Any, v: Any, pseudo: float, random: Any) -> None:
+    """Redraw Z and X (N, K) under the finite prior; G = W'W, P = (Y - mu) W, pseudo = alpha/K."""
+    N, K = Z.shape
+    (sigma2, tau2), (uniforms, normals, _) = v, random
+    A, B = precision(G, v), P / sigma2
+    T, M, counts, flat = np.empty((K, K + 1)), np.empty((K, K)), Z.sum(axis=0), np.zeros(K)
+    for n in range(N):
+        counts -= Z[n]
+        fill(T, A, B[n], Z[n])
+        visit(T, Z[n], flat, finite_log_odds(counts, N, pseudo), 1.0, uniforms[n], tau2)
+        counts += Z[n]
+        draw_scores(T, Z[n], normals[n], X[n], M)
+
+
+@kernel
+def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Any) -> float:
     """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
 
     -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
     """
-    kappa, K, total = len(V), len(T), 0.0
-    c, s, r = np.zeros((kappa, K)), np.empty((kappa, kappa)), np.empty(kappa)
-    for i in range(kappa):
-        for k in range(K):
-            if z[k]:
-                c[i, k] = V[i] @ Wt[k] / v.sigma2
-        for j in range(i + 1):
-            s[i, j] = V[i] @ V[j] / v.sigma2 + (1.0 / v.tau2 if i == j else 0.0)
-            for k in range(K):
-                for h in range(K):
-                    s[i, j] += c[i, k] * T[k, h] * c[j, h]
+    kappa, K, total, (sigma2, tau2) = len(V), len(T), 0.0, v
+    c = V @ Wt.T * (z / sigma2)
+    s = precision(V @ V.T, v) + c @ np.ascontiguousarray(T[:, :K]) @ c.T
+    r = V @ y / sigma2 - c @ np.ascontiguousarray(T[:, K])
     cholesky(s, kappa)
     for i in range(kappa):
-        r[i] = V[i] @ y / v.sigma2
-        for k in range(K):
-            r[i] -= c[i, k] * T[k, K]
         for j in range(i):
             r[i] -= s[i, j] * r[j]
         r[i] /= s[i, i]
-        total += 0.5 * r[i] * r[i] - 0.5 * np.log(v.tau2) - np.log(s[i, i])
+        total += 0.5 * r[i] * r[i] - 0.5 * np.log(tau2) - np.log(s[i, i])
     return total
 
 
@@ -415,22 +350,23 @@ def product(y: Any, mean: Any, w: Any) -> float:
 
 
 @kernel
-def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
+def place(Wt: Any, G: Any, rows: Any, k: int, w: Any) -> None:
     """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
+    Y, mean, P = rows
     Wt[k] = w
-    for n in range(len(rows.Y)):
-        rows.P[n, k] = product(rows.Y[n], rows.mean, w)
+    for n in range(len(Y)):
+        P[n, k] = product(Y[n], mean, w)
     for j in range(len(Wt)):
         G[j, k] = G[k, j] = Wt[j] @ w
 
 
 @kernel
-def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, Wt: Any) -> Any:
+def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Any, Wt: Any) -> Any:
     """Remove the singletons of a row; give the log acceptance ratio of V, and them (K,)."""
     singletons, before = (others == 0) & z, 0.0
     for k in range(len(z)):
         if singletons[k]:
-            before += increment(T, k, True, v.tau2)
+            before += increment(T, k, True, v[1])
             pivot(T, k, True)
             z[k] = False
     if (others > 0).sum() + len(V) > len(z):
@@ -439,54 +375,48 @@ def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances
 
 
 @kernel
-def scan_infinite(
-    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, proposal: Proposal, random: Numbers
-) -> int:
+def scan_infinite(Z: Any, X: Any, Wt: Any, rows: Any, v: Any, proposal: Any, random: Any) -> None:
     """Redraw Z and X (N, K) under the buffet prior cut at K columns, and Wt (K, D).
 
     Proposals from the prior replace all singletons of a row: the ratio is that of likelihoods
-    (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
+    (Knowles and Ghahramani 2011). rows: Y (N, D) in whatever precision, as a centred copy would be
+    as large, their mean (D,), and (Y - mean) W (N, K), kept up to date. proposal: how many
+    singletons for each row (N,), and these (their sum, D).
     """
-    N, K = Z.shape
-    G, P = Wt @ Wt.T, rows.P
+    (N, K), (Y, mean, P), (sigma2, tau2), (kappa, columns) = Z.shape, rows, v, proposal
+    uniforms, normals, order = random
+    G = Wt @ Wt.T
     A, T, M = precision(G, v), np.empty((K, K + 1)), np.empty((K, K))
-    counts = Z.sum(axis=0)
-    first = accepted = 0
+    counts, first = Z.sum(axis=0), 0
     for n in range(N):
         others = counts - Z[n]
-        fill(T, A, P[n] / v.sigma2, Z[n])
-        scan_existing(T, Z[n], others, N, random.order[n], random.uniforms[n], v.tau2)
-        V = proposal.columns[first : first + proposal.kappa[n]]
-        first += proposal.kappa[n]
+        fill(T, A, P[n] / sigma2, Z[n])
+        scan_existing(T, Z[n], others, N, order[n], uniforms[n], tau2)
+        V = columns[first : first + kappa[n]]
+        first += kappa[n]
         if len(V) > 0 or ((others == 0) & Z[n]).any():
-            y = rows.Y[n] - rows.mean
+            y = Y[n] - mean
             log_ratio, singletons = replace_singletons(T, Z[n], others, V, y, v, Wt)
-            if np.log(random.uniforms[n, K]) < log_ratio:
+            if np.log(uniforms[n, K]) < log_ratio:
                 places = np.flatnonzero(others == 0)[: len(V)]
                 for i in range(len(V)):
                     place(Wt, G, rows, places[i], V[i])
                     Z[n, places[i]] = True
                 A = precision(G, v)
-                accepted += 1
             else:
                 Z[n] |= singletons
-            fill(T, A, P[n] / v.sigma2, Z[n])
+            fill(T, A, P[n] / sigma2, Z[n])
         counts = others + Z[n]
-        draw_scores(T, Z[n], random.normals[n], X[n], M)
-    return accepted
+        draw_scores(T, Z[n], normals[n], X[n], M)
 
 
 @kernel
-def support_increments(Z: Any, G: Any, P: Any, v: Variances) -> Any:
+def support_increments(Z: Any, G: Any, P: Any, v: Any) -> Any:
     """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
     N, K = Z.shape
-    A, B = precision(G, v), P / v.sigma2
-    T, total = np.empty((K, K + 1)), np.zeros(N)
-    nobody = np.zeros(K, np.bool_)
+    A, B, T = precision(G, v), P / v[0], np.empty((K, K + 1))
+    total, nobody = np.empty(N), np.zeros(K, np.bool_)
     for n in range(N):
         fill(T, A, B[n], nobody)
-        for k in range(K):
-            if Z[n, k]:
-                total[n] += increment(T, k, False, v.tau2)
-                pivot(T, k, False)
+        total[n] = enter(T, Z[n], v[1])
     return total

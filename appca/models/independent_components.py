@@ -4,13 +4,10 @@ Scores x * z are independent up to their number and have heavy tails, so that in
 analysis finds W up to scale and order. From PCA, the paper's start, EM ends far above the noise.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from appca.models import stiefel
 from appca.models.numerics import Array
@@ -34,9 +31,6 @@ class Start(NamedTuple):
     shift: Array | None = None  # (K,) of the mean of a fit
 
 
-Named = Callable[[Generator, Rows, int, int], Start]  # (rng, rows, K, L)
-
-
 def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = None) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
@@ -51,6 +45,12 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
     def squared(block: Block) -> Array:
         return (block.X.T @ block.weighted(block.X)).astype(np.float64)
 
+    def squashed(block: Block) -> tuple[Array, Array]:
+        U = block.times(axes)
+        np.tanh(U, out=U)
+        V = block.weighted(U)
+        return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
+
     values, V = np.linalg.eigh(rows.summed(squared, np.zeros((q, q))) / n)
     some = values > LEAST_VARIANCE * values[-1]
     root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
@@ -58,20 +58,13 @@ def fast_ica(rng: Generator, P: Array, most: int = MAX_PASSES, weights: Any = No
     R = stiefel.polar(rng.standard_normal((q, q)))
     for _ in range(most):
         axes = (white @ R).astype(P.dtype)
-        A, squares = rows.summed(partial(_squashed, axes=axes), (np.zeros((q, q)), np.zeros(q)))
+        A, squares = rows.summed(squashed, (np.zeros((q, q)), np.zeros(q)))
         following = stiefel.polar(white @ A / n - R * (1.0 - squares / n))
         turned = np.abs(np.einsum("ij,ij->j", R, following)).min()
         R = following
         if turned > 1.0 - TOL:
             break
     return R
-
-
-def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
-    U = block.times(axes)
-    np.tanh(U, out=U)
-    V = block.weighted(U)
-    return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
 
 
 def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -82,12 +75,9 @@ def ica(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
         return dictionary(rng, rows, n_components, n_active)
     lead = principal(rng, rows, n_components)
     start = _closed_form(rows, lead, n_components, n_active)
-    P = project(rows, lead.V).astype(np.float64, copy=False)
-    some, weights = _drawn(rng, len(P), n_components), rows.weights
-    if some is not None:
-        P, weights = P[some], None if weights is None else weights[some]
-        P = P if rows.origin is None else P - np.average(P, axis=0, weights=weights)
-    return Start(start.W @ fast_ica(rng, P, weights=weights), start.noise)
+    some = _sample(rng, rows, n_components)
+    P = project(some, lead.V).astype(np.float64, copy=False)
+    return Start(start.W @ fast_ica(rng, P, weights=some.weights), start.noise)
 
 
 def pca(rng: Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -143,8 +133,8 @@ def from_loadings(rows: Rows, W: Array) -> Start:
     return Start(W, max(noise, UNKNOWN_NOISE * _variance(rows)))
 
 
-NAMED: dict[str, Named] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
-NAMED["random rotation"] = turned
+NAMED: dict[str, Any] = {"ica": ica, "pca": pca, "dictionary": dictionary, "random": random}
+NAMED["random rotation"] = turned  # (rng, rows, K, L) -> Start, all of them
 
 
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
@@ -158,16 +148,12 @@ def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) 
     return Start(lead.V[:, :q] * scale * np.sqrt(n_components / n_active), noise)
 
 
-def _drawn(rng: Generator, n: int, n_components: int) -> NDArray[np.intp] | None:
-    """Draw the numbers of some of n rows, in order; None stands for all."""
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
-    return None if n <= size else np.sort(rng.choice(n, size, replace=False))
-
-
 def _sample(rng: Generator, rows: Rows, n_components: int) -> Rows:
-    drawn = _drawn(rng, len(rows.X), n_components)
-    if drawn is None:
+    """Draw some of many rows, about their own mean."""
+    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
+    if rows.n <= size:
         return rows
+    drawn = np.sort(rng.choice(rows.n, size, replace=False))
     some, weights = rows.X[drawn], None if rows.weights is None else rows.weights[drawn]
     return about(some, None if rows.origin is None else centre_of(some, weights), weights)
 

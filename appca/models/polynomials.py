@@ -17,6 +17,7 @@ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean su
 Errors are some roundings of 1. A subset is drawn as B given that the sum is L, by rejection.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,19 +39,7 @@ LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slo
 
 def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
     """Log (N,) of the elementary symmetric polynomial e_L(exp a) of each row of logits (N, K)."""
-    a = _checked(logits, n_active)
-    if n_active in (0, a.shape[1]):
-        return _sum_of_all(a, n_active)
-    log_e = np.empty(len(a))
-    if not _has_table(a, n_active):
-        room = Room(a)
-        for part in room.parts():
-            log_e[part] = room.log_elementary(a[part], n_active)
-        return log_e
-    for part in _parts(len(a), a.shape[1], n_active):
-        table = SubsetTable(a[part], n_active, kept=False)
-        log_e[part] = table.base + np.log(table.sums[-1, -1])
-    return log_e
+    return _summed(logits, n_active, wanted=False)[0]
 
 
 def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
@@ -58,14 +47,24 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
 
     r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a); each row sums to L.
     """
-    a = _checked(logits, n_active)
-    if n_active in (0, a.shape[1]):
-        return _sum_of_all(a, n_active), np.full(a.shape, float(n_active > 0))
-    if not _has_table(a, n_active):
-        return by_points(a, n_active)
-    log_e, r, weights = np.empty(len(a)), np.empty(a.shape), np.eye(n_active + 1)[n_active]
-    for part in _parts(len(a), a.shape[1], n_active):
-        log_e[part], r[part], _ = SubsetTable(a[part], n_active).inclusion(weights)
+    return _summed(logits, n_active, wanted=True)
+
+
+def _summed(logits: ArrayLike, n_active: int, wanted: bool) -> tuple[Floats, Floats]:
+    """Return log e_L (n,) and the inclusion (n, K), if it is wanted."""
+    a, L = _checked(logits, n_active), n_active
+    n, K = a.shape
+    if L in (0, K):
+        return a.sum(axis=1, dtype=np.float64) * (L > 0), np.full(a.shape, float(L > 0))
+    if K > LARGEST_FOR_COLUMNS and K * (L + 1) > MOST_ENTRIES:
+        return by_points(a, L, wanted)
+    log_e, r, weights = np.empty(n), np.empty(a.shape if wanted else 0), np.eye(L + 1)[L]
+    for part in _parts(n, K, L):
+        table = SubsetTable(a[part], L, kept=wanted)
+        if wanted:
+            log_e[part], r[part], _ = table.inclusion(weights)
+        else:
+            log_e[part] = table.base + np.log(table.sums[-1, -1])
     return log_e, r
 
 
@@ -116,15 +115,6 @@ def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
         msg = f"n_active must be between 0 and {a.shape[1]}, the number of columns; got {n_active}."
         raise ValueError(msg)
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
-
-
-def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
-    return a.sum(axis=1, dtype=np.float64) if n_active else np.zeros(len(a))
-
-
-def _has_table(a: NDArray[Any], n_active: int) -> bool:
-    K = int(a.shape[1])
-    return K <= LARGEST_FOR_COLUMNS or K * (n_active + 1) <= MOST_ENTRIES
 
 
 def _parts(n: int, K: int, n_active: int) -> list[slice]:
@@ -234,19 +224,36 @@ AT_ONCE = 512  # factors of at least a half whose product does not underflow
 LANES, MOST_NUMBERS = 64, 2**15  # of rows, and of their logits
 
 
-def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
-    """Return log e_L (n,) and inclusion (n, K) for logits a (n, K), 0 < L < K."""
-    log_e, r, room = np.empty(len(a)), np.empty(a.shape), Room(a)
-    for part in room.parts():
-        log_e[part] = room.log_elementary(a[part], n_active)
-        r[part] = room.inclusion()
+def by_points(a: Array, n_active: int, wanted: bool = True) -> tuple[Array, Array]:
+    """Return log e_L (n,) and inclusion (n, K), if wanted, for logits a (n, K), 0 < L < K."""
+    from appca.models.set_kernels import characteristic, inclusion
+
+    log_e, r, (K, L) = np.empty(len(a)), np.empty(a.shape if wanted else 0), (a.shape[1], n_active)
+    for part, centre, p, tilt, variance, (away, up, down) in _tilted(a, L):
+        n, (size, turn, phase) = len(centre), points(variance, K, L)
+        cosine, sine = np.cos(turn), np.sin(turn)
+        re, im = np.where(turn > 0.0, 2.0, 0.0) * (np.cos(phase), -np.sin(phase))
+        characteristic(p, cosine - 1.0, sine, re, im)
+        total = 1.0 + re.sum(axis=0)
+        # sum_k log(1 + exp(a_k + t)) - L t of logits about the L-th largest one
+        larger = np.maximum(p[:K], 1.0 - p[:K], out=up)
+        product = np.multiply.reduceat(larger, range(0, K, AT_ONCE), axis=0)
+        likely = away > -tilt
+        above = np.multiply(away, likely, out=down).sum(axis=0)
+        above += (np.count_nonzero(likely, axis=0) - L) * tilt - np.log(product).sum(axis=0)
+        log_e[part] = (above + np.log(total / size))[:n] + L * centre
+        if wanted:
+            x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
+            sums = np.array([1.0 / total, total])
+            inclusion(p, cosine - 1.0, sine, x, y, sums, up)
+            r[part] = up[:, :n].T
     return log_e, r
 
 
 def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
-    active, room = np.empty(a.shape, dtype=bool), Room(a)
-    for part in room.parts():
-        p = np.ascontiguousarray(room.probabilities(a[part], n_active))
+    active = np.empty(a.shape, dtype=bool)
+    for part, centre, p_of_part, *_ in _tilted(a, n_active):
+        p = np.ascontiguousarray(p_of_part[: a.shape[1], : len(centre)].T)
         left = np.arange(len(p))
         while len(left):
             drawn = rng.random((len(left), a.shape[1])) < p[left]
@@ -256,71 +263,30 @@ def _rejected(rng: Generator, a: Array, n_active: int) -> Mask:
     return active
 
 
-class Room:
-    """Memory for some rows of logits (n, K) side by side."""
+def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
+    """Yield parts of the rows a (n, K), side by side, at the tilts where L components are expected.
 
-    def __init__(self, a: Array) -> None:
-        (self._n, K), even = a.shape, a.shape[1] + a.shape[1] % 2
-        most = max(1, MOST_NUMBERS // (LANES * K))
-        self._width = w = LANES * max(1, min(most, -(-self._n // LANES)))
-        self._away, self._up, self._down, self._r = numerics.zeros((4, K, w))
-        self._p = numerics.zeros((even, w))
-        self._sums: tuple[Array, ...] = ()
-        self._taken = 0
+    Of each part its slice, L-th largest logits (n,), p (K or K + 1, w), tilt and variance (w,) of
+    the number of components, and logits less the L-th largest, with room, twice (K, w).
+    """
+    from appca.models.set_kernels import tilted
 
-    def parts(self) -> list[slice]:
-        """Divide all rows into as many as there is room for."""
-        return [slice(i, min(i + self._width, self._n)) for i in range(0, self._n, self._width)]
-
-    def log_elementary(self, rows: Array, n_active: int) -> Array:
-        """Return log e_L (n,) of some rows."""
-        from appca.models.set_kernels import characteristic
-
-        n, K = rows.shape
-        centre = self._take(rows, n_active)
-        tilt, variance = self._tilted_to(n_active)
-        size, turn, phase = points(variance, K, n_active)
-        cosine, sine = np.cos(turn), np.sin(turn)
-        re, im = np.where(turn > 0.0, 2.0, 0.0) * (np.cos(phase), -np.sin(phase))
-        characteristic(self._p, cosine - 1.0, sine, re, im)
-        total = 1.0 + re.sum(axis=0)
-        self._sums = cosine, sine, re, im, total
-        log_e: Array = self._log_product(tilt, n_active) + np.log(total / size)
-        return np.asarray(log_e[:n] + n_active * centre)
-
-    def inclusion(self) -> Array:
-        """Return the inclusion (n, K) of the rows that `log_elementary` has summed; a view."""
-        from appca.models.set_kernels import inclusion
-
-        cosine, sine, re, im, total = self._sums
-        x, y = (re * cosine - im * sine) / total, (re * sine + im * cosine) / total
-        inclusion(self._p, cosine - 1.0, sine, x, y, np.array([1.0 / total, total]), self._r)
-        return np.asarray(self._r[:, : self._taken].T)
-
-    def probabilities(self, rows: Array, n_active: int) -> Array:
-        """Return the p (n, K) of some rows; a view."""
-        self._take(rows, n_active)
-        self._tilted_to(n_active)
-        return np.asarray(self._p[: rows.shape[1], : len(rows)].T)
-
-    def _take(self, rows: Array, n_active: int) -> Array:
-        """Take logits about the L-th largest of each row, which are returned (n,)."""
-        n, K = rows.shape
-        self._taken = n
+    n, K = a.shape
+    most = max(1, MOST_NUMBERS // (LANES * K))
+    w = LANES * max(1, min(most, -(-n // LANES)))
+    away, up, down = numerics.zeros((3, K, w))
+    p = numerics.zeros((K + K % 2, w))
+    for start in range(0, n, w):
+        rows = a[start : start + w]
         centre: Array = np.partition(rows, K - n_active, axis=1)[:, K - n_active]
-        self._away[:, n:] = 0.0
-        np.subtract(rows.T, centre, out=self._away[:, :n], dtype=np.float64)
-        return centre
-
-    def _tilted_to(self, n_active: int) -> tuple[Array, Array]:
-        from appca.models.set_kernels import tilted
-
-        np.exp(np.clip(self._away, -FARTHEST, 0.0, out=self._up), out=self._up)
-        np.exp(np.clip(-self._away, -FARTHEST, 0.0, out=self._down), out=self._down)
-        tilt, mean, variance = np.zeros((3, self._up.shape[1]))
+        away[:, len(rows) :] = 0.0
+        np.subtract(rows.T, centre, out=away[:, : len(rows)], dtype=np.float64)
+        np.exp(np.clip(away, -FARTHEST, 0.0, out=up), out=up)
+        np.exp(np.clip(-away, -FARTHEST, 0.0, out=down), out=down)
+        tilt, mean, variance = np.zeros((3, w))
         low, high = tilt - FARTHEST, tilt + FARTHEST
         for _ in range(MOST_STEPS):
-            tilted(self._up, self._down, np.exp(-tilt), self._p, mean, variance)
+            tilted(up, down, np.exp(-tilt), p, mean, variance)
             excess = mean - n_active
             off = np.abs(excess) > 0.05 + 0.1 * np.sqrt(variance)
             if not off.any():
@@ -330,17 +296,8 @@ class Room:
             to = tilt - np.clip(excess / np.maximum(variance, 1e-3), -3.0, 3.0)
             to = np.where((low < to) & (to < high), to, 0.5 * (low + high))
             tilt = np.where(off, to, tilt)
-        return tilt, variance
-
-    def _log_product(self, tilt: Array, n_active: int) -> Array:
-        """Return sum_k log(1 + exp(a_k + t)) - L t for logits about the L-th largest one."""
-        K = len(self._up)
-        larger = np.maximum(self._p[:K], 1.0 - self._p[:K], out=self._up)
-        product = np.multiply.reduceat(larger, range(0, K, AT_ONCE), axis=0)
-        likely = self._away > -tilt
-        above = np.multiply(self._away, likely, out=self._down).sum(axis=0)
-        above += (np.count_nonzero(likely, axis=0) - n_active) * tilt
-        return np.asarray(above - np.log(product).sum(axis=0))
+        part = slice(start, start + len(rows))
+        yield part, centre, p, tilt, variance, (away, up, down)
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:

@@ -6,7 +6,7 @@ Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -23,7 +23,6 @@ from appca.models.em import (
     Weighed,
     probabilities,
 )
-from appca.models.factor_em import PRIOR
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array, share_of
 from appca.models.products import mean_squares, projected, times
@@ -31,8 +30,7 @@ from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
-    FixedSizeSupports,
-    FreeSupports,
+    Supports,
     indicators,
     root_mean_square,
     row_seeds,
@@ -428,28 +426,44 @@ DRAWS_A_SHARE = 4  # by which a draw has fewer importance paths than the model
 
 @dataclass(frozen=True, eq=False)
 class SupportPosterior(PosteriorOfDraw):
-    """Answers from `seen`, the supports of rows by their float64 projections."""
+    """Answers about rows with any W from `seen`, their supports by float64 projections."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
     noise: float
-    latent: Array  # (K,)
+    latent: Array  # (K,), all equal
     n_paths: int  # importance paths a row
     stream: int  # of random numbers for these: one a draw
+    prior: Any  # L, or probabilities (K,) that a row uses a component
+    orthonormal: bool = False  # W'W = I: each component decides for itself
 
-    seen: ClassVar[Any]  # X -> `FixedSizeSupports` or `FreeSupports`
-    _drawn_supports: ClassVar[Any]  # (rng, n) -> supports (n, K) from the prior
+    @property
+    def n_supports(self) -> float:
+        K = len(self.components)
+        if np.ndim(self.prior) == 0:
+            return float(math.comb(K, self.prior))
+        return 1.0 if self.orthonormal else float(2.0**K / CHEAPER)
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
-        return replace(self, **draw.common, n_paths=n_paths, stream=stream)
+        prior = self.prior if draw.weights is None else np.asarray(draw.weights)
+        return replace(self, **draw.common, n_paths=n_paths, stream=stream, prior=prior)
 
-    def _projected(self, X: Array) -> tuple[Array, Array, Array]:
-        """W'(y - mu) / sigma2 (n, K), W'W / sigma2 and log density (n,) without any factor."""
+    def seen(self, X: Array) -> Supports:
         C, noise = self.components.astype(np.float64), self.noise
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
-        background = numerics.background(rows.squares, noise, X.shape[1])
-        return rows.products / noise, times(C, C.T) / noise, background
+        model = CollapsedModel(times(C, C.T) / noise, 1.0 / float(self.latent[0]))
+        how: Any = {"orthonormal": self.orthonormal, "stream": self.stream}
+        how["background"] = numerics.background(rows.squares, noise, X.shape[1])
+        if np.ndim(self.prior) == 0:  # supports are equally probable
+            how["background"] -= numerics.log_binomial(len(C), self.prior)
+            how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        return Supports(rows.products / noise, model, self.prior, n_paths=self.n_paths, **how)
+
+    def likely(self, inclusion: Array) -> Array:
+        if np.ndim(self.prior) == 0:
+            return polynomials.top(inclusion, self.prior)
+        return np.asarray(inclusion > 0.5)
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         seen = self.seen(X)
@@ -497,62 +511,14 @@ class SupportPosterior(PosteriorOfDraw):
         )
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        Z, C = self._drawn_supports(rng, n), self.components
+        C, size = self.components, (n, len(self.components))
+        if np.ndim(self.prior) == 0:
+            Z = polynomials.draw(rng, np.zeros(size), self.prior)
+        else:
+            Z = rng.random(size) < self.prior
         X = rng.standard_normal(Z.shape) * np.sqrt(self.latent)
         e = rng.standard_normal((n, C.shape[1])) * np.sqrt(self.noise)
         return ((X * Z) @ C + self.mean + e).astype(C.dtype), Z
-
-
-@dataclass(frozen=True, eq=False)
-class FactorPosterior(SupportPosterior):
-    """Any W, and exactly L of K factors active."""
-
-    n_active: int
-
-    @property
-    def n_supports(self) -> float:
-        return float(math.comb(len(self.components), self.n_active))
-
-    def seen(self, X: Array) -> FixedSizeSupports:
-        c, A, background = self._projected(X)
-        seeds = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        background -= numerics.log_binomial(len(A), self.n_active)  # supports are equally probable
-        at = c, CollapsedModel(A, PRIOR), self.n_active, seeds
-        return FixedSizeSupports(*at, self.n_paths, background)
-
-    def likely(self, inclusion: Array) -> Array:
-        return polynomials.top(inclusion, self.n_active)
-
-    def _drawn_supports(self, rng: Generator, n: int) -> Array:
-        return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
-
-
-@dataclass(frozen=True, eq=False)
-class FreePosterior(SupportPosterior):
-    """Any W, and any number of components active."""
-
-    weights: Array  # (K,) probability that a row uses a component
-    orthonormal: bool  # W'W = I: each component decides for itself
-
-    @property
-    def n_supports(self) -> float:
-        if self.orthonormal:
-            return 1.0
-        return float(2.0 ** len(self.components) / CHEAPER)
-
-    def at(self, draw: ParameterDraw, stream: int) -> Self:
-        return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
-
-    def seen(self, X: Array) -> FreeSupports:
-        c, A, background = self._projected(X)
-        model, how = CollapsedModel(A, 1.0 / float(self.latent[0])), (self.n_paths, self.stream)
-        return FreeSupports(c, model, self.weights, self.orthonormal, *how, background)
-
-    def likely(self, inclusion: Array) -> Array:
-        return np.asarray(inclusion > 0.5)
-
-    def _drawn_supports(self, rng: Generator, n: int) -> Array:
-        return rng.random((n, len(self.components))) < self.weights
 
 
 def publish_factors(

@@ -3,37 +3,32 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
+from appca.models import climb, numerics, stiefel
 from appca.models.chains import IN_USE, in_use
 from appca.models.conditionals import LEAST_WEIGHT
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
 from appca.models.em import SubspaceState
 from appca.models.estimator import Queries, generator
-from appca.models.gibbs import (
-    FINITE,
-    INFINITE,
-    PRIORS,
-    GibbsState,
-    first_nonparametric_state,
-    first_sparse_state,
-    prior_of,
-    run_chains,
-)
+from appca.models.gibbs import FINITE, INFINITE, PRIORS, TAU2, GibbsState, prior_of, run_chains
+from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
-from appca.models.posterior import FreePosterior, publish
+from appca.models.posterior import SupportPosterior, publish
 from appca.models.products import data_of
-from appca.models.rows import Rows, about, centre_of
+from appca.models.rows import Rows, about, centre_of, project
 from appca.models.settings import OVERDISPERSED
+from appca.models.stiefel import principal
 from appca.models.supports import root_mean_square
 from appca.models.threads import single_threaded_blas
 
-T = TypeVar("T")
+ACTIVE = 0.5  # a score this large, in root mean squares of its column, starts as active
+LEAST_NOISE = 0.01  # of the mean feature variance, where W spans the data
 
 
 SHARED = {  # paragraphs in the documentation of several models, by their marks
@@ -48,7 +43,10 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
         so that agreement shows that they found one posterior; or like the first.
     loading_shape, loading_scale : float
         The prior of sigma2_W, as that of sigma2.""",
-    "common": """mean : {"learned", "sample", "zero"}
+    "common": """alpha : "infer" or float
+        Mass parameter of the prior of Z: alpha H_N components are expected of the Indian buffet
+        process. "infer" learns it.
+    mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_chains, burn_in, n_draws, thin : int
         Chains, sweeps discarded, draws kept per chain, sweeps per draw.
@@ -66,9 +64,16 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
         Called with a `Progress` once a sweep of all chains. StopIteration ends the fit and keeps
         its draws; any other exception propagates and leaves the estimator as it was.
     whiten : bool
-        Divide scores by their root mean square when active.""",
-    "attributes": """n_components_in_use_ : int, components that at least 5% of rows use, in most
-        draws.
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
+        entry positive; orthonormal in nonparametric PPCA, else of any lengths and angles. The draw
+        has the largest posterior density; in sparse factor analysis, of those with the most
+        frequent number of factors.
+    n_components_ : int, K.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a component.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
@@ -80,15 +85,17 @@ SHARED = {  # paragraphs in the documentation of several models, by their marks
         means of Z and X are (chain, N, max_components).
     log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
     n_iter_ : int, sweeps.
-    stop_reason_ : str.""",
+    stop_reason_ : str.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import [name]
+    >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [5, 4, 1, 1, 1]
+    >>> model = [name](3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["components"].shape
+    (1, 20, 3, 5)""",
 }
-
-
-def documented(model: type[T]) -> type[T]:
-    """Put the shared paragraphs into the documentation of a model."""
-    for mark, text in SHARED.items():
-        model.__doc__ = (model.__doc__ or "").replace(f"[{mark}]", text)
-    return model
 
 
 @dataclass(eq=False, repr=False)
@@ -113,25 +120,22 @@ class FreeModel(Queries):
     verbose: bool | int = False
 
     _estimates: ClassVar[bool] = True
-    _fitted: ClassVar[tuple[str, ...]] = (
-        *Queries._fitted[:-1],
-        "n_components_",
-        "weights_",
-        "alpha_",
-    )
+    _fitted = (*Queries._fitted[:-1], "n_components_", "weights_", "alpha_")
 
     _orthonormal: ClassVar[bool] = False
     _kind: ClassVar[Any]  # which of `PRIORS`
     _first: ClassVar[Any]  # (rng, rows, whether far from where the first chain starts) -> its state
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for mark, text in (*SHARED.items(), ("name", cls.__name__)):
+            cls.__doc__ = (cls.__doc__ or "").replace(f"[{mark}]", text)
+
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Sample the posterior given X (N, D); return the estimator at the published draw."""
         del y
         X = self._validated(X, reset=True)
-        with single_threaded_blas():
-            return self._fit(X)
-
-    def _fit(self, X: Array) -> Self:
         rows = about(X, None if self.mean == "zero" else centre_of(X))
         refuse_constant(rows)
         rng, data = generator(self.random_state), data_of(rows)
@@ -167,10 +171,10 @@ class FreeModel(Queries):
             warnings.warn(msg, stacklevel=3)
         return self._keep_draws(chains)
 
-    def _posterior(self) -> FreePosterior:
+    def _posterior(self) -> SupportPosterior:
         fitted = self.components_, self.mean_, self.noise_variance_, self.latent_variance_
-        how = getattr(self, "n_paths", 0), 0, self.weights_, self._orthonormal
-        return FreePosterior(*fitted, *how)
+        n_paths = getattr(self, "n_paths", 0)
+        return SupportPosterior(*fitted, n_paths, 0, self.weights_, self._orthonormal)
 
     @property
     def n_components_in_use_(self) -> int:
@@ -190,8 +194,6 @@ class FreeModel(Queries):
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
-    _kind: ClassVar[str]
-
     _: KW_ONLY
     init: str = "ica"
     n_paths: int = 16
@@ -200,104 +202,69 @@ class SparseFA(FreeModel):
     loading_scale: float = 0.01
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
-        init = "random" if far else self.init
-        return first_sparse_state(rng, rows, self._kind, self.max_components, init)
+        """Start as `init` says; large scores start as active, further directions as unused."""
+        (N, D), K = rows.X.shape, self.max_components
+        q = min(K, N - 1, D)
+        begin = NAMED["random rotation" if far or self.init == "random" else self.init]
+        start = begin(rng, rows, q, math.ceil(q / 2))
+        W, Z = np.zeros((D, K)), np.zeros((N, K), dtype=bool)
+        W[:, :q] = start.W
+        scores = project(rows, np.linalg.pinv(W[:, :q]).T).astype(np.float64)
+        Z[:, :q] = np.abs(scores) > ACTIVE * np.sqrt(np.square(scores).mean(axis=0))
+        loading = float(np.square(W[:, :q]).mean())
+        if self._kind == FINITE:
+            W[:, q:] = np.sqrt(loading) * rng.standard_normal((D, K - q))
+        begun = W, np.zeros((N, K)), Z, np.zeros(D), start.noise, np.full(K, TAU2)
+        return GibbsState(*begun, sigma2_W=loading)
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):
     """Finite sparse factor analysis (fsFA), by Gibbs sampling.
 
     y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I),
     z_nk ~ Bernoulli(pi_k) and pi_k ~ Beta(alpha / K, 1), with K = `max_components`. All x of a row
-    are integrated out of every draw of z, and so is pi.
+    are integrated out of every draw of z, and so is pi. Section 2 of A. Farooq, Y. P. Raykov,
+    P. Raykov, M. A. Little, arXiv 2006.12369.
 
     Parameters
     ----------
     max_components : int
         Number K of factors of the model; those that no row uses are not published.
-    alpha : "infer" or float
-        Mass parameter; "infer" learns it.
     [sparse]
     [common]
-
-    Attributes
-    ----------
-    components_ : (K, D) columns of W used in the draw of largest posterior density, of any lengths
-        and angles, by explained variance, largest entry positive.
-    n_components_ : int.
-    [attributes]
-
-    References
-    ----------
-    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from appca import FiniteSparseFA
-    >>> X = np.random.default_rng(0).standard_normal((60, 5))
-    >>> model = FiniteSparseFA(3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
-    >>> model.posterior_["components"].shape
-    (1, 20, 3, 5)
     """
 
-    _kind = FINITE
-    _model = "fsFA"
+    _kind: ClassVar[str] = FINITE
+    _model: ClassVar[str] = "fsFA"
 
     max_components: int = 10
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class InfiniteSparseFA(SparseFA):
-    """Infinite sparse factor analysis (isFA), by Gibbs sampling (Knowles and Ghahramani 2011).
+    """Infinite sparse factor analysis (isFA), by Gibbs sampling.
 
     y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
     and Z from the Indian buffet process. All x of a row are integrated out of every draw of z and
-    of the births and deaths of the row's own factors.
+    of the births and deaths of the row's own factors. D. Knowles, Z. Ghahramani, Nonparametric
+    Bayesian sparse factor models, Annals of Applied Statistics 5 (2011); section 2 of A. Farooq,
+    Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369.
 
     Parameters
     ----------
     max_components : int
         Largest number of factors: the process is conditioned on having no more.
-    alpha : "infer" or float
-        Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     [sparse]
     [common]
-
-    Attributes
-    ----------
-    components_ : (K, D) columns of W used in the published draw, of any lengths and angles, by
-        explained variance, largest entry positive. That draw has the largest posterior density of
-        those with the most frequent number of factors.
-    n_components_ : int, the most frequent number of factors.
-    [attributes]
-
-    References
-    ----------
-    D. Knowles, Z. Ghahramani, Nonparametric Bayesian sparse factor models, Annals of Applied
-    Statistics 5 (2011). A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369,
-    section 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from appca import InfiniteSparseFA
-    >>> X = np.random.default_rng(0).standard_normal((60, 5))
-    >>> model = InfiniteSparseFA(3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
-    >>> model.posterior_["components"].shape
-    (1, 20, 3, 5)
     """
 
-    _kind = INFINITE
-    _model = "isFA"
+    _kind: ClassVar[str] = INFINITE
+    _model: ClassVar[str] = "isFA"
 
     max_components: int = 20
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):
     """Nonparametric probabilistic PCA, by Gibbs sampling.
@@ -305,14 +272,14 @@ class NonparametricPPCA(FreeModel):
     y_n = W (x_n * z_n) + mu + e_n with orthonormal columns, x_nk ~ N(0, tau2), e_n ~ N(0, sigma2 I)
     and Z from the Indian buffet process conditioned on at most `max_components` columns. X is
     integrated out of every draw of Z, and the whole row is drawn at once. The first chain starts
-    from the principal directions, each other one from its own random rotation of them.
+    from the principal directions, each other one from its own random rotation of them. Section
+    4.1.1 of A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, names the model;
+    its algorithm 2 does not sample from it.
 
     Parameters
     ----------
     max_components : int
         Most components; never more than D or N - 1 of them.
-    alpha : "infer" or float
-        Mass parameter of the prior of Z: alpha H_N columns are expected. "infer" learns it.
     prior : {"ibp", "beta-bernoulli"}
         The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float
@@ -320,27 +287,6 @@ class NonparametricPPCA(FreeModel):
     latent_shape, latent_scale : float
         The prior of tau2, as that of sigma2, where it is not fixed by `latent_variance`.
     [common]
-
-    Attributes
-    ----------
-    components_ : (K, D) orthonormal rows used in the draw of largest posterior density, by
-        explained variance, largest entry positive.
-    n_components_ : int, K.
-    [attributes]
-
-    References
-    ----------
-    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
-    model; its algorithm 2 does not sample from it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from appca import NonparametricPPCA
-    >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [5, 4, 1, 1, 1]
-    >>> model = NonparametricPPCA(4, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
-    >>> model.posterior_["n_components"].shape
-    (1, 20)
     """
 
     _model: ClassVar[str] = "NPPCA"
@@ -358,6 +304,13 @@ class NonparametricPPCA(FreeModel):
         return self.prior
 
     def _first(self, rng: Generator, rows: Rows, far: bool) -> GibbsState:
+        """Start from PPCA, every column used where it pays, or from a random rotation of it."""
         K = min(self.max_components, rows.n - 1, rows.n_features)
-        tau2 = None if isinstance(self.latent_variance, str) else float(self.latent_variance)
-        return first_nonparametric_state(rng, rows, K, tau2, rotated=far)
+        lead = principal(rng, rows, K)
+        variance = float(rows.squares.mean()) / rows.n_features
+        start = climb.closed_form(rows, lead, LEAST_NOISE * variance)
+        W = lead.V @ stiefel.random(rng, K, K) if far else lead.V
+        learned = isinstance(self.latent_variance, str)
+        latent = np.full(K, start.latent.mean() if learned else float(self.latent_variance))
+        Z = numerics.logits(project(rows, W), start.noise, latent) > 0
+        return GibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent)

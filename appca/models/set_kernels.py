@@ -10,84 +10,80 @@ ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # what a step of the walk does
 
 
 @bare_kernel
-def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
-    steps: Any, how: Any, M: Any, N: Any, out: Any, used: Any, room: Any
+def walk(  # noqa: C901, PLR0912, PLR0913, PLR0917 - loops, one after the other
+    steps: Any, how: Any, M: Any, N: Any, g: Any, det: Any, used: Any, room: Any
 ) -> None:
     """Walk through all sets: weigh them, or add up derivatives by their probabilities.
 
     steps (n, 4): what to do, depth, member taken there, first set below. how: J, sign of the form.
-    M (J Q^2, w): upper triangles (Q, Q) of each depth, Q = K + 1, for w rows; N: derivatives by M,
-    zero before. out (2, C, w): corner and determinant of each set, or its probability. used (K, w):
+    M (J, Q, Q, w): upper triangles of each depth, Q = K + 1, for w rows; N: derivatives by M, zero
+    before. g, det (C, w or more): corner, or probability, and determinant of each set. used (K, w):
     probabilities of members are added. room (J + Q + 2, w): the first line 1.
     """
     (J, sign), (K, w) = how, used.shape
-    Q, x, mass, y = K + 1, J, J + 1, J + 2
+    x, mass = room[J], room[J + 1]
     for n in range(len(steps)):
-        what, depth, k, leaf = steps[n, 0], steps[n, 1], steps[n, 2], steps[n, 3]
-        here, corner = depth * Q * Q, (depth + 1) * Q * Q - 1
-        if what == WEIGH:
+        what, d, k, leaf = steps[n, 0], steps[n, 1], steps[n, 2], steps[n, 3]
+        if what in (WEIGH, ADD):
+            corner, by_corner, product = M[d, K, K], N[d, K, K], room[d]
             for i in range(k + 1, K):
-                diagonal, edge = here + i * Q + i, here + i * Q + K
-                for v in range(w):
-                    s, t = M[diagonal, v], M[edge, v]
-                    out[0, leaf, v] = M[corner, v] - t * t / s
-                    out[1, leaf, v] = room[depth, v] * s
+                s, t, p, total = M[d, i, i], M[d, i, K], g[leaf], det[leaf]
+                by_s, by_t, member = N[d, i, i], N[d, i, K], used[i]
                 leaf += 1
-            continue
-        if what == ADD:
-            for i in range(k + 1, K):
-                diagonal, edge = here + i * Q + i, here + i * Q + K
-                for v in range(w):
-                    p, s = out[0, leaf, v], 1.0 / M[diagonal, v]
-                    u = M[edge, v] * s
-                    N[edge, v] = sign * p * u
-                    N[diagonal, v] = -0.5 * p * (sign * u * u + s)
-                    N[corner, v] -= 0.5 * sign * p
-                    used[i, v] += p
-                leaf += 1
-            continue
-        away = -Q * Q
-        line = here + away + k * Q
-        for v in range(w):
-            s = M[line + k, v]
-            room[x, v] = 1.0 / s
-            if what == ENTER:
-                room[depth, v] = room[depth - 1, v] * s
-            else:
-                p = 2.0 * sign * N[corner, v]
-                room[mass, v] = p
-                used[k, v] -= p
-        for i in range(k + 1, Q):
-            diagonal = line + i
-            for v in range(w):
-                room[y + i, v] = M[diagonal, v] * room[x, v] if what == ENTER else 0.0
-        for i in range(k + 1, Q):
-            apart = K - i if depth == J - 1 and i < K else 1  # sets need but two of a line
-            for j in range(i, Q, apart):
-                a, left, other = here + i * Q + j, y + i, y + j
-                b, diagonal, m = a + away, line + i, line + j
-                if what == ENTER:
+                if what == WEIGH:
                     for v in range(w):
-                        M[a, v] = M[b, v] - room[left, v] * M[m, v]
+                        p[v] = corner[v] - t[v] * t[v] / s[v]
+                        total[v] = product[v] * s[v]
                     continue
                 for v in range(w):
-                    room[left, v] += N[a, v] * M[m, v]
+                    per_s = 1.0 / s[v]
+                    u = t[v] * per_s
+                    by_t[v] = sign * p[v] * u
+                    by_s[v] = -0.5 * p[v] * (sign * u * u + per_s)
+                    by_corner[v] -= 0.5 * sign * p[v]
+                    member[v] += p[v]
+            continue
+        s, member, by_corner = M[d - 1, k, k], used[k], N[d, K, K]
+        for v in range(w):
+            x[v] = 1.0 / s[v]
+            if what == ENTER:
+                room[d, v] = room[d - 1, v] * s[v]
+            else:
+                mass[v] = 2.0 * sign * by_corner[v]
+                member[v] -= mass[v]
+        for i in range(k + 1, K + 1):
+            y, t = room[J + 2 + i], M[d - 1, k, i]
+            for v in range(w):
+                y[v] = t[v] * x[v] if what == ENTER else 0.0
+        for i in range(k + 1, K + 1):
+            y, t = room[J + 2 + i], M[d - 1, k, i]
+            apart = K - i if d == J - 1 and i < K else 1  # sets need but two of a line
+            for j in range(i, K + 1, apart):
+                z, r = room[J + 2 + j], M[d - 1, k, j]
+                if what == ENTER:
+                    to, above = M[d, i, j], M[d - 1, i, j]
+                    for v in range(w):
+                        to[v] = above[v] - y[v] * r[v]
+                    continue
+                to, above = N[d, i, j], N[d - 1, i, j]
                 for v in range(w):
-                    room[other, v] += N[a, v] * M[diagonal, v]
+                    y[v] += to[v] * r[v]
                 for v in range(w):
-                    N[b, v] += N[a, v]
-                    N[a, v] = 0.0
+                    z[v] += to[v] * t[v]
+                for v in range(w):
+                    above[v] += to[v]
+                    to[v] = 0.0
         if what == ENTER:
             continue
-        for i in range(k + 1, Q):
-            diagonal, left = line + i, y + i
+        for i in range(k + 1, K + 1):
+            y, t, to = room[J + 2 + i], M[d - 1, k, i], N[d - 1, k, i]
             for v in range(w):
-                u = room[left, v] * room[x, v]
-                N[diagonal, v] -= u
-                room[mass, v] += u * M[diagonal, v]
-        diagonal = line + k
+                u = y[v] * x[v]
+                to[v] -= u
+                mass[v] += u * t[v]
+        to = N[d - 1, k, k]
         for v in range(w):
-            N[diagonal, v] += 0.5 * room[x, v] * room[mass, v]
+            to[v] += 0.5 * x[v] * mass[v]
 
 
 @reassociated

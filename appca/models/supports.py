@@ -4,22 +4,19 @@
 
 with c_z = c * z, M = I / tau2 + A * zz', A = W'W / sigma2 and c = W'(y - mu) / sigma2.
 
-Sums over supports are exact up to `MOST_SETS` supports of L factors, and up to `MOST_COLUMNS`
-factors where supports have any size (`set_tree`). Beyond, supports come from annealed searches and
-sums from annealed importance sampling. What a row gets depends on its numbers and its seed only,
-not on blocks or threads. Rows that use any number of factors have
+Where exact sums (`set_tree`) cost too much, supports come from annealed searches and sums from
+annealed importance sampling. What a row gets depends on its numbers and its seed only, not on
+blocks or threads. Rows that use any number of factors have
 
     log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-where for orthonormal columns f(z) is the sum of z_k a_k, so that
-
-    p(y) = p(y | nothing) prod_k (1 - pi_k + pi_k exp(a_k)).
+where for orthonormal columns f(z) is a sum over k, and p(y) a product.
 """
 
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -31,7 +28,6 @@ from appca.models.set_tree import CollapsedModel, Floats, Mask, Members, SetSums
 from appca.models.settings import MOST_COLUMNS, MOST_SETS
 from appca.models.threads import in_order, single_threaded_blas
 
-T = TypeVar("T")
 Seeds = NDArray[np.uint64]
 
 BLOCK_FLOATS = 2**18  # 2 MB
@@ -103,33 +99,33 @@ class ScoreNormal(NamedTuple):
 
 def scores_given(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[ScoreNormal]:
     """Yield the scores of rows c (n, K) given supports Z (n, K), in blocks."""
-    n, sizes = len(c), Z.sum(axis=1)
+    sizes = Z.sum(axis=1)
     L = int(sizes.max(initial=1))
     alike, size = bool((sizes == L).all()), max(1, BLOCK_FLOATS // L**2)
-    for start in range(0, n, size):
-        part = slice(start, start + size)
-        if alike:
-            members = np.nonzero(Z[part])[1].reshape(-1, L)
-        else:
-            members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
-        precision = model.A[members[:, :, None], members[:, None, :]]
-        c_S = np.take_along_axis(c[part], members, axis=1)
-        if not alike:
-            z = np.take_along_axis(Z[part], members, axis=1)
-            precision *= z[:, :, None] & z[:, None, :]
-            c_S *= z
-        precision += model.prior * np.eye(L)
-        mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], np.float64)
-        yield ScoreNormal(part, members, c_S, mean, precision)
+    with single_threaded_blas():  # the number of threads would decide about last bits
+        for start in range(0, len(c), size):
+            part = slice(start, start + size)
+            if alike:
+                members = np.nonzero(Z[part])[1].reshape(-1, L)
+            else:
+                members = np.argsort(~Z[part], axis=1, kind="stable")[:, :L]
+            precision = model.A[members[:, :, None], members[:, None, :]]
+            c_S = np.take_along_axis(c[part], members, axis=1)
+            if not alike:
+                z = np.take_along_axis(Z[part], members, axis=1)
+                precision *= z[:, :, None] & z[:, None, :]
+                c_S *= z
+            precision += model.prior * np.eye(L)
+            mean = np.linalg.solve(precision, c_S[:, :, None])[:, :, 0].astype(np.float64)
+            yield ScoreNormal(part, members, c_S, mean, precision)
 
 
 def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """f(z) of each row's support, (n,)."""
     f = np.empty(len(c))
-    with single_threaded_blas():
-        for normal in scores_given(c, Z, model):
-            log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
-            f[normal.part] = 0.5 * (np.vecdot(normal.c, normal.mean) - log_det)
+    for normal in scores_given(c, Z, model):
+        log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
+        f[normal.part] = 0.5 * (np.vecdot(normal.c, normal.mean) - log_det)
     return f
 
 
@@ -143,9 +139,8 @@ def draw_scores(rng: Generator, normal: ScoreNormal) -> Floats:
 def draw_scores_given(rng: Generator, c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """Draw x * z (n, K) given each row's support."""
     drawn = np.zeros(c.shape)
-    with single_threaded_blas():
-        for normal in scores_given(c, Z, model):
-            np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
+    for normal in scores_given(c, Z, model):
+        np.put_along_axis(drawn[normal.part], normal.members, draw_scores(rng, normal), axis=1)
     drawn[~Z] = 0.0
     return drawn
 
@@ -176,25 +171,22 @@ def search(
     from the posterior. `keep` returns a row to its first support if f(S) ends lower.
     """
     from appca.models import slot_kernels as kernels
-    from appca.models.slot_kernels import row_state
 
-    n, K = rows.c.shape
+    (n, K), L = rows.c.shape, rows.members.shape[1]
     mine = rows._replace(members=rows.members.copy())
-    out = SupportMoments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
+    H, second, value = np.empty((n, K)), np.zeros((K, K)), np.empty(n)
     betas = np.asarray(betas, dtype=np.float64)
     counts = np.ones(n) if weights is None else weights
 
     def share(part: slice) -> Floats:
-        second = np.zeros((K, K))
-        moments = SupportMoments(out.H[part], second, out.value[part])
-        room = row_state(K, mine.members.shape[1])
-        some = RowSupports(mine.c[part], mine.members[part], mine.seeds[part])
-        kernels.search((some, counts[part]), betas, keep, model, moments, room)
-        return second
+        moments = SupportMoments(H[part], np.zeros((K, K)), value[part])
+        counted = RowSupports(*(array[part] for array in mine)), counts[part]
+        kernels.search(counted, betas, keep, model, moments, kernels.row_state(K, L))
+        return moments.second
 
-    for second in _share(share, n):
-        np.add(out.second, second, out=out.second)
-    return mine.members, out
+    for of_part in _share(share, n):
+        second += of_part
+    return mine.members, SupportMoments(H, second, value)
 
 
 def importance(
@@ -206,17 +198,15 @@ def importance(
     different families are independent.
     """
     from appca.models import slot_kernels as kernels
-    from appca.models.slot_kernels import row_state
 
     (n, K), L = rows.c.shape, rows.members.shape[1]
-    families = np.empty((n, n_paths), np.int64)
-    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
+    shape = n, n_paths
+    out = AnnealedPaths(np.empty(shape), np.empty((*shape, K)), np.empty(shape, np.int64))
 
     def share(part: slice) -> None:
-        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
-        w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
-        room = w, of, np.zeros((K + 1, L + 1))
-        some = RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
+        mine = AnnealedPaths(*(array[part] for array in out))
+        room = kernels.row_state(K, L), kernels.walkers(n_paths, K, L), np.zeros((K + 1, L + 1))
+        some = RowSupports(*(array[part] for array in rows))
         kernels.importance(some, r[part], schedule, model, mine, room)
 
     deque(_share(share, n), maxlen=0)
@@ -228,7 +218,7 @@ def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
     return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
 
 
-def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
+def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
     size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
     return in_order(work, [slice(start, start + size) for start in range(0, n, size)])
 
@@ -264,33 +254,83 @@ SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 
 _PILOT, _PATHS = np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0])
 SHORT = Route(2, AnnealingSchedule(_PILOT, 6), AnnealingSchedule(_PATHS, 1), 0.01)
 SAME = 0.7  # inclusion of a factor by two pilot paths that agree
+# Sets of any size: sweeps of draws, then to the best set, which ends early.
+DRAWN_SWEEPS = 7
+SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0, *[math.inf] * 100])
+PILOT_SCHEDULE, SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3, np.linspace(0.0, 1.0, 13) ** 2
+DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
 
 
-class FixedSizeSupports(NamedTuple):
-    """Projections of rows that use exactly L factors, to ask about; exact up to `MOST_SETS`."""
+class Supports(NamedTuple):
+    """Projections of rows to ask about; f has prior log odds added where sizes differ.
+
+    Exact up to `MOST_SETS` supports of L factors, or `MOST_COLUMNS` factors that decide alone.
+    """
 
     c: Floats  # (n, K) W'(y - mu) / sigma2
     model: CollapsedModel
-    n_active: int
-    seeds: Seeds = np.zeros(0, np.uint64)  # (n,) for searches and paths
+    prior: Any  # L, or pi (K,), inside (0, 1), where rows use any number of factors
+    seeds: Seeds = np.zeros(0, np.uint64)  # (n,) for searches and paths, given L
     n_paths: int = 16  # importance paths a row
-    background: Floats = np.zeros(())  # (n,) log p(y | nothing) p(S)
+    background: Floats = np.zeros(())  # (n,) log p(y | nothing), with p(S) given L
+    orthonormal: bool = False  # each factor decides for itself
+    stream: int = 0  # of random numbers for paths, without L
+
+    @property
+    def fixed(self) -> bool:
+        """Whether rows use exactly L factors."""
+        return np.ndim(self.prior) == 0
 
     @property
     def n_sets(self) -> int:
         """Number of supports."""
-        return math.comb(self.c.shape[1], self.n_active)
+        K = self.c.shape[1]
+        return math.comb(K, self.prior) if self.fixed else 2**K
+
+    @property
+    def exact(self) -> bool:
+        """Whether sums are over all supports."""
+        return self.n_sets <= (MOST_SETS if self.fixed else 2**MOST_COLUMNS)
+
+    @property
+    def odds(self) -> Any:
+        """Prior log odds (K,) of each factor; None given L."""
+        return None if self.fixed else np.log(self.prior) - np.log1p(-self.prior)
+
+    @property
+    def nothing(self) -> float:
+        """Log prior probability that no factor is used; 0 given L."""
+        return 0.0 if self.fixed else float(np.log1p(-self.prior).sum())
+
+    @property
+    def alone(self) -> tuple[Floats, Floats]:
+        """Posterior precision (K,) of each score and log odds (n, K) of each factor, alone."""
+        s = np.diagonal(self.model.A) + self.model.prior
+        gain = np.square(self.c) / s - np.log(s / self.model.prior)
+        return np.asarray(s), np.asarray(0.5 * gain + self.odds)
 
     def every_set(self, **how: Any) -> SetSums:
         """Sum over all supports, as `set_tree.sums` with `how`."""
-        return set_tree.sums(self.c, self.model, self.n_active, **how)
+        L = self.prior if self.fixed else None
+        sums = set_tree.sums(self.c, self.model, L, odds=self.odds, **how)
+        return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
 
     def best(self) -> tuple[Mask, Floats]:
-        """Most probable support (n, K) of each row, and its f."""
-        (n, K), L = self.c.shape, self.n_active
-        if self.n_sets <= MOST_SETS:
+        """Most probable support (n, K) of each row, and its f; beyond sums of a few searches."""
+        (n, K), L = self.c.shape, self.prior
+        if self.orthonormal:
+            Z = (log_odds := self.alone[1]) > 0
+            return Z, log_odds.sum(axis=1, where=Z) + self.nothing
+        if self.exact:
             sums = self.every_set(moments=False)
-            return indicators(sums.best, K), sums.value
+            return indicators(sums.best, K) if self.fixed else sums.best, sums.value
+        if not self.fixed:
+            from appca.models import gibbs_kernels as kernels
+
+            Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+            U = np.random.default_rng((0,)).random((RESTARTS, DRAWN_SWEEPS, K))
+            kernels.search(self._rows(), SEARCH, U, Z, value)
+            return Z, value + self.nothing
         rows = RowSupports(self.c, np.full((n, L), -1), self.seeds)
         members, searched = search(rows, ANNEALED[-1:], self.model)
         for i in range(RESTARTS if K * L <= MANY else RESTARTS_OF_MANY):
@@ -298,50 +338,98 @@ class FixedSizeSupports(NamedTuple):
             members, searched = search(rows, ANNEALED, self.model, keep=True)
         return indicators(members, K), searched.value
 
+    def summed(self) -> SupportEstimate:
+        """Sum over all supports of a row: exactly, or by `n_paths` importance paths a row."""
+        n = len(self.c)
+        if self.orthonormal:
+            log_odds = self.alone[1]
+            log_sum = np.logaddexp(0.0, log_odds).sum(axis=1) + self.nothing
+            method = "exact, column by column"
+            return SupportEstimate(log_sum, np.zeros(n), expit(log_odds), method)
+        if self.exact:
+            sums, method = self.every_set(), f"exact, by enumeration of {self.n_sets} sets"
+            return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
+        method = f"annealed importance sampling, {self.n_paths} paths a row"
+        if not self.fixed:
+            return SupportEstimate(*self._by_paths(), method)
+        if self.n_paths < HONEST_PATHS:
+            method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
+        none = np.full((n, self.prior), -1)
+        rows = RowSupports(self.c, none, self.seeds)
+        chunks = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+        parts = (RowSupports(*(array[part] for array in rows)) for part in chunks)
+        sums = zip(*(_sampled(part, self.model, self.n_paths) for part in parts), strict=True)
+        return SupportEstimate(*map(np.concatenate, sums), method)
+
     def means(self, Z: Mask) -> Floats:
         """Posterior means of x * z given one support a row, (n, K)."""
+        if self.orthonormal:
+            return np.where(Z, self.c / self.alone[0], 0.0)
         H = np.zeros(self.c.shape)
-        with single_threaded_blas():  # the number of threads would decide about last bits
+        if self.fixed:
             for normal in scores_given(self.c, Z, self.model):
                 np.put_along_axis(H[normal.part], normal.members, normal.mean, axis=1)
+            return H
+        from appca.models import gibbs_kernels as kernels
+
+        kernels.scores(*self._rows()[:2], Z, H)
         return H
 
     def expected(self) -> Floats:
-        """E[x * z | y], (n, K), over all supports; of the best one beyond `MOST_SETS`."""
-        return self.every_set().H if self.n_sets <= MOST_SETS else self.means(self.best()[0])
+        """E[x * z | y], (n, K), over all supports, or of the best one."""
+        if self.orthonormal:
+            s, log_odds = self.alone
+            return np.asarray(expit(log_odds) * (self.c / s))
+        return self.every_set().H if self.exact else self.means(self.best()[0])
 
     def log_support(self, Z: Mask) -> Floats:
         """Give f of one support a row, (n,)."""
-        return log_densities(self.c, Z, self.model)
+        if self.orthonormal:
+            return np.asarray(self.alone[1].sum(axis=1, where=Z) + self.nothing)
+        f = log_densities(self.c, Z, self.model)
+        return f if self.fixed else np.asarray(f + Z @ self.odds + self.nothing)
 
     def drawn_scores(self, rng: Generator) -> Floats:
-        """Draw x * z (n, K) of each row; beyond `MOST_SETS` after ten Gibbs sweeps."""
-        n, K = self.c.shape
-        if self.n_sets <= MOST_SETS:
-            members = self.every_set(uniforms=rng.random(n), moments=False).drawn
+        """Draw x * z (n, K); beyond sums after ten Gibbs sweeps, or from inclusion."""
+        (n, K), drawn = self.c.shape, None
+        if self.orthonormal:
+            s, log_odds = self.alone
+            x = self.c / s + rng.standard_normal((n, K)) / np.sqrt(s)
+            return np.where(rng.random((n, K)) < expit(log_odds), x, 0.0)
+        if self.exact:
+            drawn = self.every_set(uniforms=rng.random(n), moments=False).drawn
+        elif self.fixed:
+            rows = RowSupports(self.c, members_of(self.best()[0]), draw_seeds(rng, n))
+            drawn = search(rows, np.ones(GIBBS_SWEEPS), self.model)[0]
         else:
-            begun = members_of(self.best()[0])
-            rows = RowSupports(self.c, begun, draw_seeds(rng, n))
-            members = search(rows, np.ones(GIBBS_SWEEPS), self.model)[0]
-        return draw_scores_given(rng, self.c, indicators(members, K), self.model)
+            drawn = rng.random((n, K)) < self.summed().inclusion
+        Z = indicators(drawn, K) if self.fixed else drawn
+        return draw_scores_given(rng, self.c, Z, self.model)
 
-    def summed(self) -> SupportEstimate:
-        """Sum over all supports of a row: exactly, or by `n_paths` importance paths a row."""
-        n, K = self.c.shape
-        if self.n_sets <= MOST_SETS:
-            exact = self.every_set()
-            method = f"exact, by enumeration of {self.n_sets} sets"
-            return SupportEstimate(exact.log_sum, np.zeros(n), exact.inclusion, method)
-        method = f"annealed importance sampling, {self.n_paths} paths a row"
-        if self.n_paths < HONEST_PATHS:
-            method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
-        log_sum, error, inclusion = np.empty(n), np.empty(n), np.empty((n, K))
-        for start in range(0, n, CHUNK):
-            part = slice(start, start + CHUNK)
-            none = np.full((len(self.c[part]), self.n_active), -1)
-            rows = RowSupports(self.c[part], none, self.seeds[part])
-            log_sum[part], error[part], inclusion[part] = _sampled(rows, self.model, self.n_paths)
-        return SupportEstimate(log_sum, error, inclusion, method)
+    def _rows(self) -> Any:
+        A, prior = self.model
+        A = A + prior * np.eye(len(A))
+        return A, np.ascontiguousarray(self.c), self.odds, 1.0 / prior
+
+    def _by_paths(self) -> tuple[Floats, Floats, Floats]:
+        """Log sums (n,), errors (n,) and inclusion (n, K) of sets of any size, by paths."""
+        from appca.models import gibbs_kernels as kernels
+
+        (n, K), rows = self.c.shape, self._rows()
+
+        def walked(base: Floats, betas: Floats, n_paths: int, which: int) -> tuple[Floats, Floats]:
+            log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+            U = np.random.default_rng((self.stream, which)).random((n_paths, len(betas), K))
+            base = np.ascontiguousarray(np.broadcast_to(base, (n, K)))
+            kernels.importance(rows, base, betas, U, log_weights, inclusion)
+            return log_weights, inclusion
+
+        log_weights, inclusion = walked(self.odds, PILOT_SCHEDULE, max(self.n_paths // 2, 4), 0)
+        learned = 0.5 * weighted_paths(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
+        base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.prior)
+        log_weights, inclusion = walked(base, SCHEDULE, self.n_paths, 1)
+        log_sum, error = _averaged(log_weights, np.arange(self.n_paths))
+        return log_sum + self.nothing, error, weighted_paths(log_weights, inclusion)
 
 
 def root_mean_square(H: Floats, Z: Mask, weights: Floats | None = None) -> Floats:
@@ -353,20 +441,22 @@ def root_mean_square(H: Floats, Z: Mask, weights: Floats | None = None) -> Float
 
 
 def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Floats, ...]:
+    """Log sums (n,), errors (n,) and inclusion (n, K); where pilots disagree by longer paths."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
-    longer = LONG._replace(pilots=max(n_paths // 2, 4))
-    many = K * L > MANY
-    route, other = (SHORT, longer._replace(defensive=SHORT.defensive)) if many else (longer, SPLIT)
-    pilot = _pilot(rows, route, model)
+    easy, hard = LONG._replace(pilots=max(n_paths // 2, 4)), SPLIT
+    if many := K * L > MANY:
+        easy, hard = SHORT, easy._replace(defensive=SHORT.defensive)
+    else:
+        hard = hard._replace(pilots=easy.pilots)
+    pilot = _pilot(rows, easy, model)
     agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
-    part, others = (RowSupports(*(array[some] for array in rows)) for some in (agree, ~agree))
-    again = _pilot(others, other, model) if many else pilot[~agree]
     estimates = np.empty(n), np.empty(n), np.empty((n, K))
-    other = other._replace(pilots=again.shape[1])
-    halves = (agree, part, pilot[agree], route), (~agree, others, again, other)
-    for some, mine, first, way in halves:
-        for array, new in zip(estimates, _annealed(mine, first, way, model, n_paths), strict=True):
-            array[some] = new
+    for some, route in ((agree, easy), (~agree, hard)):
+        part = RowSupports(*(array[some] for array in rows))
+        first = _pilot(part, route, model) if many and route is hard else pilot[some]
+        found = _annealed(part, first, route, model, n_paths)
+        for array, values in zip(estimates, found, strict=True):
+            array[some] = values
     return estimates
 
 
@@ -406,148 +496,3 @@ def _averaged(log_weights: Floats, families: Any) -> tuple[Floats, Floats]:
     np.add.at(weights, (np.arange(n)[:, None], families), np.exp(log_weights - log_sum[:, None]))
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     return log_sum, error
-
-
-SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
-PILOT_SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3
-SCHEDULE = np.linspace(0.0, 1.0, 13) ** 2
-DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
-
-
-class FreeSupports(NamedTuple):
-    """Projections of rows that use any number of factors, to ask about; f has prior odds added."""
-
-    c: Floats  # (n, K) W'(y - mu) / sigma2
-    model: CollapsedModel
-    weights: Floats  # (K,) pi, inside (0, 1)
-    orthonormal: bool = False
-    n_paths: int = 16  # importance paths a row
-    stream: int = 0  # of random numbers for these
-    background: Floats = np.zeros(())  # (n,) log p(y | nothing)
-
-    @property
-    def odds(self) -> Floats:
-        """Prior log odds of each column."""
-        return np.asarray(np.log(self.weights) - np.log1p(-self.weights))
-
-    @property
-    def precision(self) -> Floats:
-        """Posterior precision (K,) of each score alone."""
-        return np.asarray(np.diagonal(self.model.A) + self.model.prior)
-
-    @property
-    def log_odds(self) -> Floats:
-        """Posterior log odds (n, K) of each column alone."""
-        s = self.precision
-        gain = np.square(self.c) / s - np.log(s / self.model.prior)
-        return np.asarray(0.5 * gain + self.odds)
-
-    @property
-    def nothing(self) -> float:
-        """Log prior probability that no column is used."""
-        return float(np.log1p(-self.weights).sum())
-
-    def every_set(self, **how: Any) -> SetSums:
-        """Sum over all 2^K sets, as `set_tree.sums` with `how`."""
-        sums = set_tree.sums(self.c, self.model, odds=self.odds, **how)
-        return sums._replace(log_sum=sums.log_sum + self.nothing, value=sums.value + self.nothing)
-
-    def best(self) -> tuple[Mask, Floats]:
-        """Most probable set (n, K) of each row, and log p(y, z) - log p(y | nothing).
-
-        Beyond `MOST_COLUMNS` it is the best of four searches.
-        """
-        n, K = self.c.shape
-        if self.orthonormal:
-            Z = (log_odds := self.log_odds) > 0
-            return Z, log_odds.sum(axis=1, where=Z) + self.nothing
-        if K <= MOST_COLUMNS:
-            sums = self.every_set(moments=False)
-            return sums.best, sums.value
-        from appca.models import gibbs_kernels as kernels
-
-        Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
-        kernels.search(self._rows(), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
-        return Z, value + self.nothing
-
-    def summed(self) -> SupportEstimate:
-        """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
-        n, K = self.c.shape
-        if self.orthonormal:
-            log_sum = np.logaddexp(0.0, log_odds := self.log_odds).sum(axis=1) + self.nothing
-            inclusion = expit(log_odds)
-            return SupportEstimate(log_sum, np.zeros(n), inclusion, "exact, column by column")
-        if K > MOST_COLUMNS:
-            return self._sampled()
-        method = f"exact, by enumeration of {2**K} sets"
-        sums = self.every_set()
-        return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
-
-    def means(self, Z: Mask) -> Floats:
-        """Posterior means of x * z given one set a row, (n, K)."""
-        if self.orthonormal:
-            return np.where(Z, self.c / self.precision, 0.0)
-        from appca.models import gibbs_kernels as kernels
-
-        H = np.empty(self.c.shape)
-        kernels.scores(self._rows(), Z, H)
-        return H
-
-    def expected(self) -> Floats:
-        """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
-        if self.orthonormal:
-            return np.asarray(expit(self.log_odds) * (self.c / self.precision))
-        return self.every_set().H if self.c.shape[1] <= MOST_COLUMNS else self.means(self.best()[0])
-
-    def log_support(self, Z: Mask) -> Floats:
-        """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
-        if self.orthonormal:
-            return np.asarray(self.log_odds.sum(axis=1, where=Z) + self.nothing)
-        return np.asarray(log_densities(self.c, Z, self.model) + Z @ self.odds + self.nothing)
-
-    def drawn_scores(self, rng: Generator) -> Floats:
-        """Draw x * z (n, K) of each row; beyond `MOST_COLUMNS` columns from their inclusion."""
-        if self.orthonormal:
-            drawn = rng.standard_normal(self.c.shape) / np.sqrt(self.precision)
-            drawn = self.c / self.precision + drawn
-            return np.where(rng.random(self.c.shape) < expit(self.log_odds), drawn, 0.0)
-        if self.c.shape[1] > MOST_COLUMNS:
-            Z = rng.random(self.c.shape) < self.summed().inclusion
-        else:
-            Z = self.every_set(uniforms=rng.random(len(self.c)), moments=False).drawn
-        return draw_scores_given(rng, self.c, Z, self.model)
-
-    def _sampled(self) -> SupportEstimate:
-        n_paths = self.n_paths
-        prior = np.broadcast_to(self.odds, self.c.shape)
-        pilots, key = max(n_paths // 2, 4), (self.stream, 0)
-        log_weights, inclusion = self._paths(prior, PILOT_SCHEDULE, pilots, key)
-        learned = 0.5 * weighted_paths(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
-        base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * self.weights)
-        log_weights, inclusion = self._paths(base, SCHEDULE, n_paths, (self.stream, 1))
-        log_sum, error = _averaged(log_weights, np.arange(n_paths))
-        method = f"annealed importance sampling, {n_paths} paths a row"
-        inclusion = weighted_paths(log_weights, inclusion)
-        return SupportEstimate(log_sum + self.nothing, error, inclusion, method)
-
-    def _paths(
-        self, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
-    ) -> tuple[Floats, Floats]:
-        from appca.models import gibbs_kernels as kernels
-
-        n, K = self.c.shape
-        log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
-        U, base = _uniforms((n_paths, len(betas), K), key), np.ascontiguousarray(base)
-        kernels.importance(self._rows(), base, betas, U, log_weights, inclusion)
-        return log_weights, inclusion
-
-    def _rows(self) -> Any:
-        from appca.models.gibbs_kernels import FreeSupportRows
-
-        A, prior = self.model
-        A = A + prior * np.eye(len(A))
-        return FreeSupportRows(A, np.ascontiguousarray(self.c), self.odds, 1.0 / prior)
-
-
-def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
-    return np.random.default_rng(key).random(shape)

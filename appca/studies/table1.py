@@ -175,14 +175,13 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, model = Y @ truth.W / noise, CollapsedModel(truth.W.T @ truth.W / noise, 1.0)
     base: np.ndarray = numerics.background(np.square(Y).sum(axis=1), noise, D)
-    seen: supports.FixedSizeSupports | supports.FreeSupports
     if design == "balanced":
         L = int(Z_of_law[0].sum())
-        seen = supports.FixedSizeSupports(c, model, L, supports.row_seeds(Y))
+        seen = supports.Supports(c, model, L, supports.row_seeds(Y))
         base = base - numerics.log_binomial(K, L)
     else:  # every factor independently
         weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
-        seen = supports.FreeSupports(c, model, weights)
+        seen = supports.Supports(c, model, weights)
     sums = seen.summed()
     return Oracle(seen.best()[0], base + sums.log_sum, sums.error, sums.method)
 
