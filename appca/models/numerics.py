@@ -56,7 +56,8 @@ def narrowed(S: Array, dtype: Any) -> Array:
     narrow: Array = S.astype(dtype)
     size = np.abs(narrow)
     least = least_kept(float(size.max(initial=0.0)), dtype)
-    narrow *= size >= dtype.type(least)
+    if size.min(initial=np.inf) < least:
+        narrow *= size >= dtype.type(least)
     return narrow
 
 

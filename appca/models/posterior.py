@@ -33,6 +33,7 @@ from appca.models.supports import (
 )
 
 MAP, ALL = "map", "all"
+ALIKE = np.ones(1), np.ones(1)  # scales of rows, where they have none, and probabilities
 
 
 class ParameterDraw(NamedTuple):
@@ -204,13 +205,15 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def row_model(self) -> RowModel:
         """What decides about a row, in noise units."""
-        (K, D), noise = self.components.shape, 1.0 if np.ndim(self.noise) else self.noise
-        state = SubspaceState(self.components.T, np.zeros(K), self.latent, noise)
-        state = state._replace(scale=self.feature_scale, sizes=self.sizes)
-        model = state.row_model(int(self.n_active), D)
-        if self.row_scales is None or self.row_scale_probabilities is None:
-            return model
-        return model._replace(grid=self.row_scales, weights=self.row_scale_probabilities)
+        n, noise, log_scale, alike = self.components.shape[1], self.noise, 0.0, ALIKE
+        if np.ndim(noise):
+            s = self.feature_scale
+            s = s[s > 0.0]
+            n, noise, log_scale = len(s), 1.0, float(np.log(s).sum())
+        if self.row_scales is not None and self.row_scale_probabilities is not None:
+            alike = self.row_scales, self.row_scale_probabilities
+        sizes = int(self.n_active) if self.sizes is None else self.sizes
+        return RowModel(noise, self.latent, n, log_scale, sizes, *alike)
 
     @property
     def shrinkage(self) -> Array:
@@ -282,10 +285,12 @@ class SubspacePosterior(PosteriorOfDraw):
         grid = self.row_model.grid
         return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
 
+    def membership(self, X: Array) -> Array:
+        model = self.row_model
+        return self._by_blocks(X, lambda B, P: row_model.share(P, self._known(B, P), None, model))
+
     def probability_of(self, X: Array, Z: Array) -> Array:
-        (P, squares), model = self._projected(X), self.row_model
-        joint = row_model.support_density(P, squares, Z, model)
-        return share_of(joint - row_model.log_density(P, squares, model))
+        return row_model.share(*self._projected(X), Z, self.row_model)
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)

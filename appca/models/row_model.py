@@ -43,8 +43,7 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     J = len(model.grid)
     if J == 1:
         log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
-        density = log_sum + background(squares, model)[:, 0]
-        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+        return Weighed(_nothing(squares, model) + log_sum, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
     around = background(squares, model) + np.log(model.weights)
@@ -74,7 +73,7 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
     a = _logits(P, model)
     log_sum, r, sizes = _over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
-    density = log_sum + background(squares, model)[:, 0]
+    density = _nothing(squares, model) + log_sum
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
@@ -83,8 +82,19 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
-    log_sum = log_e - numerics.log_binomial(P.shape[1], model.sizes)
-    return background(squares, model)[:, 0] + log_sum
+    return _nothing(squares, model) + log_e - numerics.log_binomial(P.shape[1], model.sizes)
+
+
+def share(P: Array, squares: Array, chosen: Array | None, model: RowModel) -> Array:
+    """Posterior probabilities (N,) of supports (N, K) bool, or of the likeliest."""
+    if len(model.grid) > 1 or not isinstance(model.sizes, int):
+        chosen = likeliest(P, squares, model) if chosen is None else chosen
+        joint = support_density(P, squares, chosen, model)
+        return share_of(joint - weigh(P, squares, model).log_density)
+    a = _logits(P, model)
+    chosen = polynomials.top(a, model.sizes) if chosen is None else chosen
+    weight = np.where(chosen, a, 0.0).sum(axis=1)
+    return share_of(weight - polynomials.log_elementary(a, model.sizes))
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -124,6 +134,10 @@ def background(squares: Array, model: RowModel) -> Array:
     twice = 2.0 * model.noise * model.grid
     constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
     return np.asarray(constant - squares[:, None] / twice)
+
+
+def _nothing(squares: Array, model: RowModel) -> Array:
+    return numerics.background(squares, model.noise, model.n_features) + model.log_scale
 
 
 def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
