@@ -46,19 +46,18 @@ class QueryDraws(NamedTuple):
 
     def each(self) -> Iterator[ParameterDraw]:
         """Give the draws one by one."""
+        every = np.arange(self.components.shape[1])
         for s in range(len(self.chain)):
-            weights = None if self.weights is None else self.weights[s]
-            places = np.arange(self.components.shape[1])
-            if weights is not None:
-                places = np.flatnonzero(weights > 0.0)
-                weights = weights[places]
+            kept: Any = slice(None)
+            if self.weights is not None:
+                kept = np.flatnonzero(self.weights[s] > 0.0)
             yield ParameterDraw(
-                self.components[s, places],
+                self.components[s, kept],
                 self.mean[s],
                 float(self.noise_variance[s]),
-                self.latent_variance[s, places],
-                weights,
-                places,
+                self.latent_variance[s, kept],
+                None if self.weights is None else self.weights[s, kept],
+                every[kept],
                 *(None if p is None else p[s] for p in self[-2:]),
             )
 
@@ -184,9 +183,10 @@ class AveragedPosterior(Posterior):
             rows = posterior.summary(X)
             method = rows.method
             total = np.logaddexp(total, rows.log_likelihood)
-            with np.errstate(divide="ignore"):
-                relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
-            variance = np.logaddexp(variance, relative)
+            if rows.error.any():
+                with np.errstate(divide="ignore"):
+                    relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
+                variance = np.logaddexp(variance, relative)
             inclusion[:, published] += rows.inclusion[:, places]
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
@@ -196,8 +196,7 @@ class AveragedPosterior(Posterior):
         total = np.zeros((len(X), self.K))
         for posterior, places, published in self._each():
             total[:, published] += posterior.expected(X)[:, places]
-        total /= self.n_draws
-        return total
+        return total / self.n_draws
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         H = self.expected(X)
@@ -219,8 +218,7 @@ class AveragedPosterior(Posterior):
 
     def description(self, X: Array) -> Description:
         """Averages of log-likelihood and inclusion; all else of the published draw."""
-        summary = self.summary(X)
-        value, error, inclusion, method = summary
+        value, error, inclusion, method = self.summary(X)
         rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
         return rows._replace(log_likelihood=value, standard_error=error)
 

@@ -48,11 +48,6 @@ class ParameterDraw(NamedTuple):
     row_scale_probabilities: Array | None  # (J,), where learned
     size_probabilities: Array | None  # (K + 1,), where learned
 
-    @property
-    def common(self) -> dict[str, Any]:
-        """Parameters that all models have."""
-        return dict(zip(self._fields[:4], self[:4], strict=True))
-
 
 class Description(NamedTuple):
     """All results about some rows at once.
@@ -185,8 +180,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         del stream
-        scales, sizes = draw.row_scale_probabilities, draw.size_probabilities
-        return replace(self, **draw.common, row_scale_probabilities=scales, sizes=sizes)
+        return type(self)(*draw[:4], self.n_active, self.row_scales, *draw[-2:])
 
     @property
     def variant(self) -> Variant:
@@ -205,15 +199,14 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def row_model(self) -> RowModel:
         """What decides about a row, in noise units."""
-        n, noise, log_scale, alike = self.components.shape[1], self.noise, 0.0, ALIKE
+        n, noise, log_scale = self.components.shape[1], self.noise, 0.0
         if np.ndim(noise):
-            s = self.feature_scale
-            s = s[s > 0.0]
+            s = self.feature_scale[noise > 0.0]
             n, noise, log_scale = len(s), 1.0, float(np.log(s).sum())
-        if self.row_scales is not None and self.row_scale_probabilities is not None:
-            alike = self.row_scales, self.row_scale_probabilities
         sizes = int(self.n_active) if self.sizes is None else self.sizes
-        return RowModel(noise, self.latent, n, log_scale, sizes, *alike)
+        learned: Any = self.row_scales, self.row_scale_probabilities
+        scales = ALIKE if self.row_scales is None else learned
+        return RowModel(noise, self.latent, n, log_scale, sizes, *scales)
 
     @property
     def shrinkage(self) -> Array:
@@ -307,9 +300,8 @@ class SubspacePosterior(PosteriorOfDraw):
             return polynomials.top(inclusion, int(self.n_active))
         return inclusion > 0.5
 
-    def _projected(self, X: Array) -> tuple[Array, Array]:
-        P, squares = self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
-        return P, squares
+    def _projected(self, X: Array) -> list[Array]:
+        return self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
 
     def description(self, X: Array) -> Description:
         columns = self._columns(X, self.described)
@@ -333,19 +325,20 @@ class SubspacePosterior(PosteriorOfDraw):
         return scores, active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        model, (K, D) = self.row_model, self.components.shape
-        deviation = np.ones(1)
+        (K, D), deviation = self.components.shape, np.ones(1)
         if self.variant != PAPER:
+            model = self.row_model
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        if isinstance(model.sizes, int):
-            Z = polynomials.draw(rng, np.zeros((n, K)), model.sizes)
+        if self.sizes is None:
+            Z = polynomials.draw(rng, np.zeros((n, K)), int(self.n_active))
         else:
-            size, order = rng.choice(K + 1, n, p=model.sizes), rng.random((n, K)).argsort(axis=1)
+            size, order = rng.choice(K + 1, n, p=self.sizes), rng.random((n, K)).argsort(axis=1)
             Z = order.argsort(axis=1) < size[:, None]
-        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
-        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
-        return rows.astype(self.components.dtype), Z
+        rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
+        rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
+        rows *= deviation
+        rows += self.mean
+        return rows.astype(self.components.dtype, copy=False), Z
 
 
 LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
@@ -441,7 +434,8 @@ class SupportPosterior(PosteriorOfDraw):
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
-        return replace(self, **draw.common, n_paths=n_paths, stream=stream)
+        common: Any = dict(zip(draw._fields[:4], draw[:4], strict=True))
+        return replace(self, **common, n_paths=n_paths, stream=stream)
 
     def _projected(self, X: Array) -> tuple[Array, Array, Array]:
         """W'(y - mu) / sigma2 (n, K), W'W / sigma2 and log density (n,) without any factor."""
