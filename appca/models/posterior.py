@@ -44,7 +44,6 @@ class ParameterDraw(NamedTuple):
     noise: float
     latent: Array  # (K',)
     weights: Array | None  # (K',) probability that a new row uses a component, where it has one
-    places: Array  # (K',) of its components among the published ones; K or more: none
     row_scale_probabilities: Array | None  # (J,), where learned
     size_probabilities: Array | None  # (K + 1,), where learned
 
@@ -186,21 +185,25 @@ class SubspacePosterior(PosteriorOfDraw):
     def variant(self) -> Variant:
         """Which assumptions of the paper's model it gives up."""
         by_row, learned = self.row_scales is not None, self.sizes is not None
-        return Variant(np.ndim(self.noise) > 0, by_row, learned)
+        return Variant(self.by_feature, by_row, learned)
+
+    @property
+    def by_feature(self) -> bool:
+        """Whether each feature has its own noise."""
+        return isinstance(self.noise, np.ndarray) and self.noise.ndim == 1
 
     @property
     def feature_scale(self) -> Array:
         """What features are multiplied by to be in noise units, (D,) or 1; 0 of constant ones."""
-        psi = np.asarray(self.noise, dtype=np.float64)
-        if psi.ndim == 0:
+        if not self.by_feature:
             return np.ones(())
-        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
+        return np.divide(1.0, np.sqrt(self.noise), np.zeros(len(self.noise)), where=self.noise > 0)
 
     @property
     def row_model(self) -> RowModel:
         """What decides about a row, in noise units."""
-        n, noise, log_scale = self.components.shape[1], self.noise, 0.0
-        if np.ndim(noise):
+        n, noise, log_scale = self.components.shape[-1], self.noise, 0.0
+        if self.by_feature:
             s = self.feature_scale[noise > 0.0]
             n, noise, log_scale = len(s), 1.0, float(np.log(s).sum())
         sizes = int(self.n_active) if self.sizes is None else self.sizes
@@ -211,12 +214,12 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def shrinkage(self) -> Array:
         """Posterior mean (K,) of x over the projection."""
-        return numerics.posterior(1.0 if np.ndim(self.noise) else self.noise, self.latent)[0]
+        return numerics.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.components.T
-        if np.ndim(self.noise):
+        if self.by_feature:
             W = W * np.square(self.feature_scale)[:, None]
         parts = rows.over(lambda block: answer(block.X, block.times(W)))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -225,12 +228,10 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._columns(X, lambda B, P: (answer(B, P),))[0]
 
     def _squares(self, B: Array) -> Array:
-        if not np.ndim(self.noise):
+        if not self.by_feature:
             return squared_lengths(B)
-        squares = np.empty(len(B))
-        for part, T in tiles(B, None):
-            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
-        return squares
+        scale = self.feature_scale.astype(B.dtype)
+        return np.concatenate([squared_lengths(T * scale) for _, T in tiles(B, None)])
 
     def _known(self, B: Array, P: Array) -> Array:
         """Squared lengths (n,) where they say anything of supports: where scales are learned."""
@@ -243,18 +244,13 @@ class SubspacePosterior(PosteriorOfDraw):
         """Supports (n, K) bool of largest probability."""
         return row_model.likeliest(P, self._known(B, P), self.row_model)
 
-    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
-        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
-        row = self._weighed(B, P)
-        return row.log_density, row.inclusion
-
     def scores(self, X: Array, scale: Array | None) -> Array:
         factor = self.shrinkage if scale is None else self.shrinkage / scale
         factor, nothing = factor.astype(X.dtype), X.dtype.type(0.0)
         return self._by_blocks(X, lambda B, P: np.where(self.chosen(B, P), P * factor, nothing))
 
     def expected(self, X: Array) -> Array:
-        scores = self._by_blocks(X, lambda B, P: self.summed(B, P)[1] * (P * self.shrinkage))
+        scores = self._by_blocks(X, lambda B, P: self._weighed(B, P)[2] * (P * self.shrinkage))
         return scores.astype(X.dtype, copy=False)
 
     def supports(self, X: Array, support: str) -> Array:
@@ -262,7 +258,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        value, inclusion = self._columns(X, self.summed)
+        value, _, inclusion = self._columns(X, lambda B, P: self._weighed(B, P)[:3])
         return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
@@ -283,7 +279,8 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, lambda B, P: row_model.share(P, self._known(B, P), None, model))
 
     def probability_of(self, X: Array, Z: Array) -> Array:
-        return row_model.share(*self._projected(X), Z, self.row_model)
+        P, squares = self._projected(X)
+        return row_model.share(P, squares, np.resize(Z, P.shape), self.row_model)
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
@@ -304,16 +301,15 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
 
     def description(self, X: Array) -> Description:
-        columns = self._columns(X, self.described)
+        columns = self._columns(X, self._described)
         told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
         return Description(*told)
 
-    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
+    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
         row, active, share = row_model.judged(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
-        if np.ndim(self.noise):
+        if self.by_feature:
             components, error = self.components.astype(B.dtype), np.empty(len(B))
             for part, T in tiles(B, None):
                 error[part] = squared_lengths(T - scores[part].astype(B.dtype) @ components)
@@ -325,7 +321,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return scores, active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        (K, D), deviation = self.components.shape, np.ones(1)
+        (K, D), deviation = self.components.shape, None
         if self.variant != PAPER:
             model = self.row_model
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
@@ -336,9 +332,18 @@ class SubspacePosterior(PosteriorOfDraw):
             Z = order.argsort(axis=1) < size[:, None]
         rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
         rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        rows *= deviation
+        rows *= 1.0 if deviation is None else deviation
         rows += self.mean
         return rows.astype(self.components.dtype, copy=False), Z
+
+
+class SubspaceAtDraws(SubspacePosterior):
+    """The paper's model at S draws of all parameters: answers about S n rows, draw after draw."""
+
+    def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
+        B = X - self.mean[:, None].astype(X.dtype)
+        P = B @ np.swapaxes(self.components, 1, 2).astype(X.dtype)
+        return list(answer(*(rows.reshape(-1, rows.shape[2]) for rows in (B, P))))
 
 
 LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
@@ -478,16 +483,9 @@ class SupportPosterior(PosteriorOfDraw):
         (Z, value), sums = seen.best(), seen.summed()
         H = seen.means(Z)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
-        return Description(
-            H.astype(X.dtype, copy=False),
-            Z,
-            sums.inclusion,
-            share_of(value - sums.log_sum),
-            mean_squares(rows, H, self.components),
-            seen.background + sums.log_sum,
-            sums.error,
-            sums.method,
-        )
+        share, error = share_of(value - sums.log_sum), mean_squares(rows, H, self.components)
+        told = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error
+        return Description(*told, seen.background + sums.log_sum, sums.error, sums.method)
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         Z, C = self._drawn_supports(rng, n), self.components

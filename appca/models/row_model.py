@@ -6,7 +6,7 @@ p(S) is uniform over the supports of L components, or over those of each size. S
 scales that add less than rounding are left out.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,8 @@ NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the roun
 class RowModel(NamedTuple):
     """The parameters that decide about a row, given its projections and squared length."""
 
-    noise: float  # sigma2; 1 where each feature has its own noise
-    latent: Array  # (K,) tau2_k
+    noise: Any  # sigma2; 1 where each feature has its own noise; (N, 1) where rows differ
+    latent: Array  # (K,) tau2_k, or (N, K)
     n_features: int  # that the likelihood counts
     log_scale: float  # sum of the logs of what features are multiplied by
     sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
@@ -137,7 +137,8 @@ def background(squares: Array, model: RowModel) -> Array:
 
 
 def _nothing(squares: Array, model: RowModel) -> Array:
-    return numerics.background(squares, model.noise, model.n_features) + model.log_scale
+    noise = model.noise[:, 0] if np.ndim(model.noise) else model.noise
+    return numerics.background(squares, noise, model.n_features) + model.log_scale
 
 
 def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
