@@ -22,6 +22,7 @@ from appca.models.products import mean_squares, projected, times
 from appca.models.row_model import RowModel, Weighed
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.set_tree import CollapsedModel
+from appca.models.settings import MOST_SETS
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
@@ -506,10 +507,11 @@ class FactorPosterior(SupportPosterior):
 
     def seen(self, X: Array) -> FixedSizeSupports:
         c, A, background = self._projected(X)
-        seeds = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
         background -= numerics.log_binomial(len(A), self.n_active)  # supports are equally probable
-        at = c, CollapsedModel(A, PRIOR), self.n_active, seeds
-        return FixedSizeSupports(*at, self.n_paths, background)
+        how: Any = {"n_paths": self.n_paths, "background": background}
+        if self.n_supports > MOST_SETS:  # and are not all looked at
+            how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        return FixedSizeSupports(c, CollapsedModel(A, PRIOR), self.n_active, **how)
 
     def likely(self, inclusion: Array) -> Array:
         return polynomials.top(inclusion, self.n_active)
