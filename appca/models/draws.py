@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.models.chains import Draws, levels
 from appca.models.em import PAPER
-from appca.models.numerics import Array
+from appca.models.numerics import Array, share_of
 from appca.models.posterior import (
     Description,
     ParameterDraw,
@@ -44,8 +44,8 @@ class QueryDraws(NamedTuple):
 
     def thinned(self, most: int) -> "QueryDraws":
         """Choose at most so many, evenly."""
-        S = len(self.chain)
-        kept = np.linspace(0, S - 1, min(S, most)).round().astype(np.intp)
+        n = min(len(self.chain), most)
+        kept = np.linspace(0, len(self.chain) - 1, n).round().astype(np.intp)
         return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
 
 
@@ -110,8 +110,7 @@ def band(draws: Floats, level: float) -> Floats:
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
     """Smallest and largest number of components that the middle `level` of the draws have."""
-    values = np.asarray(numbers, dtype=np.float64)
-    low, high = np.quantile(values, band_ends(level), method="nearest")
+    low, high = np.quantile(np.asarray(numbers, float), band_ends(level), method="nearest")
     return int(low), int(high)
 
 
@@ -154,36 +153,37 @@ class AveragedPosterior(Posterior):
         self.published, self.draws = published, draws.thinned(max(LEAST_DRAWS, most))
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
-    def _each(self, X: Array) -> Iterator[tuple[Any, Array, Array]]:
-        """Give the posterior at a draw, or at all of them, its published components, and which."""
-        of, draws, n = self.published, self.draws, len(X)
-        few = n * draws.components.size <= FEW_NUMBERS * self.K
+    def _each(self, X: Any = ()) -> Iterator[tuple[Any, Array, Array]]:
+        """Give the posterior at a draw (for few rows X at all), its published components, which."""
+        of, draws, places = self.published, self.draws, np.arange(self.draws.components.shape[1])
+        few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
         if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
-            noise = np.repeat(draws.noise_variance, n)[:, None]
-            at = draws.components, draws.mean, noise, np.repeat(draws.latent_variance, n, axis=0)
-            yield SubspaceAtDraws(*at, of.n_active), *[np.arange(self.K)] * 2
+            noise = np.repeat(draws.noise_variance, len(X))[:, None]
+            latent = np.repeat(draws.latent_variance, len(X), axis=0)
+            at = SubspaceAtDraws(draws.components, draws.mean, noise, latent, of.n_active)
+            yield at, places, places
             return
-        yield from self._one_by_one()
-
-    def _one_by_one(self) -> Iterator[tuple[Any, Array, Array]]:
-        places = np.arange(self.draws.components.shape[1])
         for s in range(self.n_draws):
             W, mean, noise, latent, weights, *learned = (
-                None if of_draws is None else of_draws[s] for of_draws in self.draws[2:]
+                x if x is None else x[s] for x in draws[2:]
             )
             used: Any = slice(None) if weights is None else weights > 0.0
             weights = None if weights is None else weights[used]
             draw = ParameterDraw(W[used], mean, float(noise), latent[used], weights, *learned)
             published = places[used][places[used] < self.K]
-            yield self.published.at(draw, s), places[: len(published)], published
+            yield of.at(draw, s), places[: len(published)], published
 
     def summary(self, X: Array) -> RowSummary:
-        n = len(X)
+        return self._summed_up(X)[0]
+
+    def _summed_up(self, X: Array) -> tuple[RowSummary, list[Array]]:
+        n, values = len(X), []
         total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
         inclusion, method = np.zeros((n, self.K)), ""
         for posterior, places, published in self._each(X):
             rows = posterior.summary(X)
             method = rows.method
+            values.append(rows.log_likelihood)
             total = np.logaddexp.reduce([total, *rows.log_likelihood.reshape(-1, n)])
             if rows.error.any():
                 with np.errstate(divide="ignore"):
@@ -192,7 +192,8 @@ class AveragedPosterior(Posterior):
             inclusion[:, published] += _summed(rows.inclusion, n)[:, places]
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
-        return RowSummary(total - np.log(self.n_draws), error, inclusion / self.n_draws, method)
+        value, inclusion = total - np.log(self.n_draws), inclusion / self.n_draws
+        return RowSummary(value, error, inclusion, method), values
 
     def expected(self, X: Array) -> Array:
         total = np.zeros((len(X), self.K))
@@ -209,12 +210,14 @@ class AveragedPosterior(Posterior):
         return self.published.likely(self.inclusion(X))
 
     def membership(self, X: Array) -> Array:
-        chosen, total = self.supports(X, ""), np.zeros(len(X))
-        for posterior, places, published in self._each(X):
+        (_, _, inclusion, _), values = self._summed_up(X)
+        chosen, total = self.published.likely(inclusion), np.zeros(len(X))
+        for (posterior, places, published), value in zip(self._each(X), values, strict=True):
             Z = np.zeros((len(X), posterior.components.shape[-2]), dtype=bool)
             Z[:, places] = chosen[:, published]
             lacking = np.delete(chosen, published, axis=1).any(axis=1)
-            total += np.where(lacking, 0.0, _summed(posterior.probability_of(X, Z), len(X)))
+            share = _summed(share_of(posterior.log_joint(X, Z) - value), len(X))
+            total += np.where(lacking, 0.0, share)
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
@@ -225,8 +228,7 @@ class AveragedPosterior(Posterior):
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
         """Average over draws of what `ask` says of their posteriors, which names no component."""
-        total: Array = sum(ask(posterior) for posterior, _, _ in self._one_by_one())  # type: ignore[assignment]
-        return total / self.n_draws
+        return np.asarray(sum(ask(posterior) for posterior, _, _ in self._each()) / self.n_draws)
 
     def means(self) -> tuple[Array, Array]:
         """Return the averages of components (K, D) and mean (D,)."""
@@ -236,13 +238,12 @@ class AveragedPosterior(Posterior):
     def bands_of(self, rng: Generator, X: Array, level: float) -> Array:
         """Credible bands (2, N, K) of x * z: quantiles over draws of all draws."""
         bands = np.zeros((2, len(X), self.K))
-        draws = list(self._one_by_one())
+        draws = list(self._each())
         draws *= -(-LEAST_SCORES // len(draws))
         for start in range(0, len(X), BAND_ROWS):
             rows = X[start : start + BAND_ROWS]
             drawn = np.zeros((len(draws), len(rows), self.K))
             for s, (posterior, places, published) in enumerate(draws):
-                scores = posterior.drawn_scores(rng, rows)
-                drawn[s][:, published] = scores[:, places]
+                drawn[s][:, published] = posterior.drawn_scores(rng, rows)[:, places]
             bands[:, start : start + len(rows)] = band(drawn, level)
         return bands

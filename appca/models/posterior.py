@@ -136,7 +136,7 @@ class PosteriorOfDraw(Posterior):
     components: Array  # (K, D)
     n_supports: Any = 1.0  # terms of the sums over supports, which decide about the cost of a draw
     at: Any  # (`ParameterDraw`, stream of random numbers) -> the posterior given this draw
-    probability_of: Any  # (X, Z (n, K)) -> probabilities (n,) of these supports
+    log_joint: Any  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
     drawn_scores: Any  # (rng, X) -> x * z (n, K) of a drawn support
     likely: Callable[[Array], Array]  # inclusion (n, K) -> components (n, K) bool of the largest
     sample: Any  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
@@ -277,11 +277,11 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def membership(self, X: Array) -> Array:
         model = self.row_model
-        return self._by_blocks(X, lambda B, P: row_model.share(P, self._known(B, P), None, model))
+        return self._by_blocks(X, lambda B, P: row_model.membership(P, self._known(B, P), model))
 
-    def probability_of(self, X: Array, Z: Array) -> Array:
+    def log_joint(self, X: Array, Z: Array) -> Array:
         P, squares = self._projected(X)
-        return row_model.share(P, squares, np.resize(Z, P.shape), self.row_model)
+        return row_model.support_density(P, squares, np.resize(Z, P.shape), self.row_model)
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
@@ -475,9 +475,9 @@ class SupportPosterior(PosteriorOfDraw):
         sums = seen.summed()
         return RowSummary(seen.background + sums.log_sum, *sums[1:])
 
-    def probability_of(self, X: Array, Z: Array) -> Array:
+    def log_joint(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.log_support(Z) - seen.summed().log_sum)
+        return np.asarray(seen.background + seen.log_support(Z))
 
     def description(self, X: Array) -> Description:
         seen = self.seen(X)

@@ -85,16 +85,18 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     return _nothing(squares, model) + log_e - numerics.log_binomial(P.shape[1], model.sizes)
 
 
-def share(P: Array, squares: Array, chosen: Array | None, model: RowModel) -> Array:
-    """Posterior probabilities (N,) of supports (N, K) bool, or of the likeliest."""
-    if len(model.grid) > 1 or not isinstance(model.sizes, int):
-        chosen = likeliest(P, squares, model) if chosen is None else chosen
-        joint = support_density(P, squares, chosen, model)
+def membership(P: Array, squares: Array, model: RowModel) -> Array:
+    """Posterior probabilities (N,) of the likeliest supports."""
+    if len(model.grid) > 1:
+        joint = support_density(P, squares, likeliest(P, squares, model), model)
         return share_of(joint - weigh(P, squares, model).log_density)
     a = _logits(P, model)
-    chosen = polynomials.top(a, model.sizes) if chosen is None else chosen
-    weight = np.where(chosen, a, 0.0).sum(axis=1)
-    return share_of(weight - polynomials.log_elementary(a, model.sizes))
+    if isinstance(model.sizes, int):
+        log_sum = polynomials.log_elementary(a, model.sizes)
+        log_sum -= numerics.log_binomial(a.shape[1], model.sizes)
+    else:
+        log_sum = polynomials.sized_inclusion(a, model.sizes)[0]
+    return share_of(polynomials.best(a, model.sizes)[1] - log_sum)
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
