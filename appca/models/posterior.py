@@ -185,8 +185,7 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def variant(self) -> Variant:
         """Which assumptions of the paper's model it gives up."""
-        by_row, learned = self.row_scales is not None, self.sizes is not None
-        return Variant(self.by_feature, by_row, learned)
+        return Variant(self.by_feature, self.row_scales is not None, self.sizes is not None)
 
     @property
     def by_feature(self) -> bool:
@@ -272,8 +271,7 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def mean_scales(self, X: Array) -> Array:
         """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
-        grid = self.row_model.grid
-        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
+        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ self.row_model.grid)
 
     def membership(self, X: Array) -> Array:
         model = self.row_model
@@ -318,22 +316,24 @@ class SubspacePosterior(PosteriorOfDraw):
             error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
         error /= B.shape[1]
         scales = () if self.row_scales is None else (row.scales @ model.grid,)
-        scores = scores.astype(B.dtype)
-        return scores, active, row.inclusion, share, error, row.log_density, *scales
+        return scores.astype(B.dtype), active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         (K, D), deviation = self.components.shape, None
         if self.variant != PAPER:
             model = self.row_model
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        if self.sizes is None:
+        if self.n_active == K and self.sizes is None:
+            Z = np.ones((n, K), dtype=bool)
+        elif self.sizes is None:
             Z = polynomials.draw(rng, np.zeros((n, K)), int(self.n_active))
         else:
             size, order = rng.choice(K + 1, n, p=self.sizes), rng.random((n, K)).argsort(axis=1)
             Z = order.argsort(axis=1) < size[:, None]
         rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
         rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        rows *= 1.0 if deviation is None else deviation
+        if deviation is not None:
+            rows *= deviation
         rows += self.mean
         return rows.astype(self.components.dtype, copy=False), Z
 
@@ -352,9 +352,9 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 def posterior_of(model: Any) -> SubspacePosterior:
     """Return the posterior of rows under a fitted estimator."""
-    names = "components_", "mean_", "noise_variance_", "latent_variance_", "n_active_"
-    fitted = [getattr(model, name) for name in names]
-    return SubspacePosterior(*fitted, *(getattr(model, name, None) for name in LEARNED_ARRAYS))
+    at = model.components_, model.mean_, model.noise_variance_, model.latent_variance_
+    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
+    return SubspacePosterior(*at, model.n_active_, *learned)
 
 
 def publish_subspace(
