@@ -44,8 +44,7 @@ class QueryDraws(NamedTuple):
 
     def thinned(self, most: int) -> "QueryDraws":
         """Choose at most so many, evenly."""
-        n = min(len(self.chain), most)
-        kept = np.linspace(0, len(self.chain) - 1, n).round().astype(np.intp)
+        kept = np.linspace(0, len(self.chain) - 1, min(most, len(self.chain))).round().astype(int)
         return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
 
 
@@ -216,8 +215,8 @@ class AveragedPosterior(Posterior):
             Z = np.zeros((len(X), posterior.components.shape[-2]), dtype=bool)
             Z[:, places] = chosen[:, published]
             lacking = np.delete(chosen, published, axis=1).any(axis=1)
-            share = _summed(share_of(posterior.log_joint(X, Z) - value), len(X))
-            total += np.where(lacking, 0.0, share)
+            share = share_of(posterior.log_joint(X, Z) - value)
+            total += np.where(lacking, 0.0, _summed(share, len(X)))
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
