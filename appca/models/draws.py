@@ -163,9 +163,8 @@ class AveragedPosterior(Posterior):
             yield at, places, places
             return
         for s in range(self.n_draws):
-            W, mean, noise, latent, weights, *learned = (
-                x if x is None else x[s] for x in draws[2:]
-            )
+            of_draw: Any = [x if x is None else x[s] for x in draws[2:]]
+            W, mean, noise, latent, weights, *learned = of_draw
             used: Any = slice(None) if weights is None else weights > 0.0
             weights = None if weights is None else weights[used]
             draw = ParameterDraw(W[used], mean, float(noise), latent[used], weights, *learned)
@@ -176,7 +175,7 @@ class AveragedPosterior(Posterior):
         return self._summed_up(X)[0]
 
     def _summed_up(self, X: Array) -> tuple[RowSummary, list[Array]]:
-        n, values = len(X), []
+        n, values = len(X), list[Array]()
         total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
         inclusion, method = np.zeros((n, self.K)), ""
         for posterior, places, published in self._each(X):

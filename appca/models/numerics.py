@@ -26,7 +26,8 @@ def logits(P: Array, noise: Any, latent: Array) -> Array:
 
 def background(squares: Array, noise: Any, n_features: int) -> Array:
     """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
-    return -0.5 * n_features * np.log(2.0 * math.pi * noise) - squares / (2.0 * noise)
+    constant = -0.5 * n_features * np.log(2.0 * math.pi * noise)
+    return np.asarray(constant - squares / (2.0 * noise))
 
 
 def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:

@@ -319,8 +319,8 @@ class SubspacePosterior(PosteriorOfDraw):
         return scores.astype(B.dtype), active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        (K, D), deviation = self.components.shape, None
-        if self.variant != PAPER:
+        (K, D), plain = self.components.shape, self.variant == PAPER
+        if not plain:
             model = self.row_model
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
         if self.n_active == K and self.sizes is None:
@@ -332,7 +332,7 @@ class SubspacePosterior(PosteriorOfDraw):
             Z = order.argsort(axis=1) < size[:, None]
         rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
         rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        if deviation is not None:
+        if not plain:
             rows *= deviation
         rows += self.mean
         return rows.astype(self.components.dtype, copy=False), Z
