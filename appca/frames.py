@@ -130,12 +130,13 @@ def column_of(name: str, values: Any) -> TableColumn:
 
 def class_names(values: Any) -> np.ndarray:
     """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
+    import pandas as pd
+
     x, _ = _plain(values)
     if x.dtype.kind == "O":
         return x
-    levels, codes = np.unique(x, return_inverse=True)
-    names = [None if _is_missing(value) else _name(value) for value in levels]
-    return np.array(names, dtype=object)[codes]
+    codes, levels = pd.factorize(x)  # -1 is missing
+    return np.array([*map(_name, levels), None], dtype=object)[codes]
 
 
 def numbers_of(values: Any) -> np.ndarray:

@@ -348,8 +348,11 @@ def variance_by(
         for part in np.array_split(inside, 1 + len(inside) * D // _DRAWN):
             y, s = values[part], scores[part]
             y = np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=float) - mean
-            r = np.where(np.isnan(y), 0.0, y - s @ W)
-            saved += s.T @ (np.nan_to_num(y) + r) * W
+            missing = np.isnan(y)
+            y[missing] = 0.0
+            r = y - s @ W
+            r[missing] = 0.0
+            saved += s.T @ (y + r) * W
             left += (r**2).sum(axis=0)
         for block, columns in parts.items():
             every = np.r_[left[columns].sum(), saved[:, columns].sum(axis=1)]

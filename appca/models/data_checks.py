@@ -155,7 +155,11 @@ def numbers_of_rows(X: Any) -> Any:
 def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
     """Return rows (N, D) as `check_array` with `how` gives them, under the names of the fit."""
     X = X.compute() if hasattr(X, "columns") and hasattr(X, "compute") else X  # with its names
-    values = check_array(numbers_of_rows(X), estimator=model, input_name="X", **how)
+    values = numbers_of_rows(X)
+    usual = type(values) is np.ndarray and values.ndim == 2 and values.size > 0
+    usual = usual and values.dtype in (np.float64, np.float32) and not how["ensure_all_finite"]
+    if reset or not usual:  # else there is nothing that it would refuse or change
+        values = check_array(values, estimator=model, input_name="X", **how)
     named = hasattr(X, "columns") or hasattr(model, "feature_names_in_")
     if reset or named or values.shape[1] != getattr(model, "n_features_in_", None):
         rows = X if hasattr(X, "columns") else values

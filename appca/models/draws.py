@@ -8,13 +8,16 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from appca.models.chains import Draws, levels
-from appca.models.numerics import Array
+from appca.models.em import PAPER
+from appca.models.numerics import Array, share_of
 from appca.models.posterior import (
     Description,
     ParameterDraw,
     Posterior,
     PosteriorOfDraw,
     RowSummary,
+    SubspaceAtDraws,
+    SubspacePosterior,
 )
 
 Floats = NDArray[np.float64]
@@ -22,6 +25,7 @@ Floats = NDArray[np.float64]
 MOST_BYTES = 2**25  # of all components that are kept for queries
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # that queries average over
 CHEAP_SUPPORTS = 256  # up to so many, all of `MOST_DRAWS` are asked
+FEW_NUMBERS = 2**20  # of rows at all draws, up to which these are asked at once
 BAND_ROWS, LEAST_SCORES = 500, 40  # rows, and scores of each, that are drawn together
 
 
@@ -34,33 +38,14 @@ class QueryDraws(NamedTuple):
     mean: Floats  # (S, D)
     noise_variance: Floats  # (S,)
     latent_variance: Floats  # (S, K')
-    weights: Floats | None  # (S, K'), zero where a draw has no component
+    weights: Floats | None = None  # (S, K'), zero where a draw has no component
     row_scale_probabilities: Floats | None = None  # (S, J)
     size_probabilities: Floats | None = None  # (S, K + 1)
 
     def thinned(self, most: int) -> "QueryDraws":
         """Choose at most so many, evenly."""
-        S = len(self.chain)
-        kept = np.linspace(0, S - 1, min(S, most)).round().astype(np.intp)
+        kept = np.linspace(0, len(self.chain) - 1, min(most, len(self.chain))).round().astype(int)
         return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
-
-    def each(self) -> Iterator[ParameterDraw]:
-        """Give the draws one by one."""
-        for s in range(len(self.chain)):
-            weights = None if self.weights is None else self.weights[s]
-            places = np.arange(self.components.shape[1])
-            if weights is not None:
-                places = np.flatnonzero(weights > 0.0)
-                weights = weights[places]
-            yield ParameterDraw(
-                self.components[s, places],
-                self.mean[s],
-                float(self.noise_variance[s]),
-                self.latent_variance[s, places],
-                weights,
-                places,
-                *(None if p is None else p[s] for p in self[-2:]),
-            )
 
 
 class Pairing(NamedTuple):
@@ -90,26 +75,20 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
     n = max(1, min(most, total, MOST_BYTES // each))
     chosen = np.linspace(0, total - 1, n).round().astype(np.intp)
     chain, draw = good[chosen // W.shape[1]], chosen % W.shape[1]
-    weights = posterior["weights"][chain, draw] if "weights" in posterior else None
-    used = np.ones((n, W.shape[2]), bool) if weights is None else weights > 0.0
-    latent = posterior.get("latent_variance")
-    tau2 = np.ones((n, W.shape[2])) if latent is None else latent[chain, draw]
-    places = zip(chain, draw, used, strict=True)
-    orders = [_order(W[c, i], some, published) for c, i, some in places]
+    at: Any = {k: posterior[k][chain, draw] for k in QueryDraws._fields if k in posterior}
+    W, ones = at["components"], np.ones(at["components"].shape[:2])
+    weights, tau2 = at.get("weights", ones), at.get("latent_variance", ones)
+    orders = [_order(*of_draw, published) for of_draw in zip(W, weights > 0.0, strict=True)]
     width = max(K, *(len(order) for order, _ in orders))
-    learned = [posterior.get(name) for name in QueryDraws._fields[-2:]]
-    components = np.zeros((n, width, W.shape[3]), W.dtype)
-    moved, share = np.ones((n, width)), np.zeros((n, width))
+    components, latent = np.zeros((n, width, W.shape[2]), W.dtype), np.ones((n, width))
+    share = np.zeros((n, width))
     for s, (order, sign) in enumerate(orders):
         there = np.flatnonzero(order >= 0)
-        components[s, there] = W[chain[s], draw[s], order[there]] * sign[there, None]
-        moved[s, there] = tau2[s, order[there]]
-        if weights is not None:
-            share[s, there] = weights[s, order[there]]
-    mean, noise = (np.asarray(posterior[name][chain, draw]) for name in ("mean", "noise_variance"))
-    rest: Any = [None if p is None else p[chain, draw] for p in learned]
-    kept = None if weights is None else share
-    return QueryDraws(chain, draw, components, mean, noise, moved, kept, *rest)
+        components[s, there] = W[s, order[there]] * sign[there, None]
+        latent[s, there], share[s, there] = tau2[s, order[there]], weights[s, order[there]]
+    at |= {"components": components, "latent_variance": latent}
+    at |= {"weights": share} if "weights" in at else {}
+    return QueryDraws(chain, draw, **at)
 
 
 def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:
@@ -130,8 +109,7 @@ def band(draws: Floats, level: float) -> Floats:
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
     """Smallest and largest number of components that the middle `level` of the draws have."""
-    values = np.asarray(numbers, dtype=np.float64)
-    low, high = np.quantile(values, band_ends(level), method="nearest")
+    low, high = np.quantile(np.asarray(numbers, float), band_ends(level), method="nearest")
     return int(low), int(high)
 
 
@@ -162,6 +140,10 @@ def _unit(W: ArrayLike) -> Floats:
     return np.asarray(W / np.where(norms > 0, norms, 1.0))
 
 
+def _summed(answers: Array, n: int) -> Array:
+    return answers.reshape(-1, n, *answers.shape[1:]).sum(axis=0, dtype=np.float64)
+
+
 class AveragedPosterior(Posterior):
     """Averages over draws; where rows have many supports, over some of them."""
 
@@ -170,34 +152,52 @@ class AveragedPosterior(Posterior):
         self.published, self.draws = published, draws.thinned(max(LEAST_DRAWS, most))
         self.K, self.n_draws = len(published.components), len(self.draws.chain)
 
-    def _each(self) -> Iterator[tuple[Any, Array, Array]]:
-        """Give the posterior given each draw, its published components, and which those are."""
-        for stream, draw in enumerate(self.draws.each()):
-            placed = np.flatnonzero(draw.places < self.K)
-            yield self.published.at(draw, stream), placed, draw.places[placed]
+    def _each(self, X: Any = ()) -> Iterator[tuple[Any, Array, Array]]:
+        """Give the posterior at a draw (for few rows X at all), its published components, which."""
+        of, draws, places = self.published, self.draws, np.arange(self.draws.components.shape[1])
+        few = 0 < len(X) * draws.components.size <= FEW_NUMBERS * self.K
+        if few and isinstance(of, SubspacePosterior) and of.variant == PAPER:
+            noise = np.repeat(draws.noise_variance, len(X))[:, None]
+            latent = np.repeat(draws.latent_variance, len(X), axis=0)
+            at = SubspaceAtDraws(draws.components, draws.mean, noise, latent, of.n_active)
+            yield at, places, places
+            return
+        for s in range(self.n_draws):
+            of_draw: Any = [x if x is None else x[s] for x in draws[2:]]
+            W, mean, noise, latent, weights, *learned = of_draw
+            used: Any = slice(None) if weights is None else weights > 0.0
+            weights = None if weights is None else weights[used]
+            draw = ParameterDraw(W[used], mean, float(noise), latent[used], weights, *learned)
+            published = places[used][places[used] < self.K]
+            yield of.at(draw, s), places[: len(published)], published
 
     def summary(self, X: Array) -> RowSummary:
-        n = len(X)
+        return self._summed_up(X)[0]
+
+    def _summed_up(self, X: Array) -> tuple[RowSummary, list[Array]]:
+        n, values = len(X), list[Array]()
         total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
         inclusion, method = np.zeros((n, self.K)), ""
-        for posterior, places, published in self._each():
+        for posterior, places, published in self._each(X):
             rows = posterior.summary(X)
             method = rows.method
-            total = np.logaddexp(total, rows.log_likelihood)
-            with np.errstate(divide="ignore"):
-                relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
-            variance = np.logaddexp(variance, relative)
-            inclusion[:, published] += rows.inclusion[:, places]
+            values.append(rows.log_likelihood)
+            total = np.logaddexp.reduce([total, *rows.log_likelihood.reshape(-1, n)])
+            if rows.error.any():
+                with np.errstate(divide="ignore"):
+                    relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
+                variance = np.logaddexp(variance, relative)
+            inclusion[:, published] += _summed(rows.inclusion, n)[:, places]
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
-        return RowSummary(total - np.log(self.n_draws), error, inclusion / self.n_draws, method)
+        value, inclusion = total - np.log(self.n_draws), inclusion / self.n_draws
+        return RowSummary(value, error, inclusion, method), values
 
     def expected(self, X: Array) -> Array:
         total = np.zeros((len(X), self.K))
-        for posterior, places, published in self._each():
-            total[:, published] += posterior.expected(X)[:, places]
-        total /= self.n_draws
-        return total
+        for posterior, places, published in self._each(X):
+            total[:, published] += _summed(posterior.expected(X), len(X))[:, places]
+        return total / self.n_draws
 
     def scores(self, X: Array, scale: Array | None) -> Array:
         H = self.expected(X)
@@ -208,26 +208,25 @@ class AveragedPosterior(Posterior):
         return self.published.likely(self.inclusion(X))
 
     def membership(self, X: Array) -> Array:
-        """Probability (N,) of the components of largest inclusion."""
-        chosen, total = self.supports(X, ""), np.zeros(len(X))
-        for posterior, places, published in self._each():
-            Z = np.zeros((len(X), len(posterior.components)), dtype=bool)
+        (_, _, inclusion, _), values = self._summed_up(X)
+        chosen, total = self.published.likely(inclusion), np.zeros(len(X))
+        for (posterior, places, published), value in zip(self._each(X), values, strict=True):
+            Z = np.zeros((len(X), posterior.components.shape[-2]), dtype=bool)
             Z[:, places] = chosen[:, published]
             lacking = np.delete(chosen, published, axis=1).any(axis=1)
-            total += np.where(lacking, 0.0, posterior.probability_of(X, Z))
+            share = share_of(posterior.log_joint(X, Z) - value)
+            total += np.where(lacking, 0.0, _summed(share, len(X)))
         return total / self.n_draws
 
     def description(self, X: Array) -> Description:
         """Averages of log-likelihood and inclusion; all else of the published draw."""
-        summary = self.summary(X)
-        value, error, inclusion, method = summary
+        value, error, inclusion, method = self.summary(X)
         rows = self.published.description(X)._replace(inclusion=inclusion, method=method)
         return rows._replace(log_likelihood=value, standard_error=error)
 
     def mean_of(self, ask: Callable[[Any], Array]) -> Array:
         """Average over draws of what `ask` says of their posteriors, which names no component."""
-        total: Array = sum(ask(posterior) for posterior, _, _ in self._each())  # type: ignore[assignment]
-        return total / self.n_draws
+        return np.asarray(sum(ask(posterior) for posterior, _, _ in self._each()) / self.n_draws)
 
     def means(self) -> tuple[Array, Array]:
         """Return the averages of components (K, D) and mean (D,)."""
@@ -243,7 +242,6 @@ class AveragedPosterior(Posterior):
             rows = X[start : start + BAND_ROWS]
             drawn = np.zeros((len(draws), len(rows), self.K))
             for s, (posterior, places, published) in enumerate(draws):
-                scores = posterior.drawn_scores(rng, rows)
-                drawn[s][:, published] = scores[:, places]
+                drawn[s][:, published] = posterior.drawn_scores(rng, rows)[:, places]
             bands[:, start : start + len(rows)] = band(drawn, level)
         return bands

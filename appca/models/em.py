@@ -46,8 +46,8 @@ NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the roun
 class RowModel(NamedTuple):
     """The parameters that decide about a row, given its projections and squared length."""
 
-    noise: float  # sigma2; 1 where each feature has its own noise
-    latent: Array  # (K,) tau2_k
+    noise: Any  # sigma2; 1 where each feature has its own noise; (N, 1) where rows differ
+    latent: Array  # (K,) tau2_k, or (N, K)
     n_features: int  # that the likelihood counts
     log_scale: float  # sum of the logs of what features are multiplied by
     sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
@@ -70,8 +70,7 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     J = len(model.grid)
     if J == 1:
         log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
-        density = log_sum + background(squares, model)[:, 0]
-        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+        return Weighed(_nothing(squares, model) + log_sum, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
     around = background(squares, model) + np.log(model.weights)
@@ -101,7 +100,7 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
     a = _logits(P, model)
     log_sum, r, sizes = _over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
-    density = log_sum + background(squares, model)[:, 0]
+    density = _nothing(squares, model) + log_sum
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
@@ -110,8 +109,21 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
-    log_sum = log_e - numerics.log_binomial(P.shape[1], model.sizes)
-    return background(squares, model)[:, 0] + log_sum
+    return _nothing(squares, model) + log_e - numerics.log_binomial(P.shape[1], model.sizes)
+
+
+def membership(P: Array, squares: Array, model: RowModel) -> Array:
+    """Posterior probabilities (N,) of the likeliest supports."""
+    if len(model.grid) > 1:
+        joint = support_density(P, squares, likeliest(P, squares, model), model)
+        return share_of(joint - weigh(P, squares, model).log_density)
+    a = _logits(P, model)
+    if isinstance(model.sizes, int):
+        log_sum = polynomials.log_elementary(a, model.sizes)
+        log_sum -= numerics.log_binomial(a.shape[1], model.sizes)
+    else:
+        log_sum = polynomials.sized_inclusion(a, model.sizes)[0]
+    return share_of(polynomials.best(a, model.sizes)[1] - log_sum)
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -151,6 +163,11 @@ def background(squares: Array, model: RowModel) -> Array:
     twice = 2.0 * model.noise * model.grid
     constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
     return np.asarray(constant - squares[:, None] / twice)
+
+
+def _nothing(squares: Array, model: RowModel) -> Array:
+    noise = model.noise[:, 0] if np.ndim(model.noise) else model.noise
+    return numerics.background(squares, noise, model.n_features) + model.log_scale
 
 
 def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:

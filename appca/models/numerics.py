@@ -12,7 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def logits(P: Array, noise: float, latent: Array) -> Array:
+def logits(P: Array, noise: Any, latent: Array) -> Array:
     """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
 
     a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
@@ -24,12 +24,13 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
     return a
 
 
-def background(squares: Array, noise: float, n_features: int) -> Array:
+def background(squares: Array, noise: Any, n_features: int) -> Array:
     """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
-    return -0.5 * n_features * math.log(2.0 * math.pi * noise) - squares / (2.0 * noise)
+    constant = -0.5 * n_features * np.log(2.0 * math.pi * noise)
+    return np.asarray(constant - squares / (2.0 * noise))
 
 
-def posterior(noise: float, latent: Array) -> tuple[Array, Array]:
+def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
     """Shrinkage tau2 / (tau2 + sigma2) and variance of x_nk given that it is active."""
     shrink = latent / (latent + noise)
     return shrink, shrink * noise
@@ -56,7 +57,8 @@ def narrowed(S: Array, dtype: Any) -> Array:
     narrow: Array = S.astype(dtype)
     size = np.abs(narrow)
     least = least_kept(float(size.max(initial=0.0)), dtype)
-    narrow *= size >= dtype.type(least)
+    if size.min(initial=np.inf) < least:
+        narrow *= size >= dtype.type(least)
     return narrow
 
 

@@ -28,6 +28,7 @@ from appca.models.numerics import Array, share_of
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
+from appca.models.settings import MOST_SETS
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
     Supports,
@@ -37,6 +38,7 @@ from appca.models.supports import (
 )
 
 MAP, ALL = "map", "all"
+ALIKE = np.ones(1), np.ones(1)  # scales of rows, where they have none, and probabilities
 
 
 class ParameterDraw(NamedTuple):
@@ -47,14 +49,8 @@ class ParameterDraw(NamedTuple):
     noise: float
     latent: Array  # (K',)
     weights: Array | None  # (K',) probability that a new row uses a component, where it has one
-    places: Array  # (K',) of its components among the published ones; K or more: none
     row_scale_probabilities: Array | None  # (J,), where learned
     size_probabilities: Array | None  # (K + 1,), where learned
-
-    @property
-    def common(self) -> dict[str, Any]:
-        """Parameters that all models have."""
-        return dict(zip(self._fields[:4], self[:4], strict=True))
 
 
 class Description(NamedTuple):
@@ -144,7 +140,7 @@ class PosteriorOfDraw(Posterior):
     components: Array  # (K, D)
     n_supports: Any = 1.0  # terms of the sums over supports, which decide about the cost of a draw
     at: Any  # (`ParameterDraw`, stream of random numbers) -> the posterior given this draw
-    probability_of: Any  # (X, Z (n, K)) -> probabilities (n,) of these supports
+    log_joint: Any  # (X, Z (n, K)) -> log p(y, z) (n,) of rows with these supports
     drawn_scores: Any  # (rng, X) -> x * z (n, K) of a drawn support
     likely: Callable[[Array], Array]  # inclusion (n, K) -> components (n, K) bool of the largest
     sample: Any  # (rng, n) -> rows (n, D) and the components (n, K) bool that they use
@@ -188,43 +184,46 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         del stream
-        scales, sizes = draw.row_scale_probabilities, draw.size_probabilities
-        return replace(self, **draw.common, row_scale_probabilities=scales, sizes=sizes)
+        return type(self)(*draw[:4], self.n_active, self.row_scales, *draw[-2:])
 
     @property
     def variant(self) -> Variant:
         """Which assumptions of the paper's model it gives up."""
-        by_row, learned = self.row_scales is not None, self.sizes is not None
-        return Variant(np.ndim(self.noise) > 0, by_row, learned)
+        return Variant(self.by_feature, self.row_scales is not None, self.sizes is not None)
+
+    @property
+    def by_feature(self) -> bool:
+        """Whether each feature has its own noise."""
+        return isinstance(self.noise, np.ndarray) and self.noise.ndim == 1
 
     @property
     def feature_scale(self) -> Array:
         """What features are multiplied by to be in noise units, (D,) or 1; 0 of constant ones."""
-        psi = np.asarray(self.noise, dtype=np.float64)
-        if psi.ndim == 0:
+        if not self.by_feature:
             return np.ones(())
-        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
+        return np.divide(1.0, np.sqrt(self.noise), np.zeros(len(self.noise)), where=self.noise > 0)
 
     @property
     def row_model(self) -> RowModel:
         """What decides about a row, in noise units."""
-        (K, D), noise = self.components.shape, 1.0 if np.ndim(self.noise) else self.noise
-        state = SubspaceState(self.components.T, np.zeros(K), self.latent, noise)
-        state = state._replace(scale=self.feature_scale, sizes=self.sizes)
-        model = state.row_model(int(self.n_active), D)
-        if self.row_scales is None or self.row_scale_probabilities is None:
-            return model
-        return model._replace(grid=self.row_scales, weights=self.row_scale_probabilities)
+        n, noise, log_scale = self.components.shape[-1], self.noise, 0.0
+        if self.by_feature:
+            s = self.feature_scale[noise > 0.0]
+            n, noise, log_scale = len(s), 1.0, float(np.log(s).sum())
+        sizes = int(self.n_active) if self.sizes is None else self.sizes
+        learned: Any = self.row_scales, self.row_scale_probabilities
+        scales = ALIKE if self.row_scales is None else learned
+        return RowModel(noise, self.latent, n, log_scale, sizes, *scales)
 
     @property
     def shrinkage(self) -> Array:
         """Posterior mean (K,) of x over the projection."""
-        return numerics.posterior(1.0 if np.ndim(self.noise) else self.noise, self.latent)[0]
+        return numerics.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.components.T
-        if np.ndim(self.noise):
+        if self.by_feature:
             W = W * np.square(self.feature_scale)[:, None]
         parts = rows.over(lambda block: answer(block.X, block.times(W)))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -233,12 +232,10 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._columns(X, lambda B, P: (answer(B, P),))[0]
 
     def _squares(self, B: Array) -> Array:
-        if not np.ndim(self.noise):
+        if not self.by_feature:
             return squared_lengths(B)
-        squares = np.empty(len(B))
-        for part, T in tiles(B, None):
-            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
-        return squares
+        scale = self.feature_scale.astype(B.dtype)
+        return np.concatenate([squared_lengths(T * scale) for _, T in tiles(B, None)])
 
     def _known(self, B: Array, P: Array) -> Array:
         """Squared lengths (n,) where they say anything of supports: where scales are learned."""
@@ -251,18 +248,13 @@ class SubspacePosterior(PosteriorOfDraw):
         """Supports (n, K) bool of largest probability."""
         return em.likeliest(P, self._known(B, P), self.row_model)
 
-    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
-        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
-        row = self._weighed(B, P)
-        return row.log_density, row.inclusion
-
     def scores(self, X: Array, scale: Array | None) -> Array:
         factor = self.shrinkage if scale is None else self.shrinkage / scale
         factor, nothing = factor.astype(X.dtype), X.dtype.type(0.0)
         return self._by_blocks(X, lambda B, P: np.where(self.chosen(B, P), P * factor, nothing))
 
     def expected(self, X: Array) -> Array:
-        scores = self._by_blocks(X, lambda B, P: self.summed(B, P)[1] * (P * self.shrinkage))
+        scores = self._by_blocks(X, lambda B, P: self._weighed(B, P)[2] * (P * self.shrinkage))
         return scores.astype(X.dtype, copy=False)
 
     def supports(self, X: Array, support: str) -> Array:
@@ -270,7 +262,7 @@ class SubspacePosterior(PosteriorOfDraw):
         return self._by_blocks(X, self.chosen)
 
     def summary(self, X: Array) -> RowSummary:
-        value, inclusion = self._columns(X, self.summed)
+        value, _, inclusion = self._columns(X, lambda B, P: self._weighed(B, P)[:3])
         return RowSummary(value, np.zeros(len(value)), inclusion, "exact")
 
     def log_likelihood(self, X: Array) -> Array:
@@ -283,13 +275,15 @@ class SubspacePosterior(PosteriorOfDraw):
 
     def mean_scales(self, X: Array) -> Array:
         """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
-        grid = self.row_model.grid
-        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
+        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ self.row_model.grid)
 
-    def probability_of(self, X: Array, Z: Array) -> Array:
-        (P, squares), model = self._projected(X), self.row_model
-        joint = em.support_density(P, squares, Z, model)
-        return share_of(joint - em.log_density(P, squares, model))
+    def membership(self, X: Array) -> Array:
+        model = self.row_model
+        return self._by_blocks(X, lambda B, P: em.membership(P, self._known(B, P), model))
+
+    def log_joint(self, X: Array, Z: Array) -> Array:
+        P, squares = self._projected(X)
+        return em.support_density(P, squares, np.resize(Z, P.shape), self.row_model)
 
     def drawn_scores(self, rng: Generator, X: Array) -> Array:
         P, squares = self._projected(X)
@@ -306,21 +300,19 @@ class SubspacePosterior(PosteriorOfDraw):
             return polynomials.top(inclusion, int(self.n_active))
         return inclusion > 0.5
 
-    def _projected(self, X: Array) -> tuple[Array, Array]:
-        P, squares = self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
-        return P, squares
+    def _projected(self, X: Array) -> list[Array]:
+        return self._columns(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
 
     def description(self, X: Array) -> Description:
-        columns = self._columns(X, self.described)
+        columns = self._columns(X, self._described)
         told: list[Any] = [*columns[:6], np.zeros(len(columns[0])), "exact", *columns[6:]]
         return Description(*told)
 
-    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
+    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
         row, active, share = em.judged(P, squares, model)
         scores = np.where(active, P * self.shrinkage, 0.0)
-        if np.ndim(self.noise):
+        if self.by_feature:
             components, error = self.components.astype(B.dtype), np.empty(len(B))
             for part, T in tiles(B, None):
                 error[part] = squared_lengths(T - scores[part].astype(B.dtype) @ components)
@@ -328,23 +320,35 @@ class SubspacePosterior(PosteriorOfDraw):
             error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
         error /= B.shape[1]
         scales = () if self.row_scales is None else (row.scales @ model.grid,)
-        scores = scores.astype(B.dtype)
-        return scores, active, row.inclusion, share, error, row.log_density, *scales
+        return scores.astype(B.dtype), active, row.inclusion, share, error, row.log_density, *scales
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
-        model, (K, D) = self.row_model, self.components.shape
-        deviation = np.ones(1)
-        if self.variant != PAPER:
+        (K, D), plain = self.components.shape, self.variant == PAPER
+        if not plain:
+            model = self.row_model
             deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
-        if isinstance(model.sizes, int):
-            Z = polynomials.draw(rng, np.zeros((n, K)), model.sizes)
+        if self.n_active == K and self.sizes is None:
+            Z = np.ones((n, K), dtype=bool)
+        elif self.sizes is None:
+            Z = polynomials.draw(rng, np.zeros((n, K)), int(self.n_active))
         else:
-            size, order = rng.choice(K + 1, n, p=model.sizes), rng.random((n, K)).argsort(axis=1)
+            size, order = rng.choice(K + 1, n, p=self.sizes), rng.random((n, K)).argsort(axis=1)
             Z = order.argsort(axis=1) < size[:, None]
-        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
-        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
-        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
-        return rows.astype(self.components.dtype), Z
+        rows = (rng.standard_normal((n, K)) * np.sqrt(self.latent) * Z) @ self.components
+        rows += rng.standard_normal((n, D)) * np.sqrt(self.noise)
+        if not plain:
+            rows *= deviation
+        rows += self.mean
+        return rows.astype(self.components.dtype, copy=False), Z
+
+
+class SubspaceAtDraws(SubspacePosterior):
+    """The paper's model at S draws of all parameters: answers about S n rows, draw after draw."""
+
+    def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
+        B = X - self.mean[:, None].astype(X.dtype)
+        P = B @ np.swapaxes(self.components, 1, 2).astype(X.dtype)
+        return list(answer(*(rows.reshape(-1, rows.shape[2]) for rows in (B, P))))
 
 
 LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
@@ -352,9 +356,9 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 def posterior_of(model: Any) -> SubspacePosterior:
     """Return the posterior of rows under a fitted estimator."""
-    names = "components_", "mean_", "noise_variance_", "latent_variance_", "n_active_"
-    fitted = [getattr(model, name) for name in names]
-    return SubspacePosterior(*fitted, *(getattr(model, name, None) for name in LEARNED_ARRAYS))
+    at = model.components_, model.mean_, model.noise_variance_, model.latent_variance_
+    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
+    return SubspacePosterior(*at, model.n_active_, *learned)
 
 
 def publish_subspace(
@@ -446,8 +450,9 @@ class SupportPosterior(PosteriorOfDraw):
 
     def at(self, draw: ParameterDraw, stream: int) -> Self:
         n_paths = max(2, self.n_paths // DRAWS_A_SHARE)
+        common: Any = dict(zip(draw._fields[:4], draw[:4], strict=True))
         prior = self.prior if draw.weights is None else np.asarray(draw.weights)
-        return replace(self, **draw.common, n_paths=n_paths, stream=stream, prior=prior)
+        return replace(self, **common, n_paths=n_paths, stream=stream, prior=prior)
 
     def seen(self, X: Array) -> Supports:
         C, noise = self.components.astype(np.float64), self.noise
@@ -457,7 +462,8 @@ class SupportPosterior(PosteriorOfDraw):
         how["background"] = numerics.background(rows.squares, noise, X.shape[1])
         if np.ndim(self.prior) == 0:  # supports are equally probable
             how["background"] -= numerics.log_binomial(len(C), self.prior)
-            how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+            if self.n_supports > MOST_SETS:  # and are not all looked at
+                how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
         return Supports(rows.products / noise, model, self.prior, n_paths=self.n_paths, **how)
 
     def likely(self, inclusion: Array) -> Array:
@@ -490,25 +496,18 @@ class SupportPosterior(PosteriorOfDraw):
         sums = seen.summed()
         return RowSummary(seen.background + sums.log_sum, *sums[1:])
 
-    def probability_of(self, X: Array, Z: Array) -> Array:
+    def log_joint(self, X: Array, Z: Array) -> Array:
         seen = self.seen(X)
-        return share_of(seen.log_support(Z) - seen.summed().log_sum)
+        return np.asarray(seen.background + seen.log_support(Z))
 
     def description(self, X: Array) -> Description:
         seen = self.seen(X)
         (Z, value), sums = seen.best(), seen.summed()
         H = seen.means(Z)
         rows = Rows(X, self.mean, np.empty(0), X.shape[1])
-        return Description(
-            H.astype(X.dtype, copy=False),
-            Z,
-            sums.inclusion,
-            share_of(value - sums.log_sum),
-            mean_squares(rows, H, self.components),
-            seen.background + sums.log_sum,
-            sums.error,
-            sums.method,
-        )
+        share, error = share_of(value - sums.log_sum), mean_squares(rows, H, self.components)
+        told = H.astype(X.dtype, copy=False), Z, sums.inclusion, share, error
+        return Description(*told, seen.background + sums.log_sum, sums.error, sums.method)
 
     def sample(self, rng: Generator, n: int) -> tuple[Array, Array]:
         C, size = self.components, (n, len(self.components))
