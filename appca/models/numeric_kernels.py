@@ -33,10 +33,10 @@ def reassociated(function: Function) -> Function:
 
 def _compiled(function: Function, **options: Any) -> Function:
     try:
-        kernel = njit(cache=True, nogil=True, **options)(function)
+        kernel = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
         _discard_unreadable(kernel)
     except RuntimeError:  # no folder to keep compiled code in may be written to
-        kernel = njit(nogil=True, **options)(function)
+        kernel = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     return cast(Function, kernel)
 
 

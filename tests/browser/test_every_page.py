@@ -37,7 +37,7 @@ NO_PREVIEW = (
 
 @pytest.mark.real_data
 def test_every_digit_is_in_the_picture_of_three_of_ten_components(visit, address):
-    page = visit(f"{address}/data").page
+    page = visit(f"{address}/data", still=True).page
     idle(page, WAIT / SECOND)
     page.locator(".st-key-source-mnist-open button:enabled").click(timeout=WAIT)
     drawn(page, "explorer.dataset.rows == 10000", 90)
@@ -119,7 +119,7 @@ def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, w
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     table = load("digits")
     SelectionStore(server.home).save(table.digest, "first seven", np.arange(table.n_rows) < 7)
-    page = visit(server.url, width=width, height=844, dark=dark).page
+    page = visit(server.url, width=width, height=844, dark=dark, still=True).page
     faults, opened = {}, 0
     for place, title in PAGES.items():
         page.goto(address_of(server.url, place))
@@ -160,7 +160,7 @@ def press_by_key(page, what: Any, key: str = "Enter") -> None:
 
 
 def test_a_keyboard_alone_reaches_every_page_and_does_the_main_job(visit, address):
-    page = visit(f"{address}/").page
+    page = visit(f"{address}/", still=True).page
     sound(page, "Explore")
     for title in [*dict.fromkeys(PAGES.values()), "Data"]:
         press_by_key(page, link(page, title))
