@@ -8,7 +8,7 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import SECOND, drawn, idle, link
+from tests.browser.test_app import POLL, SECOND, drawn, idle, link
 from tests.browser.test_explore import settled
 from tests.ui.conftest import PAGES
 
@@ -43,7 +43,7 @@ def test_every_digit_is_in_the_picture_of_three_of_ten_components(visit, address
     drawn(page, "explorer.dataset.rows == 10000", 90)
     page.goto(f"{address}/?data={page.url.split('data=')[1][:64]}&k=10&l=3")
     drawn(page, "explorer.dataset.rows == 10000", 90)
-    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
+    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND, polling=POLL)
     for view, panels in (("Pairs", "== 45"), ("Subspaces", "> 60")):
         page.get_by_role("radio", name=view).click()
         shown = f"explorer.dataset.view == '{view.lower()}' && explorer.dataset.rows == 10000"
@@ -88,7 +88,9 @@ WITHOUT_WORDS = """() => {
 
 def faults_of(page, axe, sizes=SIZES) -> list[str]:
     """Return what stands in the way of reading a page, in sentences; `sizes` cut nothing off."""
-    page.wait_for_function(AT_REST)  # text that is drawn anew has less contrast for a moment
+    page.wait_for_function(
+        AT_REST, polling=POLL
+    )  # text that is drawn anew has less contrast for a moment
     for _ in range(2):  # what fades in while axe looks at it has its colours at the second look
         page.evaluate(STILL)
         faults = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.test_app import APP, SECOND, idle, link
+from tests.browser.test_app import APP, POLL, SECOND, idle, link
 from tests.browser.test_every_page import press_by_key, sound
 from tests.browser.test_explore import settled
 from tests.data.file_makers import encoded, noise
@@ -67,6 +67,7 @@ def see(page: Any, points: int, images: bool = False) -> None:
         "() => { const root = document.querySelector('.appca-explorer'); "
         f"return Boolean(root && root.dataset.rows == {points}{pictured}); }}",
         timeout=WAIT,
+        polling=POLL,
     )
 
 
