@@ -269,6 +269,8 @@ def test_rows_of_every_kind_get_the_answer_of_a_dense_array_or_one_sentence(dens
             continue
         Z = KINDS[kind](rows(gaps=gaps))
         for question, call in calls(name, known, Z, parts=parts).items():
+            if question in FUNCTIONS and not gaps and not re.match("csr|coo|sparse|Dask", kind):
+                continue  # which answer of rows with gaps, too
             right, found, of = wanted[question], asked(call), (question, gaps)
             if isinstance(right, str) or isinstance(found, str):
                 assert isinstance(found, str), (of, right)

@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function, **options: Any) -> Function:
     """Compile a function of arrays and numbers."""
     try:
-        compiled = njit(cache=True, nogil=True, **options)(function)
+        compiled = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
         file = getattr(compiled._cache, "_cache_file", None)
         if file is not None:
             try:
@@ -25,7 +25,7 @@ def kernel(function: Function, **options: Any) -> Function:
             except (AttributeError, ImportError):  # of a class that an earlier version had
                 file.flush()
     except RuntimeError:  # no folder to keep compiled code in may be written to
-        compiled = njit(nogil=True, **options)(function)
+        compiled = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     return cast(Function, compiled)
 
 

@@ -138,16 +138,22 @@ def browsers(playwright_driver: Any, chromium: str) -> Iterator[Callable[..., An
 def visit(browsers: Callable[..., Any]) -> Iterator[Callable[..., Visit]]:
     """Return a function ``visit(url, width=1440, height=1000, dark=False)``.
 
-    Every visit has a browser profile of its own, since a browser stops drawing the pages behind the
-    front one; it is closed at the end of the module. A page that asked another machine for
-    anything, or whose scripts failed, fails the module.
+    With `still` nothing moves, as for those who ask for that: for tests of what stands in the end,
+    since a picture that moves is drawn sixty times a second, by the processor. Every visit has a
+    browser profile of its own, since a browser stops drawing the pages behind the front one; it is
+    closed at the end of the module. A page that asked another machine for anything, or whose
+    scripts failed, fails the module.
     """
     visits: list[Visit] = []
     contexts: list[Any] = []
 
-    def open_page(url: str, width: int = 1440, height: int = 1000, dark: bool = False) -> Visit:
+    def open_page(
+        url: str, width: int = 1440, height: int = 1000, dark: bool = False, still: bool = False
+    ) -> Visit:
         context = browsers().new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce" if still else "no-preference",
         )
         context.set_default_timeout(WAIT_MS)
         contexts.append(context)

@@ -8,6 +8,7 @@ pytestmark = pytest.mark.browser
 APP = Path(__file__).parents[2] / "app.py"
 DIGITS = 1797
 SECOND = 1000  # milliseconds
+POLL = 50  # milliseconds: to look at every frame makes the browser draw sixty of them a second
 CANVAS = "document.querySelector('.appca-explorer')"
 
 
@@ -17,6 +18,7 @@ def drawn(page, condition: str = "true", seconds: float = 60) -> None:
         f"() => {{ const explorer = {CANVAS};"
         f" return explorer?.dataset.settled === 'yes' && Boolean({condition}); }}",
         timeout=seconds * SECOND,
+        polling=POLL,
     )
 
 

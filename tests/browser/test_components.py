@@ -73,7 +73,7 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
 
 
 def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
-    seen = visit(f"{server.url}/components")
+    seen = visit(f"{server.url}/components", still=True)
     page = seen.page
     name = page.locator(".ca-named").nth(1)
     name.wait_for(timeout=WAIT)
@@ -94,7 +94,7 @@ def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
 
 
 def test_compare_draws_two_fits_and_a_selection_is_that_of_both(visit, address):
-    page = visit(f"{address}/check?tab=trust").page
+    page = visit(f"{address}/check?tab=trust", still=True).page
     page.get_by_label("Compare with").click(timeout=WAIT)
     page.get_by_role("option", name="Another start").click()  # a fit that has supports, too
     ready = ".appca-explorer[data-rows]"
@@ -126,7 +126,7 @@ def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(server, visit, t
     X = planted(150, 6, 4, 2, seed=0, noise=0.1).X
     ids = np.array([f"{tmp_path.name} {row}" for row in range(150)])  # a rerun finds no grid there
     digest = DatasetStore(server.home).put(Dataset("planted", X, ids))
-    page = visit(f"{server.url}/check?tab=choose&data={digest}").page
+    page = visit(f"{server.url}/check?tab=choose&data={digest}", still=True).page
     page.locator(".st-key-grid_start button").click(timeout=WAIT)
     page.get_by_text("Try K = 4 and L = 2").wait_for(timeout=2 * WAIT)
     idle(page)

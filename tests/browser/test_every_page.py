@@ -8,7 +8,7 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import SECOND, drawn, idle, link
+from tests.browser.test_app import POLL, SECOND, drawn, idle, link
 from tests.browser.test_explore import settled
 from tests.ui.conftest import PAGES
 
@@ -37,13 +37,13 @@ NO_PREVIEW = (
 
 @pytest.mark.real_data
 def test_every_digit_is_in_the_picture_of_three_of_ten_components(visit, address):
-    page = visit(f"{address}/data").page
+    page = visit(f"{address}/data", still=True).page
     idle(page, WAIT / SECOND)
     page.locator(".st-key-source-mnist-open button:enabled").click(timeout=WAIT)
     drawn(page, "explorer.dataset.rows == 10000", 90)
     page.goto(f"{address}/?data={page.url.split('data=')[1][:64]}&k=10&l=3")
     drawn(page, "explorer.dataset.rows == 10000", 90)
-    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND)
+    page.wait_for_function(NO_PREVIEW, timeout=90 * SECOND, polling=POLL)
     for view, panels in (("Pairs", "== 45"), ("Subspaces", "> 60")):
         page.get_by_role("radio", name=view).click()
         shown = f"explorer.dataset.view == '{view.lower()}' && explorer.dataset.rows == 10000"
@@ -68,7 +68,6 @@ CUT_OFF = """() => document.documentElement.scrollWidth > innerWidth
 STILL = """() => Promise.allSettled(document.getAnimations()
     .filter((one) => one.effect.getComputedTiming().iterations !== Infinity)
     .map((one) => one.finished)).then(() => true)"""  # what fades in has less contrast
-SIZES = ((1440, 900), (900, 900), (390, 844))
 WITHOUT_WORDS = """() => {
     const shown = (element) => element.checkVisibility();
     const all = (selector) => Array.from(document.querySelectorAll(selector)).filter(shown);
@@ -86,14 +85,16 @@ WITHOUT_WORDS = """() => {
 }"""
 
 
-def faults_of(page, axe, sizes=SIZES) -> list[str]:
-    """Return what stands in the way of reading a page, in sentences; `sizes` cut nothing off."""
-    page.wait_for_function(AT_REST)  # text that is drawn anew has less contrast for a moment
+def faults_of(page, axe, widths=(), within: str = "html") -> list[str]:
+    """Return what stands in the way of reading a page, in sentences; `widths` cut nothing off."""
+    page.wait_for_function(
+        AT_REST, polling=POLL
+    )  # text that is drawn anew has less contrast for a moment
     for _ in range(2):  # what fades in while axe looks at it has its colours at the second look
         page.evaluate(STILL)
         faults = [
             f"{each['id']}: {each['nodes'][0]['html'][:120]}"
-            for each in axe.run(page).response["violations"]
+            for each in axe.run(page, within).response["violations"]
             if each["impact"] in ("serious", "critical")
         ]
         if not faults:
@@ -102,8 +103,8 @@ def faults_of(page, axe, sizes=SIZES) -> list[str]:
     if words >= MOST_WORDS:
         faults.append(f"{words} words of standing text")
     before = page.viewport_size
-    for width, height in sizes:
-        page.set_viewport_size({"width": width, "height": height})
+    for width in widths:
+        page.set_viewport_size(before | {"width": width})
         if page.evaluate(CUT_OFF):
             faults.append(f"cut off at {width} pixels")
     page.set_viewport_size(before)
@@ -111,6 +112,7 @@ def faults_of(page, axe, sizes=SIZES) -> list[str]:
 
 
 OPENERS = "[data-testid=stPopover] button, [data-testid=stExpander] summary"
+OPENED = "[data-testid=stPopoverBody], [data-testid=stExpander], dialog[open]"
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
@@ -119,12 +121,12 @@ def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, w
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     table = load("digits")
     SelectionStore(server.home).save(table.digest, "first seven", np.arange(table.n_rows) < 7)
-    page = visit(server.url, width=width, height=844, dark=dark).page
+    page = visit(server.url, width=width, height=844, dark=dark, still=True).page
     faults, opened = {}, 0
     for place, title in PAGES.items():
         page.goto(address_of(server.url, place))
         sound(page, title)
-        faults[place] = faults_of(page, axe, SIZES if width > 1000 else ())
+        faults[place] = faults_of(page, axe, (1440, 900) if width > 1000 else (390,))
         if place in ("components/gallery", "explore"):
             faults[place] += page.evaluate(WITHOUT_WORDS)
         for number in range(page.locator(OPENERS).count()):
@@ -133,9 +135,10 @@ def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, w
                 continue
             words = re.sub(r"\s+", " ", opener.inner_text())
             opener.dispatch_event("click")
+            page.locator(OPENED).first.wait_for()
             idle(page, 60)
             opened += 1
-            faults[f"{place}: {words}"] = faults_of(page, axe, ())
+            faults[f"{place}: {words}"] = faults_of(page, axe, (), OPENED)
             page.keyboard.press("Escape")
     assert opened > 15
     page.goto(server.url)
@@ -144,7 +147,7 @@ def test_every_page_and_all_that_opens_can_be_read_by_everybody(visit, server, w
     for key, dialog in (("Control+k", "Find anything"), ("?", "Keys")):
         page.keyboard.press(key)
         page.get_by_role("dialog", name=dialog).wait_for()
-        faults[dialog] = faults_of(page, axe, ())
+        faults[dialog] = faults_of(page, axe, (), OPENED)
         page.keyboard.press("Escape")
     assert {place: some for place, some in faults.items() if some} == {}
 
@@ -160,7 +163,7 @@ def press_by_key(page, what: Any, key: str = "Enter") -> None:
 
 
 def test_a_keyboard_alone_reaches_every_page_and_does_the_main_job(visit, address):
-    page = visit(f"{address}/").page
+    page = visit(f"{address}/", still=True).page
     sound(page, "Explore")
     for title in [*dict.fromkeys(PAGES.values()), "Data"]:
         press_by_key(page, link(page, title))

@@ -8,7 +8,7 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import APP, SECOND, idle, open_page
+from tests.browser.test_app import APP, POLL, SECOND, idle, open_page
 
 pytestmark = pytest.mark.browser
 ROOT = "document.querySelector('.appca-explorer')"
@@ -29,7 +29,7 @@ def page(visit: Any, address: str) -> Any:
 def settled(page: Any, condition: str = "true") -> dict[str, str]:
     """Wait until the picture stands still and says this."""
     still = f"(said) => said?.settled === 'yes' && {condition}"
-    page.wait_for_function(f"({still})({ROOT}?.dataset)", timeout=60 * SECOND)
+    page.wait_for_function(f"({still})({ROOT}?.dataset)", timeout=60 * SECOND, polling=POLL)
     return page.evaluate(f"({{ ...{ROOT}.dataset }})")
 
 

@@ -28,7 +28,7 @@ def sender(serve):
 @pytest.fixture(scope="module")
 def files(visit, sender, tmp_path_factory) -> dict[str, Path]:
     """Visit a server that has served nothing yet by a deep link, and press every button once."""
-    page = visit(f"{sender.url}/export?k=5").page
+    page = visit(f"{sender.url}/export?k=5", still=True).page
     page.get_by_role("heading", name="Export", exact=True, level=1).wait_for(timeout=60 * SECOND)
     folder, found = tmp_path_factory.mktemp("saved"), {}
     page.locator(".st-key-download-projection-csv button").wait_for(timeout=60 * SECOND)
@@ -67,7 +67,7 @@ def imported(store: RunStore) -> list:
 def test_a_session_opens_on_a_server_that_knows_nothing_of_it(visit, serve, sender, files):
     fresh = serve(APP, OMP_NUM_THREADS="1", APPCA_TEST_SERVER="fresh")
     (run,) = RunStore(sender.home).list()
-    page = visit(f"{fresh.url}/data").page
+    page = visit(f"{fresh.url}/data", still=True).page
     page.get_by_text("Drop a file").wait_for(timeout=60 * SECOND)
     idle(page)
     page.locator("[class*=st-key-upload-] input[type=file]").set_input_files(files["session"])

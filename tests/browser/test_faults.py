@@ -134,7 +134,7 @@ def upload(page, name: str, content: bytes) -> None:
 
 
 def test_no_page_shows_a_text_as_more_or_asks_anybody_but_its_own_server(visit, watched, guard):
-    page = visit(f"{watched.url}/data").page
+    page = visit(f"{watched.url}/data", still=True).page
     dialogs: list[str] = []
     requests: list[str] = []
     sockets: list[str] = []

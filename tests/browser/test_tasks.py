@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.test_app import APP, SECOND, idle, link
+from tests.browser.test_app import APP, POLL, SECOND, idle, link
 from tests.browser.test_every_page import press_by_key, sound
 from tests.browser.test_explore import settled
 from tests.data.file_makers import encoded, noise
@@ -40,7 +40,7 @@ def start(visit: Any, address: str) -> Callable[..., Any]:
     """Return what opens a page of the app, whose clicks of the hand are counted."""
 
     def opened(place: str = "data", width: int = 1440, dark: bool = False) -> Any:
-        page = visit(f"{address}/{place}", width=width, height=844, dark=dark).page
+        page = visit(f"{address}/{place}", width=width, height=844, dark=dark, still=True).page
         page.set_default_timeout(WAIT)
         ready = page.get_by_text("Drop a file") if place == "data" else page.locator("h1").first
         ready.wait_for()
@@ -67,6 +67,7 @@ def see(page: Any, points: int, images: bool = False) -> None:
         "() => { const root = document.querySelector('.appca-explorer'); "
         f"return Boolean(root && root.dataset.rows == {points}{pictured}); }}",
         timeout=WAIT,
+        polling=POLL,
     )
 
 
@@ -140,7 +141,7 @@ def test_many_images_and_a_folder_come_whole_and_too_large_a_file_is_refused(
     see(page, 24)
     page.locator(".appca-legend", has_text="dog").first.wait_for()
     small = serve(APP, OMP_NUM_THREADS="1", STREAMLIT_SERVER_MAX_UPLOAD_SIZE="1")
-    page = visit(f"{small.url}/data").page
+    page = visit(f"{small.url}/data", still=True).page
     page.get_by_text("Drop a file").wait_for(timeout=WAIT)
     idle(page, 60)
     page.evaluate(
