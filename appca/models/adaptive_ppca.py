@@ -239,13 +239,13 @@ class SubspaceModel(Criteria, Queries):
         return em.resumed(self._state_about(rows.origin), settings)
 
     def _control(self, rows: Observations) -> EMControl:
-        latent: Any = self.latent_variance
-        L = first_size(self)
+        L, variance = first_size(self), self.latent_variance
+        latent: Any = variance if isinstance(variance, str) else float(variance)
         weighted = isinstance(rows, Rows) and rows.weights is not None
         settings = em.EMSettings(
             n_components=self.n_components,
             n_active=L,
-            latent=latent if isinstance(latent, str) else float(latent),
+            latent=latent,
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
             update=stiefel.maximise if self.w_update == "pymanopt" else stiefel.polar,
