@@ -200,7 +200,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         def start(rng: Generator, heard: Callback | None, far: bool) -> tuple[GibbsState, str]:
             at, ways = control._replace(callback=heard), begins
             if far:
-                at, ways = at._replace(annealing=0, max_iter=1), [("", self._named(ROTATED))]
+                at, ways = at._replace(annealing=0, max_iter=1), [("", self._begun_by(ROTATED))]
             climbed = factor_em.fit(rng, rows, ways, at)
             W = np.asarray(climbed.state.W, dtype=np.float64)
             seen = factor_em.coefficients(climbed.state, rows, L)
@@ -250,9 +250,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L
             most = min(RANDOM_STARTS, SCREENING_COST // cost)
             names += (["pca"] + [ROTATED, "random"] * RANDOM_STARTS)[: most + (most > 0)]
-        return [(name, self._named(name)) for name in names]
+        return [(name, self._begun_by(name)) for name in names]
 
-    def _named(self, name: str) -> Any:
+    def _begun_by(self, name: str) -> Any:
         K, L, begin = self.n_components, self.n_active, NAMED[name]
         return lambda rng, rows, _space: begin(rng, rows, K, L)
 

@@ -320,5 +320,5 @@ def _classification_em(
     control, path = control.after(stopped), nesterov(advance, before._replace(iterations=0))
     ended = control.run(stage, path, rows, control.max_iter, control.tol, halt=halt)
     reason = STOPPED if stopped else ended.stop_reason
-    fitted = {"log_likelihoods": ended.log_likelihoods, "stop_reason": reason}
-    return FactorFit(ended.state.state, **last, **fitted)
+    e_step = last["sums"], last["members"]
+    return FactorFit(ended.state.state, *e_step, ended.log_likelihoods, reason)

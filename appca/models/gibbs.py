@@ -480,7 +480,7 @@ def run_chains(
         kept = i > burn_in and (i - burn_in) % thin == 0
         stopped = watches[i > burn_in](i, float(trace[:, i - 1].mean()))
         if kept or (stopped and not store.kept):
-            store.keep(states, measures, [record(data, *sampling[:2], state) for state in states])
+            store.keep(states, measures, [record(data, prior, indicators, at) for at in states])
         if stopped:
             trace, reason = trace[:, :i], STOPPED
             break

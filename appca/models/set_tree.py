@@ -93,6 +93,7 @@ def walked(
     """
     from appca.models.set_kernels import normalise, walk, walk_shared
 
+    run: Any
     (n, K), (J, sign), shared = b.shape, how, counts is not None
     Q, (i, j), size = K + 1, np.triu_indices(K), math.comb(K, J) if costs is None else 2**K
     slopes = np.zeros((J or 1, K, K) if shared else (n, len(i)))
@@ -104,13 +105,13 @@ def walked(
     w = LANES if shared else min(LANES, max(8, MOST_NUMBERS // (J * Q * Q)))
     weighing, adding, _ = steps(K, J, costs is not None)
     g, used, lanes, (top, total, power) = zeros((size, LANES)), zeros((K, w)), *zeros((2, 3, LANES))
-    best = np.zeros(LANES, np.int64)
+    best, run = np.zeros(LANES, np.int64), walk_shared if shared else walk
     if shared:
-        run, S, (at, N) = walk_shared, np.zeros((J, K, K)), zeros((2, J, Q, w))
+        S, (at, N) = np.zeros((J, K, K)), zeros((2, J, Q, w))
         S[0], price = M, np.zeros(K) if costs is None else costs
         memory: Any = S, slopes, at, N, g, used, lanes, np.zeros(J), price
     else:
-        run, (at, N), det = walk, np.zeros((2, J, Q, Q, w)), np.ones(g.shape)
+        (at, N), det = np.zeros((2, J, Q, Q, w)), np.ones(g.shape)
         at[0, range(K), range(K)] = 1.0
         memory = at, N, g, det, used, np.ones((J + Q + 2, w))
     for start in range(0, n, w):
@@ -135,7 +136,7 @@ def walked(
         if not moments:
             continue
         used[:] = N[0] = 0.0
-        if shared:
+        if counts is not None:
             lanes[0], lanes[0, :m] = 0.0, counts[part]
         run(adding, how, *memory)
         r[part], h[part] = used[:, :m].T, (N[0] if shared else N[0, :, K])[:K, :m].T
@@ -183,6 +184,7 @@ def sums(
     """
     (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
     L, M, left_out = n_active, model.A + model.prior * np.eye(K), False
+    sets: Any
     if L is None:
         costs, sets, how, offset = (
             -2.0 * odds - math.log(model.prior),

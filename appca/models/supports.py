@@ -180,7 +180,7 @@ def search(
 
     def share(part: slice) -> Floats:
         moments = SupportMoments(H[part], np.zeros((K, K)), value[part])
-        counted = RowSupports(*(array[part] for array in mine)), counts[part]
+        counted = _part(mine, part), counts[part]
         kernels.search(counted, betas, keep, model, moments, kernels.row_state(K, L))
         return moments.second
 
@@ -204,9 +204,8 @@ def importance(
     out = AnnealedPaths(np.empty(shape), np.empty((*shape, K)), np.empty(shape, np.int64))
 
     def share(part: slice) -> None:
-        mine = AnnealedPaths(*(array[part] for array in out))
         room = kernels.row_state(K, L), kernels.walkers(n_paths, K, L), np.zeros((K + 1, L + 1))
-        some = RowSupports(*(array[part] for array in rows))
+        some, mine = _part(rows, part), _part(out, part)
         kernels.importance(some, r[part], schedule, model, mine, room)
 
     deque(_share(share, n), maxlen=0)
@@ -216,6 +215,11 @@ def importance(
 def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
     """Average inclusion (n, paths, K) over the paths of each row by their weights."""
     return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
+
+
+def _part(rows: Any, part: Any) -> Any:
+    """Take some rows of all arrays of a tuple."""
+    return rows._make(array[part] for array in rows)
 
 
 def _share(work: Callable[[slice], Any], n: int) -> Iterator[Any]:
@@ -357,9 +361,9 @@ class Supports(NamedTuple):
         none = np.full((n, self.prior), -1)
         rows = RowSupports(self.c, none, self.seeds)
         chunks = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
-        parts = (RowSupports(*(array[part] for array in rows)) for part in chunks)
-        sums = zip(*(_sampled(part, self.model, self.n_paths) for part in parts), strict=True)
-        return SupportEstimate(*map(np.concatenate, sums), method)
+        parts = [_sampled(_part(rows, part), self.model, self.n_paths) for part in chunks]
+        log_sum, error, inclusion = map(np.concatenate, zip(*parts, strict=True))
+        return SupportEstimate(log_sum, error, inclusion, method)
 
     def means(self, Z: Mask) -> Floats:
         """Posterior means of x * z given one support a row, (n, K)."""
@@ -372,7 +376,8 @@ class Supports(NamedTuple):
             return H
         from appca.models import gibbs_kernels as kernels
 
-        kernels.scores(*self._rows()[:2], Z, H)
+        A, c, *_ = self._rows()
+        kernels.scores(A, c, Z, H)
         return H
 
     def expected(self) -> Floats:
@@ -391,7 +396,8 @@ class Supports(NamedTuple):
 
     def drawn_scores(self, rng: Generator) -> Floats:
         """Draw x * z (n, K); beyond sums after ten Gibbs sweeps, or from inclusion."""
-        (n, K), drawn = self.c.shape, None
+        n, K = self.c.shape
+        drawn: Any
         if self.orthonormal:
             s, log_odds = self.alone
             x = self.c / s + rng.standard_normal((n, K)) / np.sqrt(s)
@@ -452,7 +458,7 @@ def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Fl
     agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
     estimates = np.empty(n), np.empty(n), np.empty((n, K))
     for some, route in ((agree, easy), (~agree, hard)):
-        part = RowSupports(*(array[some] for array in rows))
+        part = _part(rows, some)
         first = _pilot(part, route, model) if many and route is hard else pilot[some]
         found = _annealed(part, first, route, model, n_paths)
         for array, values in zip(estimates, found, strict=True):
