@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from appca.ui.canvas import SCRIPT
 from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser
@@ -46,14 +45,3 @@ def test_a_scene_is_fetched_once_kept_over_a_reload_and_given_to_nobody_else(ser
             assert answer.headers["Content-Encoding"] == "identity"
     assert (server.home / "secret").is_file()
     assert server.home.stat().st_mode & 0o777 == 0o700
-
-
-def test_the_app_itself_serves_the_routes(address):
-    parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-    for path, status in ((f"/canvas/{'0' * 32}", 403), (f"/canvas/{SCRIPT}", 200), ("/data", 200)):
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.status == status
-    connection.close()

@@ -1,4 +1,4 @@
-"""The canvas's JavaScript: its logic under node, its types, and what no script may do."""
+"""The canvas's JavaScript: its logic under node, its types and lengths."""
 
 import json
 import os
@@ -34,15 +34,6 @@ def test_the_logic_under_node():
 def test_the_types():
     done = subprocess.run([TSC, "-p", CANVAS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-
-
-def test_no_script_sets_markup_or_reaches_out():
-    """One module alone fetches, what the page's own server offers."""
-    for file in SCRIPTS:
-        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        reaching = () if file.name == "host.js" else ("fetch(",)
-        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "http", *reaching):
-            assert word not in text, f"{file.name} has {word}"
 
 
 def test_no_script_is_too_long_to_read():
