@@ -160,6 +160,7 @@ READ = [
     Case("sparse.npz", stored(sparse.save_npz, sparse.coo_array(C)), C),
     Case("a.idx", idx(IMAGES), IMAGES, facts="4 × 3 pixels"),
     Case("reals.idx", idx(X.astype(">f8"), 0x0E), X),
+    Case("shorts.idx", idx((300 * X).astype(">i2"), 0x0B), (300 * X).astype("i2")),
     Case("my digits.gz", gzip.compress(idx(IMAGES)), IMAGES),
     Case("a.mat", mat(fea=X, gnd=np.array([[1.0, 1, 2, 2, 3, 3]]).T, s=5), X,
          {"gnd": [1, 1, 2, 2, 3, 3]}, facts="s (1 value for 6 rows)"),

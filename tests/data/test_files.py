@@ -551,6 +551,11 @@ PARQUET = {
         options={"limits": ReadLimits(n_bytes=1_000_000)},
         refusal="would become 200,000 x 2 numbers",
     ),
+    "lists of very many values": Case(
+        *({"a": [1.0, 2.0], "b": [1.0, 2.5], "many": [[0.0] * 90_000] * 2},),
+        options={"limits": ReadLimits(n_bytes=1_000_000)},
+        refusal="unpacks to 1 MB, more than",
+    ),
 }
 PARQUET = {key: case._replace(name="t.parquet") for key, case in PARQUET.items()}
 _UNITS = (

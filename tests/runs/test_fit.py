@@ -57,8 +57,8 @@ MODELS = [
     ("aPPCA", {"n_components": 5, "n_active": 2}),
     ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("PPCA", {"n_components": 3}),
-    ("aFA", {"n_components": 5, "n_active": 2}),
     ("aFA", {"n_components": 17, "n_active": 8, "n_paths": 2}),
+    ("aFA", {"n_components": 5, "n_active": 2}),
     ("aFA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("NPPCA", FREE),
     pytest.param("isFA", FREE, marks=pytest.mark.thorough),
@@ -69,8 +69,9 @@ MODELS = [
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_arrays_and_projected_rows_are_what_the_estimators_own_methods_say(
-    digits, model, parameters
+    digits, model, parameters, monkeypatch
 ):
+    monkeypatch.setattr(fit_module, "DESCRIBED_AT_ONCE", 128)
     config = config_of(digits, model, **parameters)
     result = fit_run(digits, config)
     fitted, info = result.fitted, result.info
@@ -86,6 +87,7 @@ def test_arrays_and_projected_rows_are_what_the_estimators_own_methods_say(
     errors = fitted.log_likelihood_errors
     error = 0.0 if errors is None else np.sqrt(np.square(errors.astype(float)).sum())
     assert info.likelihood_error == pytest.approx(error)
+    assert errors is None or errors.shape == (300,)
     assert ("importance sampling" in info.likelihood) == (error > 0)
     assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(info.versions)
     compiled = SPECS[model].can.compiled

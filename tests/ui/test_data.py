@@ -391,6 +391,9 @@ def test_several_arrays_are_offered_and_the_shape_of_images_stays_with_other_cha
     assert "upload_use" not in keys(app)
     choose(app, "read_as", "Missing values", "1 cell missing: column mean")
     assert "3 × 4 pixels" in html(go(click(app, "upload_use"), "data/this"))
+    for place, height in ((1, 3), (-1, None)):  # the same down its columns, and no image
+        healthy(press(app, "shape_cards", "shape", place))
+        assert find(app.number_input, "Height").value == height
 
 
 def test_digits_and_their_labels_come_as_two_files_and_a_folder_of_zarr_as_one(start, tmp_path):
