@@ -331,6 +331,11 @@ LINES = {
         *(None, ("x", "y"), ["k0"], {}, 6),
         facts={"Lines not used": "4 second-table lines"},
     ),
+    "a longer table beside, of fewer cells": Case(
+        "k,x,y,,z\n" + rows("k{i},{i},{h},,{i}", 6) + "\n,,,,7" * 3,
+        *(None, ("x", "y"), ["k0"], {}, 6),
+        facts={"Left out": "z (of another table)", "Lines not used": "3 second-table lines"},
+    ),
     "empty lines in the cells of a table": Case(
         'k,x,y\n"a\n\nb, c\n1, 2",1,2\nd,3,4.5\nf,1,1', [[1, 2], [3, 4.5]], ("x", "y"), n=3
     ),
