@@ -134,12 +134,12 @@ def test_figures_take_missing_values_and_name_columns():
 
 
 def planted(seed, n=400, K=300, L=3):
-    """Codes in which components 7 and 8 go together, and an index that stands for none."""
+    """Codes in which 7 and 8 go together, 0 is there, and an index stands for none."""
     rng = np.random.default_rng(seed)
     indices = np.array([rng.choice(np.arange(9, K), L, replace=False) for _ in range(n)])
     indices[:, 2] = np.where(np.arange(n) % 2, 7, indices[:, 2])
     indices[:, 1] = np.where(np.arange(n) % 4 == 1, 8, indices[:, 1])
-    indices[5, 0] = -1
+    indices[5:7, 0] = -1, 0
     return indices, rng.normal(size=(n, L)).astype(np.float32)
 
 

@@ -306,6 +306,7 @@ REFUSED = [
     Case("pickle.npz", npz(X=np.array([{}, []], object)), r"only “X” \(Python objects; save"),
     Case("many.npz", npz(a=X, b=X[:5]), r"several arrays, “a” \(6 x 4\), “b” \(5 x 4\)"),
     Case("other.npz", npz(a=X), "no array “z”", options={"array": "z"}),
+    Case("lots.npz", npz(**{f"m{i}": X for i in range(8)}), r"“m5” \(6 x 4\) and 2 more; choose"),
     Case("labels.idx", idx(IMAGES[:, 0, 0]), "holds labels alone"),
     Case("complex.mat", mat(Z=X * 1j), "“Z” holds complex numbers"),
     Case("text.mat", mat(a="words"), "holds no matrix of numbers"),

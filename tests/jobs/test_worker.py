@@ -157,6 +157,7 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
             left.append(context.seconds_left)
     assert fractions == sorted(fractions)
     assert fractions[29] <= tasks._REFINED < fractions[-1] <= tasks._FITTED
+    assert len({*fractions[100:]}) > 30, "it moves with the guess"
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
