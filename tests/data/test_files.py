@@ -752,16 +752,6 @@ def test_the_app_shows_the_same():
         assert all(text in said for text in case.facts.values() if text != "none"), (key, said)
 
 
-def test_a_table_of_5_000_columns_is_read(seed):
-    X = np.random.default_rng(seed).normal(size=(4, 5000)).round(3)
-    names = [f"gene_{j}" for j in range(5000)]
-    lines = [",".join([f"s{i}", *map(str, row)]) for i, row in enumerate(X.tolist())]
-    dataset = opened(Case("\n".join([",".join(["sample", *names]), *lines])))
-    np.testing.assert_array_equal(dataset.X, X)
-    assert dataset.feature_names == tuple(names)
-    assert dataset.ids.tolist() == ["s0", "s1", "s2", "s3"]
-
-
 def test_options_of_the_command_line_change_how_a_table_is_read(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("id,a,b,c\n" + rows("{i},{h},{i}.5,2.{i}", 9) + "\n9,-999,1,-999\n")
