@@ -167,6 +167,7 @@ def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
     named = project["entry-points"]["jupyter_serverproxy_servers"]
     told, again = pkgutil.resolve_name(named[jupyter.NAME])(), jupyter.server()
     assert told["unix_socket"]
+    assert told["environment"]["STREAMLIT_SERVER_ALLOWED_HOSTS"] == "*"
     assert "{unix_socket}" in told["command"]
     secret = told["environment"]["APPCA_TOKEN"]
     assert told["request_headers_override"] == {jupyter.HEADER: secret}

@@ -305,6 +305,7 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
         {"n_components": 5, "n_active": 2, "inference": "hard", "latent_variance": "component"},
         {"n_components": 4, "n_active": 4},
         {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
+        {"n_components": 4, "n_active": 2, "row_scale": "learned"},
     ],
 )
 def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, parameters):
