@@ -287,6 +287,8 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
     config = config_of_preview(digits, n_components=4, n_active=2, tol=1e-3)
     first, second = (preview(digits, config, rows=100, **how) for how in ({"passes": 5}, {}))
     assert first.info.preview
+    kinds = (config_of_preview(digits, **of) for of in ({}, {"noise": "feature"}))
+    assert [fit_module.on_ground(digits, one) for one in kinds] == [True, False]
     assert first.info.n_iter <= 5 < second.info.n_iter
     assert (first.fitted.scores.shape, first.info.n_rows) == ((300, 4), 300)
     whole = fit_run(digits, config)
@@ -305,7 +307,6 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
         {"n_components": 5, "n_active": 2, "inference": "hard", "latent_variance": "component"},
         {"n_components": 4, "n_active": 4},
         {"n_components": 4, "n_active": 2, "mean": "sample", "init": "pca"},
-        {"n_components": 4, "n_active": 2, "row_scale": "learned"},
     ],
 )
 def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, parameters):
