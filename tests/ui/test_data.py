@@ -448,5 +448,6 @@ def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
     reading = Reading(data, "", {})
     columns = columns_of(reading)
     assert [column.n_missing for column in columns] == [1, 0, 2]
-    said = [contents(reading, column).words for column in columns]
-    assert said == ["1 missing", "none missing", "2 missing"]
+    looks = [contents(reading, column) for column in columns]
+    assert [look.words for look in looks] == ["1 missing", "none missing", "2 missing"]
+    assert looks[0].cells[1:4] == [f"{X[1, 0]:.6g}", None, f"{X[3, 0]:.6g}"]
