@@ -79,7 +79,6 @@ def spectra(names=None, n: int = 60) -> Dataset:
         (lambda j: f"x{j ^ 1}", False),
         (lambda j: f"gene {chr(65 + j % 26)}{j // 26}", False),
         (lambda j: f"time {'x' * j}", False),
-        (lambda j: f"t{j // 2}", False),
     ],
 )
 def test_numbers_in_names_tell_the_order_and_else_smoothness(name, is_ordered):
