@@ -11,7 +11,8 @@ kernels, child processes, scripts), those of the file, its users or its folder.
 A tree is busy with one change at a time. results/mutants.json keeps what is known: a second call
 goes on from there, also with more tests (--most). Tests that read sources count as no catch. In
 the end all tests that caught something run on the plain code; what one of them caught that fails
-there, too, is tried again without it by the next call.
+there, too, is tried again without it by the next call. The suite of 5ab2795c noticed 127 of its
+200 mutants and 53 of the 60 faults, with at most 40 tests of a mutant.
 """
 
 import argparse
@@ -38,11 +39,11 @@ from benchmarks.results import facts
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "mutants.json"
-FIRST, LIMIT_S, ALONE_S = 12, 300, 120  # tests of the first call; seconds of a change, of a test
+FIRST, LIMIT_S, ALONE_S = 12, 240, 120  # tests of the first call; seconds of a change, of a test
 NOTHING_COLLECTED = 5  # how pytest ends then
-READING_SOURCES = re.compile(r"tests/(test_(layers|types|packaging|mathematics)\.py|docs/)")
+READING_SOURCES = re.compile(r"tests/(test_(layers|packaging|mathematics)\.py|docs/)")
 HOUR_S = 3600
-OF_SCRIPTS = ["tests/canvas", "tests/ui/canvas", "tests/browser"]
+OF_SCRIPTS = ["tests/canvas", "tests/browser"]
 
 
 class Suite:

@@ -15,14 +15,21 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-COMMIT, SEED, MUTANTS = "5ab2795c", 48, 200
+COMMIT, SEED, MUTANTS = "90e7ab36", 48, 200
 PARTS = {
     "models": ["models"],
-    "analysis, plots, rivals": ["analysis", "plots", "rivals"],
+    "analysis, plots, rivals": ["analysis", "plots", "rivals.py", "tl.py"],
     "studies, runs": ["studies", "runs"],
-    "data": ["data"],
+    "data": ["data", "frames.py"],
     "ui, canvas": ["ui", "canvas"],
-    "jobs, storage, commands": ["jobs", "storage", "processes", "commands", "words", "cli.py"],
+    "jobs, storage, commands": [
+        "jobs",
+        "storage",
+        "commands",
+        "processes.py",
+        "words.py",
+        "cli.py",
+    ],
 }
 OFF_BY_ONE = {ast.Lt: b"<=", ast.LtE: b"<", ast.Gt: b">=", ast.GtE: b">"}
 Row = dict[str, Any]

@@ -56,16 +56,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 LONG = (  # with few tests for their time
     "browser",
-    "tests/docs/test_extend.py",
-    "tests/ui/test_background.py",
-    "tests/ui/test_explore.py",
     "tests/models/test_gibbs.py",
+    "tests/ui/test_explore.py",
+    "tests/ui/test_data.py",
+    "tests/ui/test_export.py",
+    "tests/ui/test_background.py",
+    "tests/ui/parts/test_pages.py",
+    "tests/attacks/test_texts.py",
+    "tests/faults/test_pages.py",
     "tests/models/test_slot_kernels.py",
-    "tests/jobs/test_worker.py",
-    "tests/analysis/test_choose.py",
+    "tests/studies/test_table1.py",
+    "tests/analysis/test_compare.py",
+    "tests/commands/test_annotated.py",
     "tests/ui/test_check.py",
-    "tests/analysis/test_as_python.py",
-    "tests/ui/test_rows.py",
 )
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appca.data.dataset import Dataset
+from appca.data.files import few
 from appca.words import (
     InputError,
     capital,
@@ -73,6 +74,7 @@ def test_the_checker_of_sentences_finds_what_is_none():
     assert "without a period" in faults_of(good[:-1])
     assert "reads like a trace" in faults_of("KeyError: 'x'; look there.")
     assert "names none of" in faults_of(good, "y.csv")
+    assert (few([*"abcde"]), few([*"abcdef"])[-6:]) == ("a, b, c, d, e", "1 more")
 
 
 SHARES = {

@@ -75,21 +75,8 @@ def test_numbers_texts_and_nothing_come_back_to_the_last_bit(store, seed):
     assert (store.records(NAME), store.config(NAME)) == (written, {"what": "a test"})
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.append(NAME, [float("nan")])
-
-
-def test_a_damaged_config_is_none_and_a_disk_that_refuses_gets_one_sentence(store, tmp_path):
-    for text in ("", "{", "[1]", "\x00"):
-        (store.folder / NAME / "config.json").write_text(text)
-        assert store.config(NAME) is None
-        store.begin(NAME, {"what": "again"})
-        assert store.config(NAME) == {"what": "again"}
     for name in ("", "../../etc", "0123456789AB", "f" * 13, "x" * 12):  # from an address
         assert (store.records(name), store.config(name)) == ([], None)
-    (tmp_path / "full").write_text("a file where the folder should be")
-    with pytest.raises(InputError, match=r"could not be stored in .*APPCA_HOME"):
-        JournalStore(tmp_path, "full").begin(NAME, {})
-    with pytest.raises(InputError, match="could not be stored"):
-        JournalStore(tmp_path, "full").append(NAME, [1])
 
 
 def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):

@@ -100,6 +100,8 @@ def test_densities_and_rebuilt_rows_are_those_the_methods_themselves_give(split,
     np.testing.assert_allclose(made.reconstruction, back, atol=0.05)
     monkeypatch.setattr(compare, "_FA_PASSES", 2)
     few = compare.factor_analysis(2, split, Cap(60))
+    kinds = [compare.mixture(2, 2, split, Cap(60), **of) for of in compare.MIXTURES.values()]
+    assert len({made.n_parameters for made in kinds}) == len(kinds)
     assert few.note == "stopped after 2 iterations, not converged"
     split.train[:, 2] = 1.0  # without noise there is no density
     constant = compare.factor_analysis(2, split, Cap(60))

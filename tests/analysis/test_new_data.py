@@ -1,4 +1,4 @@
-"""New rows under a run: its own rows again, rows held back, and the job that describes them."""
+"""New rows under a run: in blocks, held back, and the job that describes them."""
 
 import numpy as np
 import pytest
@@ -6,46 +6,21 @@ from scipy.stats import chi2
 
 from appca.analysis.new_rows import new_rows_table, verdict
 from appca.analysis.rows import distances
-from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.jobs import tasks
 from appca.runs.fit import fit_run, keep_rows, key_of, project, stored
-from appca.runs.run import MODELS, RunConfig, defaults
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.words import InputError
 
-FEW = {"burn_in": 2, "n_draws": 3, "max_components": 5}
 DIGITS = load("digits")
 
 
 def run_of(dataset: Dataset, model: str = "aPPCA", **parameters):
     config = RunConfig(dataset.digest, suggest(dataset).to_dict(), model, parameters)
     return config, fit_run(dataset, config).fitted
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_rows_of_the_fit_get_its_numbers_again_also_from_shuffled_columns(model, seed):
-    dataset = load("wine")
-    few = {name: value for name, value in FEW.items() if name in defaults(model)}
-    config, fitted = run_of(dataset, model, **few)
-    names = dataset.feature_names
-    order = np.random.default_rng(seed).permutation(len(names))
-    shuffled = Dataset(
-        "shuffled",
-        dataset.X[:, order].astype(np.float64),
-        dataset.ids,
-        feature_names=[names[j] for j in order],
-    )
-    again = matched(shuffled, wanted_by(dataset))
-    assert again.reordered
-    found = project(config, fitted, again.dataset.X)
-    for name, values in found.row_arrays().items():
-        np.testing.assert_allclose(values, getattr(fitted, name), rtol=0, atol=1e-10, err_msg=name)
-    own, new = distances(fitted), distances(fitted.with_rows(found))
-    np.testing.assert_allclose(new.t2, own.t2, rtol=1e-10)
-    np.testing.assert_allclose(new.q, own.q, rtol=1e-10)
 
 
 def test_many_rows_of_a_compiled_model_are_described_in_the_blocks_of_the_fit():

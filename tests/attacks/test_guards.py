@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import hashlib
+import io
 import json
 import os
 import resource
+import runpy
 import signal
 import stat
 import subprocess
@@ -14,6 +16,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import MagicMock, Mock
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -27,7 +30,7 @@ from appca.cli import main
 from appca.commands import app
 from appca.runs.home import home
 from appca.storage import access_control, lock
-from appca.ui import arrivals, server
+from appca.ui import arrivals, canvas, server
 from appca.ui.arrivals import MOST_FILES, DroppedFiles, Drops
 from appca.ui.canvas import HOST, MOST_QUESTIONS, MOST_ROWS, SCRIPT, Delivery, RowQuestions
 from appca.ui.server import Guard, place
@@ -48,11 +51,12 @@ class Answer(NamedTuple):
 def ask(door: Any, path: str, method: str = "GET", body: bytes = b"", **headers: Any) -> Answer:
     """Ask an application itself: clients refuse to send half of these requests."""
     usual = {"Host": HERE} | ({"Content_Length": str(len(body))} if method == "POST" else {})
+    path, _, query = path.partition("?")
     scope = {
-        "type": "websocket" if method == "WEBSOCKET" else "http",
+        "type": method.lower() if method in ("WEBSOCKET", "LIFESPAN") else "http",
         "method": method,
         "path": unquote(path),
-        "query_string": b"",
+        "query_string": query.encode(),
         "server": ("127.0.0.1", 8501),
         "headers": [
             (name.replace("_", "-").lower().encode(), value.encode("latin-1"))
@@ -209,6 +213,112 @@ def test_proxies_are_named_by_an_option_or_a_variable_and_many_files_may_be_open
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(hard, 1 << 16)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("users", ["ann,bob", ""])
+def test_a_hub_takes_the_names_of_its_accounts_from_the_provider_of_logins(users, monkeypatch):
+    asked, c = [], MagicMock()
+    ends = {f"{end}_endpoint": end for end in ("authorization", "token", "userinfo")}
+    monkeypatch.setattr(
+        "urllib.request.urlopen",
+        lambda place, **_: asked.append(place) or io.BytesIO(json.dumps(ends).encode()),
+    )
+    monkeypatch.setenv("APPCA_HUB_USERS", users)
+    for name in ("ISSUER", "CLIENT_ID", "CLIENT_SECRET", "CALLBACK"):
+        monkeypatch.setenv(f"OIDC_{name}", f"https://{name}.example/")
+    file = ROOT / "deploy" / "jupyterhub" / "jupyterhub_config.py"
+    runpy.run_path(str(file), {"get_config": lambda: c})
+    assert asked == ["https://ISSUER.example/.well-known/openid-configuration"]
+    login, who = c.GenericOAuthenticator, c.Authenticator
+    assert (login.authorize_url, login.token_url, login.userdata_url) == tuple(ends.values())
+    assert (login.username_claim, login.enable_pkce) == ("preferred_username", True)
+    assert who.allowed_users == {*filter(None, users.split(","))}
+    assert who.allow_all == (users == "")
+
+
+# the token of a link, and the cookie that it is exchanged for
+
+KEY = "a-secret"
+COOKIE = f"appca-8501={access_control.cookie(KEY)}"
+
+
+async def inside(scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "passed"})
+
+
+def test_the_routes_answer_no_stranger_and_health_says_whether_the_home_can_be_written(monkeypatch):
+    assert {f"/{one}" for one in server.LATE} == {canvas.PREFIX, arrivals.PREFIX}
+    door = Starlette(routes=server.routes())
+    for method, path, status in (
+        ("GET", f"/canvas/{'0' * 32}", 403),  # without a key
+        ("POST", "/drop/0123456789ab", 403),
+        ("DELETE", f"/canvas/{'0' * 32}", 405),
+        ("GET", "/canvas/a/b/c", 404),
+    ):
+        assert ask(door, path, method).status == status
+    assert ask(door, "/healthz").content == b'{"status":"ok","writable":true}'
+    refuse = Mock(side_effect=OSError(30, "Read-only file system"))
+    monkeypatch.setattr(server.files, "check_place", refuse)
+    answer = ask(door, "/healthz")
+    assert answer.status == 503
+    assert b"the home cannot be written: Read-only file system" in answer.content
+
+
+def test_a_link_is_exchanged_for_a_cookie_that_opens_all():
+    guard = Guard(inside, KEY)
+    link = f"/?data=abc&token={KEY}&k=3"
+    assert ask(guard, link, "HEAD").status == 403
+    answer = ask(guard, link)
+    assert (answer.status, answer.headers["location"]) == (303, "/?data=abc&k=3")
+    cookie = answer.headers["set-cookie"]
+    assert all(words in cookie for words in ("HttpOnly", "SameSite=lax"))
+    assert not any(words in cookie for words in ("Secure", KEY))
+    name = cookie.partition(";")[0]
+    for method in ("GET", "WEBSOCKET"):
+        assert ask(guard, "/_stcore/stream", method, cookie=name).status == "passed"
+    assert ask(guard, link).status == 303
+    assert ask(guard, f"/?token={name.partition('=')[2]}").status == 403
+    assert "Secure" in ask(guard, link, X_Forwarded_Proto="https").headers["set-cookie"]
+    away = ask(guard, f"//evil.example?token={KEY}")
+    assert away.headers["location"] == "/evil.example", "a path leads to no other host"
+    for path, method in (("/_stcore/health", "GET"), ("", "LIFESPAN")):
+        assert ask(guard, path, method).status == "passed"
+    assert ask(Guard(inside, ""), "/").status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("query", "cookie"),
+    [
+        *((query, "") for query in ("", "token=", "token=a-secre", "token=.", "token=%FF")),
+        (f"TOKEN={KEY}", ""),
+        *(("", cookie) for cookie in ("appca-8501=x", f"appca-8501={KEY}")),
+        ("", COOKIE.replace("8501", "8502")),
+    ],
+)
+def test_nobody_else_is_let_in(query, cookie):
+    guard = Guard(inside, KEY)
+    assert ask(guard, f"/?{query}", cookie=cookie).status == 403
+    refused = ask(guard, f"/_stcore/stream?{query}", "WEBSOCKET", cookie=cookie)
+    assert refused.status == "websocket.close"
+
+
+def test_a_proxy_with_the_token_passes_pages_on_but_no_websocket_without_the_cookie():
+    """jupyter-server-proxy adds the header to websockets that nobody has logged in for, too."""
+
+    async def page(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    guard, header = Guard(page, KEY), {"X_Appca_Token": KEY}
+    answer = ask(guard, "/", **header)
+    assert answer.status == 200
+    assert answer.headers["set-cookie"].partition(";")[0] == COOKIE
+    assert "set-cookie" not in ask(guard, "/", cookie=COOKIE, **header).headers
+    assert ask(guard, "/", X_Appca_Token="other").status == 403
+    assert ask(Guard(page, ""), "/", X_Appca_Token="").status == 200
+    refused = ask(guard, "/_stcore/stream", "WEBSOCKET", **header)
+    assert refused.status == "websocket.close"
+    passed = ask(Guard(inside, KEY), "/", "WEBSOCKET", cookie=COOKIE, **header)
+    assert passed.status == "passed"
 
 
 # the routes of the canvas

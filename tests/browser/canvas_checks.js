@@ -2,16 +2,6 @@
 
 import { toPage } from '/appca/canvas/js/layout/geometry.js';
 
-const selectedRows = ({ rows }) =>
-  [...rows.flags.keys()]
-    .filter((row) => rows.flags[row] & 1)
-    .sort()
-    .join();
-const frame = () =>
-  new Promise((done) => {
-    requestAnimationFrame(done);
-  });
-
 /** Back to all panels with nothing selected or held, and no page around. */
 export async function start() {
   const { stage } = canvas;
@@ -135,69 +125,6 @@ export async function mountOften(name) {
   }
   host.remove();
   return host.childElementCount;
-}
-
-/** Random gestures; the selection the robot knows of and the one that is. */
-export async function robot(seed, steps) {
-  let state = seed;
-  const random = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 4294967296;
-  const below = (count) => Math.floor(count * random());
-  const { stage } = canvas;
-  let known = '';
-  const acts = [
-    (view) => canvas.actions.zoom(view, 0.5 + 1.5 * random()),
-    (view) => canvas.actions.home(view),
-    () => {
-      canvas.select(Array.from({ length: 5 }, () => below(stage.rows.count)));
-      known = selectedRows(stage);
-    },
-    (view) => canvas.actions.open(view, below(view.layout.panels.length)),
-    (view) =>
-      view.opened?.groups[0] &&
-      canvas.actions.tour(view, view.opened.groups[0].panels[0], random()),
-    () => canvas.morph(['subspaces', 'pca'][below(2)]),
-    () =>
-      canvas.update({
-        options: {
-          theme: ['dark', 'light'][below(2)],
-          colouring: ['other', 'component:2'][below(2)],
-        },
-      }),
-    () => {
-      stage.root.style.width = `${700 + below(300)}px`;
-    },
-    () => canvas.update({ options: { beside: ['pca', '', ''][below(3)] } }),
-    () => {
-      canvas.actions.click(below(600), below(600), 'add');
-      known = selectedRows(stage);
-    },
-    (view) => {
-      canvas.actions.lasso(
-        view,
-        Array.from({ length: 6 }, () => [below(700), below(700)]),
-        'add',
-      );
-      known = selectedRows(stage);
-    },
-    async () => canvas.update(await load(['two', 'six', 'three'][below(3)])), // K and L move
-    (view) => {
-      canvas.actions.filter([{}, { components: [below(5)] }, { certainty: random() }][below(3)]);
-    },
-    () => document.querySelector('[title^="Tour"], [title^="Stop"]').click(),
-    () => canvas.update({ options: { ghosts: below(2) === 1 } }),
-    (view) => canvas.actions.flyTo(view, { ...view.home, k: view.home.k * (1 + 30 * random()) }),
-    () => loseContext(),
-  ];
-  for (let i = 0; i < steps; i += 1) {
-    await acts[below(acts.length)](stage.views[0]);
-    await frame();
-  }
-  stage.root.style.width = '';
-  stage.hit.dispatchEvent(new WheelEvent('wheel', { deltaY: 1, bubbles: true, cancelable: true })); // ends a tour
-  canvas.actions.filter({});
-  await canvas.update(await load('two'));
-  await canvas.update({ options: { theme: 'light', colouring: 'label' } });
-  return [known, selectedRows(stage)];
 }
 
 /** The middle of a component's picture, in pixels of the page. */

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,7 +81,7 @@ def _started(script: Path, folder: Path, environment: dict[str, str]) -> Server:
             command, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT
         )
     server = Server(f"http://127.0.0.1:{port}", home, process, log)
-    _wait_until_healthy(server)
+    wait_for(f"{server.url}/_stcore/health", process, log)
     return server
 
 
@@ -92,17 +91,16 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _wait_until_healthy(server: Server) -> None:
+def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
+    """Wait until a server answers."""
     last = time.monotonic() + START_SECONDS
-    while time.monotonic() < last and server.process.poll() is None:
+    while time.monotonic() < last and process.poll() is None:
         try:
-            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
+            return urllib.request.urlopen(address, timeout=5).close()
+        except OSError:
             time.sleep(0.05)  # of the server's start, not of a test
-    server.process.kill()
-    pytest.fail(f"the server did not start:\n{server.log.read_text()[-3000:]}")
+    process.kill()
+    pytest.fail(f"the server did not start:\n{log.read_text()[-3000:]}")
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,10 @@ import base64
 import numpy as np
 import pytest
 
-from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.data.store import DatasetStore
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from tests.browser.test_app import SECOND, idle
-from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
 WAIT = 60 * SECOND
@@ -112,29 +109,3 @@ def test_compare_draws_two_fits_and_a_selection_is_that_of_both(visit, address):
     page.set_viewport_size({"width": 390, "height": 844})
     wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
     assert page.locator(".stMain, .ca-table").evaluate_all(wide) == 0
-
-
-PLACE = """([column, row]) => {
-  const plot = [...document.querySelectorAll('.js-plotly-plot')].find(p => p.querySelector('.hm'));
-  const box = plot.getBoundingClientRect(), {xaxis, yaxis} = plot._fullLayout;
-  return [box.left + xaxis._offset + xaxis.c2p(column), box.top + yaxis._offset + yaxis.c2p(row)];
-}"""
-
-
-@pytest.mark.slow  # tests/ui/test_check has the tab and tests/jobs the job: in every run
-def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(server, visit, tmp_path):
-    X = planted(150, 6, 4, 2, seed=0, noise=0.1).X
-    ids = np.array([f"{tmp_path.name} {row}" for row in range(150)])  # a rerun finds no grid there
-    digest = DatasetStore(server.home).put(Dataset("planted", X, ids))
-    page = visit(f"{server.url}/check?tab=choose&data={digest}", still=True).page
-    page.locator(".st-key-grid_start button").click(timeout=WAIT)
-    page.get_by_text("Try K = 4 and L = 2").wait_for(timeout=2 * WAIT)
-    idle(page)
-    page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for(timeout=WAIT)
-    for _ in range(60):  # a plot that is being redrawn does not hear a click
-        page.mouse.click(*page.evaluate(PLACE, [4, 2]))  # of K = 2 to 6 and L = 1 to 4
-        page.wait_for_timeout(2 * SECOND)
-        if "k=6&l=3" in page.url and "/check" not in page.url:
-            break
-    assert "k=6&l=3" in page.url
-    assert page.locator("[data-testid=stException]").count() == 0

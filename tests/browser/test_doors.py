@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from tests.browser.conftest import ROOT, WAIT_MS, Server, _free_port, _wait_until_healthy
+from tests.browser.conftest import ROOT, WAIT_MS, _free_port, wait_for
 
 pytestmark = pytest.mark.browser
 NGINX = """
@@ -68,7 +68,7 @@ def lab(request, tmp_path):
     log = tmp_path / "log.txt"
     with log.open("w") as out:
         app = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=out, stderr=out)
-    _wait_until_healthy(Server(f"http://127.0.0.1:{inner}/lab", tmp_path, app, log))
+    wait_for(f"http://127.0.0.1:{inner}/lab/_stcore/health", app, log)
     proxy = subprocess.Popen(["nginx", "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
     yield f"{outside}/lab", log
     for process in (proxy, app):

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tests.browser.conftest import ROOT, WAIT_MS, _free_port
+from tests.browser.conftest import ROOT, WAIT_MS, _free_port, wait_for
 
 pytest.importorskip("jupyter_server_proxy", reason="`.ci/installed` brings the extra “jupyter”")
 pytestmark = pytest.mark.browser
@@ -44,13 +43,7 @@ def jupyter(tmp_path_factory):
     with (work / "log.txt").open("w") as log:
         process = subprocess.Popen(command, cwd=work, env=variables, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}/user/ann"
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(f"{url}/api", timeout=2).close()
-            break
-        except OSError:
-            assert process.poll() is None, (work / "log.txt").read_text()
-            time.sleep(0.1)
+    wait_for(f"{url}/api", process, work / "log.txt")
     yield Jupyter(url, work)
     process.terminate()
     process.wait(20)

@@ -9,8 +9,10 @@ import {
   toWorld,
   zoomed,
 } from '../../appca/canvas/js/layout/geometry.js';
+import { pick } from '../../appca/canvas/js/input/gestures.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
 import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
+import { HIDDEN } from '../../appca/canvas/js/scene/rows.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };
 const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
@@ -38,6 +40,22 @@ test('zoom keeps what is under the hand, to one part in 1e9 at 4,000-fold', () =
   const after = toWorld(cam, view, 333.3, 444.4);
   near(after[0], before[0], 1e-9);
   near(after[1], before[1], 1e-9);
+});
+
+test('the nearest point under the hand is picked, with y upwards, unless it is hidden', () => {
+  const layout = { name: 'map', revision: 0, rows: [4, 5, 6], xy: [1, 1, 9, 9, 1, 9] };
+  const panel = { start: 0, count: 3, extent: [0, 10, 0, 10] };
+  const card = { x: 0, y: 0, w: 100, h: 100 };
+  const spot = { card, plot: card, view: { rect: card }, strength: 1, range: [0, 10, 0, 10] };
+  const rows = { flags: new Uint8Array(7) };
+  const stage = { placed: [{ ...spot, panel, part: { layout } }], rows, images: [] };
+  const found = (x, y) => pick(stage, x, y)?.row;
+  assert.deepEqual(
+    [found(12, 88), found(88, 12), found(12, 12), found(50, 50)],
+    [4, 5, 6, undefined],
+  );
+  rows.flags.fill(HIDDEN);
+  assert.equal(found(12, 88), undefined);
 });
 
 test('a flight begins and ends exactly at its cameras', () => {

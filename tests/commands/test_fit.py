@@ -25,6 +25,7 @@ from appca.ui.frame import icon
 from appca.words import InputError
 from tests.commands.conftest import arrays_of
 from tests.conftest import ROOT
+from tests.data.file_makers import encoded, noise
 
 
 def test_fit_writes_what_the_page_would_compute(folder, said):
@@ -150,6 +151,11 @@ def test_data_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch, p
     Path("work.appca").write_bytes(pack(Session(table, [])))
     assert main(["work.appca"]) == 0
     assert places[1:] == [{}, places[2], places[2]]
+    for name in "ab":
+        Path(f"{name}.png").write_bytes(encoded(noise(ord(name), 6, 6)))
+    assert main(["a.png", "b.png"]) == 0
+    origins = [DatasetStore(home()).origin(places[at]["data"]) for at in (2, -1)]
+    assert origins == [Path("t.csv").absolute(), None], "two files are none to write into"
     for content in (b"", b"a\nb\n", b"\x93NUMPY\x01\x00"):  # labels that do not fit
         for name in ("y.npy", "y.txt"):
             Path(name).write_bytes(content)
@@ -161,6 +167,7 @@ def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
     named = project["entry-points"]["jupyter_serverproxy_servers"]
     told, again = pkgutil.resolve_name(named[jupyter.NAME])(), jupyter.server()
     assert told["unix_socket"]
+    assert told["environment"]["STREAMLIT_SERVER_ALLOWED_HOSTS"] == "*"
     assert "{unix_socket}" in told["command"]
     secret = told["environment"]["APPCA_TOKEN"]
     assert told["request_headers_override"] == {jupyter.HEADER: secret}

@@ -89,6 +89,9 @@ CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
         "data.0.text": [["−9.5", "−7.0", "−6.0"], ["−8.2", "", "−5.0"]],
         "data.2.z": [[np.nan] * 3, [np.nan, 0, np.nan]],
     },
+    (lambda: check.heat_map(GRID._replace(values=np.where(VALUES == -7, VALUES, np.nan)))): {
+        "data.0.text": [["", "−7.0", ""], ["", "", ""]],
+    },
     (lambda: check.by_budget(GRID, (8, 2))): {
         "data.0.x": [2, 4, 8],
         "data.1.x": [2, 8],

@@ -69,8 +69,9 @@ MODELS = [
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_arrays_and_projected_rows_are_what_the_estimators_own_methods_say(
-    digits, model, parameters
+    digits, model, parameters, monkeypatch
 ):
+    monkeypatch.setattr(fit_module, "DESCRIBED_AT_ONCE", 128)
     config = config_of(digits, model, **parameters)
     result = fit_run(digits, config)
     fitted, info = result.fitted, result.info
@@ -86,6 +87,7 @@ def test_arrays_and_projected_rows_are_what_the_estimators_own_methods_say(
     errors = fitted.log_likelihood_errors
     error = 0.0 if errors is None else np.sqrt(np.square(errors.astype(float)).sum())
     assert info.likelihood_error == pytest.approx(error)
+    assert errors is None or errors.shape == (300,)
     assert ("importance sampling" in info.likelihood) == (error > 0)
     assert {"numpy", "scipy", "scikit-learn", "appca", "python"} == set(info.versions)
     compiled = SPECS[model].can.compiled
@@ -285,6 +287,8 @@ def test_a_preview_fits_a_fixed_sample_and_describes_all_rows(digits):
     config = config_of_preview(digits, n_components=4, n_active=2, tol=1e-3)
     first, second = (preview(digits, config, rows=100, **how) for how in ({"passes": 5}, {}))
     assert first.info.preview
+    kinds = (config_of_preview(digits, **of) for of in ({}, {"noise": "feature"}))
+    assert [fit_module.on_ground(digits, one) for one in kinds] == [True, False]
     assert first.info.n_iter <= 5 < second.info.n_iter
     assert (first.fitted.scores.shape, first.info.n_rows) == ((300, 4), 300)
     whole = fit_run(digits, config)

@@ -133,13 +133,13 @@ def test_files_of_a_run_have_the_order_and_the_signs_on_screen(session, home, da
 
 def test_what_is_there_already_stays(content, session, tmp_path):
     first = unpack("my.appca", io.BytesIO(content), tmp_path)
-    run = RunStore(tmp_path).rename(first.runs[0], "mine")
+    run = RunStore(tmp_path).rename(first.runs[1], "mine")
     ComponentNumbers(tmp_path).rename(run, 1, "width")
     other = np.arange(80) == 70
     SelectionStore(tmp_path).save(first.dataset, "few", other)
     second = unpack("my.appca", io.BytesIO(content), tmp_path)
     assert second.runs == first.runs
-    run = RunStore(tmp_path).get(first.runs[0])
+    run = RunStore(tmp_path).get(first.runs[1])
     assert (run.custom_name, ComponentNumbers(tmp_path).of_run(run).names[1]) == ("mine", "width")
     assert second.selections == ("few (2)", "odd")
     kept = {saved.name: saved.mask for saved in SelectionStore(tmp_path).list(first.dataset, 80)}

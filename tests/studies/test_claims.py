@@ -258,6 +258,7 @@ SENTENCES = [
 def test_the_measured_numbers_are_in_the_sentence():
     for claim, words in SENTENCES:
         assert words in claim.measured
+    assert width(0.1, -0.31)[0].value == "−0.31"
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"

@@ -328,6 +328,8 @@ def test_times_are_taken_at_the_level_that_both_reach_or_at_the_end_of_em():
     em, gibbs = _course((1, 10.0), (2, 5.0), (4, 1.0)), _course((1, 10.0), (40, 5.04), (80, 5.0))
     assert times(em, gibbs, "error") == (2.0, 40.0, True)  # 5 is the worse end; 5.05 is near enough
     assert times(gibbs, em, "error") == (40.0, 2.0, True)
+    small = [[row | {"error": 1e-3 * row["error"]} for row in rows] for rows in (em, gibbs)]
+    assert times(*small, "error", to_end=True) == (4.0, 80.0, False)
     assert times(em, gibbs, "error", to_end=True) == (4.0, 80.0, False)  # a lower bound
     arrives = _course((1, 10.0), (40, 1.05), (80, 1.0))
     assert times(em, arrives, "error", to_end=True) == (4.0, 40.0, True)
@@ -352,6 +354,7 @@ def test_data_are_of_the_model_and_the_same_for_all_ways():
 def test_every_em_is_compared_with_every_gibbs_of_its_model(courses):
     table = courses.tables["speed"]
     assert len(table) == 2 * (1 * 3 + 2 * 1)
+    assert not {row["em"] for row in table} & {row["gibbs"] for row in table}
     for row in table:
         assert row["ratio_least"] <= row["ratio"] * (1 + 1e-9)
         assert row["ratio"] == pytest.approx(row["seconds_gibbs"] / row["seconds_em"])

@@ -4,12 +4,14 @@ import ast
 import shutil
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
@@ -18,7 +20,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.runs.run import FitResult
+from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
 from appca.ui import state, streamlit_internals
 from appca.ui.rows import near_rows
@@ -93,6 +95,34 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     earlier.join(10)
     assert done == [None, None, "callback", "page"]
     assert requests.on_scriptrunner_yield().type is ScriptRequestType.STOP
+
+
+def test_changes_of_a_step_are_undone_from_the_last_on_and_a_new_step_takes_their_place(
+    monkeypatch,
+):
+    monkeypatch.setattr(st, "session_state", {})
+    screen = {"is_ready": True, "config": RunConfig("d" * 64, {}, "PPCA", {}), "open_config": None}
+    screen |= {"get": np.zeros(9, bool), "put": None, "current_dataset": None, "_unpacked": None}
+    for name, value in screen.items():
+        monkeypatch.setattr(state, name, lambda *_, value=value: value)
+
+    def step(*changes: str) -> None:
+        for one in changes:
+            state.note(partial(done.append, f"-{one}"), partial(done.append, f"+{one}"))
+        assert state.record()
+
+    done: list[str] = []
+    step()
+    step("a", "b")
+    state.undo()
+    state.redo()
+    assert done == ["-b", "-a", "+a", "+b"]
+    state.undo()
+    step("c")
+    state.redo()  # there is nothing
+    state.undo()
+    assert done[4:] == ["-b", "-a", "-c"]
+    assert (state.can_step(-1), state.can_step(1)) == (False, True)
 
 
 ROOT = Path(state.__file__).parent

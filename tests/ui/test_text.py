@@ -20,7 +20,7 @@ def test_numbers_have_units_and_a_true_minus():
         *((duration, *pair) for pair in ((0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"))),
         *((duration, *pair) for pair in ((100, "2 min"), (9000, "2.5 h"))),
         *((about, *pair) for pair in ((0.1, "under 1 s"), (12, "about 12 s"))),
-        *((size, *pair) for pair in ((12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB"))),
+        *((size, *pair) for pair in ((12, "12 B"), (3100, "3.1 kB"), (1e9, "1.0 GB"))),
         (kit.nats_per_row, info_of(log_likelihood=-2469.14, n_rows=2), "−1,234.57 nats per row"),
     ):
         assert words(given) == said

@@ -3,15 +3,12 @@
 import os
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import FLAGS, ROOT, WAIT_MS, _free_port
+from tests.browser.conftest import FLAGS, ROOT, WAIT_MS, _free_port, wait_for
 
 nbformat = pytest.importorskip("nbformat", reason="`.ci/installed` has JupyterLab and marimo")
 pytest.importorskip("marimo", reason="`.ci/installed` has JupyterLab and marimo")
@@ -104,15 +101,7 @@ def served(command: list[str], address: str, folder: Path, environment: dict[str
             [sys.executable, "-m", *command], cwd=folder, env=environment, stdout=log, stderr=log
         )
     try:
-        end = time.monotonic() + WAIT_MS / 1000
-        while True:
-            try:
-                urllib.request.urlopen(address, timeout=5).close()
-                break
-            except (urllib.error.URLError, OSError):
-                if process.poll() is not None or time.monotonic() > end:
-                    pytest.fail((folder / "server.log").read_text())
-                time.sleep(0.2)
+        wait_for(address, process, folder / "server.log")
         yield
     finally:
         process.terminate()

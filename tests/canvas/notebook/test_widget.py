@@ -74,18 +74,3 @@ def test_the_browser_gets_scores_on_all_components_for_ghosts(model):
     assert content == {"answer": 5}
     direct = (X[[4, 9]] - model.mean_) @ model.components_[:4].T
     np.testing.assert_allclose(np.frombuffer(scores, "<f4").reshape(2, 4), direct, rtol=1e-4)
-
-
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_tables_of_other_libraries_are_rows_and_labels(library):
-    module = pytest.importorskip(library)
-    names = [f"f{j}" for j in range(X.shape[1])]
-    columns = dict(zip(names, X.T, strict=True))
-    make = module.DataFrame if library == "polars" else module.table
-    model = appca.AdaptivePPCA(3, 1, random_state=0).fit(make(columns))
-    assert list(model.feature_names_in_) == names
-    labels = make({"kind": y, "word": [f"w{one}" for one in y]})
-    widget = appca.explore(model, make(columns), labels=labels)
-    assert widget.rows.dataset.feature_names == tuple(names)
-    assert widget.rows.dataset.labels["word"].tolist() == [f"w{one}" for one in y]
-    np.testing.assert_array_equal(widget.rows.dataset.X, X)
