@@ -40,7 +40,7 @@ def test_variances_have_the_ratios_of_the_joint(world):
         (shared, WEAK, lambda t: oracle.log_scores(X, Z, t), (0.6, 1.7)),
         (each, WEAK, lambda t: oracle.log_scores(X, Z, t), rng.uniform(0.5, 2, (2, KK))),
         (
-            *(conditionals.loading_variance(WEAK, W), WEAK),
+            *(conditionals.noise_variance(WEAK, W.size, np.square(W).sum()), WEAK),
             *(lambda v: stats.norm.logpdf(W, 0, np.sqrt(v)).sum(), (0.6, 1.7)),
         ),
     ):
@@ -181,7 +181,7 @@ def test_prior_densities_agree_with_scipy():
 
 
 SIGMA2, TAU2 = 0.6, 1.3
-VARIANCES = gibbs_kernels.Variances(SIGMA2, TAU2)
+VARIANCES = (SIGMA2, TAU2)
 LEAST_P = 1e-5
 
 
@@ -277,7 +277,7 @@ def test_scores_are_drawn_from_their_posterior(seed):
 def likely(W, Y, variances=VARIANCES):
     """log p(y | z) of the rows of an indicator matrix, summed."""
     return lambda Z: sum(
-        low_rank.log_density(y, W[:, z], 0.0, variances.sigma2, TAU2)
+        low_rank.log_density(y, W[:, z], 0.0, variances[0], TAU2)
         for y, z in zip(Y, Z, strict=True)
     )
 
@@ -300,7 +300,7 @@ def finite_p_value(seed, kernels, n_draws=30_000):
     order = np.tile(np.arange(2), (3, 1))
 
     def scan(rng, Z):
-        numbers = gibbs_kernels.Numbers(rng.random((3, 3)), rng.normal(size=(3, 2)), order)
+        numbers = (rng.random((3, 3)), rng.normal(size=(3, 2)), order)
         kernels.scan_finite(Z, X, G, P, VARIANCES, 1.2 / 2, numbers)
 
     states = oracle.every_binary_matrix(3, 2)
@@ -310,9 +310,9 @@ def finite_p_value(seed, kernels, n_draws=30_000):
 def existing_p_value(seed, kernels, n_draws=20_000):
     # two columns that nearly agree, at little noise: they compete, so that the order matters
     W, Y = np.array([[1.0, 0.8, -0.9], [0.2, 0.6, 0.4]]), np.array([[1.2, 0.9]])
-    others, variances = np.array([1, 2, 1]), gibbs_kernels.Variances(SIGMA2 / 6, TAU2)
+    others, variances = np.array([1, 2, 1]), (SIGMA2 / 6, TAU2)
     prior, own = np.log(others) - np.log(3 - others), likely(W, Y, variances)
-    A, beta = gibbs_kernels.precision(W.T @ W, variances), Y[0] @ W / variances.sigma2
+    A, beta = gibbs_kernels.precision(W.T @ W, variances), Y[0] @ W / variances[0]
     T = np.empty((3, 4))
 
     def scan(rng, Z):
@@ -342,17 +342,17 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
         total = classes.setdefault(ordered.tobytes(), [ordered, -np.inf])
         total[1] = np.logaddexp(total[1], log_p)
     states, log_weights = zip(*classes.values(), strict=True)
-    variances, X = gibbs_kernels.Variances(0.3, TAU2), np.empty((N, K))
+    variances, X = (0.3, TAU2), np.empty((N, K))
 
     def step(rng, Z):
         Wt = rng.normal(size=(K, D)) * Z.any(axis=0)[:, None]
         signal = (np.sqrt(TAU2) * rng.normal(size=(N, K)) * Z) @ Wt
         Y = signal + np.sqrt(0.3) * rng.normal(size=(N, D))
         kappa = rng.poisson(alpha / N, N)
-        proposal = gibbs_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
+        proposal = (kappa, rng.normal(size=(kappa.sum(), D)))
         order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
-        numbers = gibbs_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
-        centred = gibbs_kernels.Centred(Y, np.zeros(D), Y @ Wt.T)
+        numbers = (rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
+        centred = (Y, np.zeros(D), Y @ Wt.T)
         kernels.scan_infinite(Z, X, Wt, centred, variances, proposal, numbers)
         return by_history(Z)
 

@@ -124,7 +124,7 @@ def test_a_factor_that_no_row_uses_keeps_its_column(seed):
     _, rows, state = problem(seed, 30, k=4)
     sums = factor_em.expect_all(state, rows, settings(2))
     off = np.arange(4) != 1
-    parts = sums.used * off, sums.second * np.outer(off, off), sums.B * off, sums.s * off
+    parts = sums.used * off, sums.second * np.outer(off, off), sums.A * off, sums.s * off
     sums = sums._replace(**dict(zip(("used", "second", "B", "s"), parts, strict=True)))
     after = factor_em.maximise(sums, state, rows, settings(2))
     cosine = after.W[:, 1] @ state.W[:, 1]
