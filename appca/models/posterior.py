@@ -24,7 +24,7 @@ from appca.models.set_tree import CollapsedModel
 from appca.models.sparse_rows import squared_lengths
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
-    Supports,
+    SupportsOfRows,
     indicators,
     root_mean_square,
     row_seeds,
@@ -443,7 +443,7 @@ class SupportPosterior(PosteriorOfDraw):
         prior = self.prior if draw.weights is None else np.asarray(draw.weights)
         return replace(self, **draw.common, n_paths=n_paths, stream=stream, prior=prior)
 
-    def seen(self, X: Array) -> Supports:
+    def seen(self, X: Array) -> SupportsOfRows:
         C, noise = self.components.astype(np.float64), self.noise
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         model = CollapsedModel(times(C, C.T) / noise, 1.0 / float(self.latent[0]))
@@ -452,7 +452,7 @@ class SupportPosterior(PosteriorOfDraw):
         if np.ndim(self.prior) == 0:  # supports are equally probable
             how["background"] -= numerics.log_binomial(len(C), self.prior)
             how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        return Supports(rows.products / noise, model, self.prior, n_paths=self.n_paths, **how)
+        return SupportsOfRows(rows.products / noise, model, self.prior, n_paths=self.n_paths, **how)
 
     def likely(self, inclusion: Array) -> Array:
         if np.ndim(self.prior) == 0:
