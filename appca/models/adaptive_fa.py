@@ -237,14 +237,14 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         return EMControl(settings, callback, *how, screened)
 
     def _begins(self, rows: Rows) -> factor_em.Begins:
-        K, L, given = self.n_components, self.n_active, factor_em.given_start
+        K, L, start = self.n_components, self.n_active, factor_em.given_start
         W = self._continued(rows) if self.warm_start else None
         if W is not None:
             shift = self._state_about(rows.origin).shift * (self.mean == "learned")
-            return [("warm", partial(given, W, self.noise_variance_, rows, shift=shift))]
+            return [("warm", partial(start, W, self.noise_variance_, rows, shift=shift))]
         if not isinstance(self.init, str):
             directions = data_checks.given_directions(self.init, K, rows.d)
-            return [("given", partial(given, directions, None, rows))]
+            return [("given", partial(start, directions, None, rows))]
         names = ["ica" if self.init == "auto" else self.init] * self.n_init
         if self.init == "auto" and self._control(rows).exact and K != L:  # more that cost little
             cost = min(rows.n, factor_em.sample_size(K)) * math.comb(K, L) * L * L

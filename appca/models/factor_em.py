@@ -27,7 +27,7 @@ from appca.models.numerics import Array
 from appca.models.rows import Rows, project, transposed_product
 from appca.models.set_tree import CollapsedModel, Members
 from appca.models.stiefel import Thin, lower, thin
-from appca.models.supports import ANNEALED, MANY, RowSupports, Supports
+from appca.models.supports import ANNEALED, MANY, RowSupports, SupportsOfRows
 
 PRIOR = 1.0  # 1 / tau2
 MODE, DRAW = np.array([math.inf]), np.array([1.0])
@@ -53,7 +53,7 @@ class FactorSettings(NamedTuple):
     floor: float  # least variance
 
 
-def coefficients(state: FactorState, rows: Rows, n_active: int) -> Supports:
+def coefficients(state: FactorState, rows: Rows, n_active: int) -> SupportsOfRows:
     """Project the rows; |y - mu|^2 = |y - origin|^2 + 2 shift'W'(y - origin) + |W shift|^2."""
     G = (state.W.T @ state.W).astype(np.float64, copy=False)
     P = project(rows, state.W).astype(np.float64, copy=False)
@@ -61,7 +61,7 @@ def coefficients(state: FactorState, rows: Rows, n_active: int) -> Supports:
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
     background = numerics.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
-    return Supports(c, model, n_active, background=background)
+    return SupportsOfRows(c, model, n_active, background=background)
 
 
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> SubspaceStatistics:

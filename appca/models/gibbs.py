@@ -474,7 +474,7 @@ def run_chains(
     reason = STOPPED if why == STOPPED else f"made all {n_sweeps} sweeps of every chain"
     for i in range(1, n_sweeps + 1):
         pairs = zip(rngs, states, strict=True)
-        states = [sweep(own, data, state, *sampling) for own, state in pairs]
+        states = [sweep(rng, data, state, *sampling) for rng, state in pairs]
         measures = [measure(data, prior, indicators, state) for state in states]
         trace[:, i - 1] = [m.log_likelihood for m in measures]
         kept = i > burn_in and (i - burn_in) % thin == 0

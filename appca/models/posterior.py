@@ -28,10 +28,9 @@ from appca.models.numerics import Array, share_of
 from appca.models.products import mean_squares, projected, times
 from appca.models.rows import Block, Observations, Rows, squared_lengths, tiles
 from appca.models.set_tree import CollapsedModel
-from appca.models.settings import MOST_SETS
 from appca.models.stiefel import polar, upright
 from appca.models.supports import (
-    Supports,
+    SupportsOfRows,
     indicators,
     root_mean_square,
     row_seeds,
@@ -454,7 +453,7 @@ class SupportPosterior(PosteriorOfDraw):
         prior = self.prior if draw.weights is None else np.asarray(draw.weights)
         return replace(self, **common, n_paths=n_paths, stream=stream, prior=prior)
 
-    def seen(self, X: Array) -> Supports:
+    def seen(self, X: Array) -> SupportsOfRows:
         C, noise = self.components.astype(np.float64), self.noise
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         model = CollapsedModel(times(C, C.T) / noise, 1.0 / float(self.latent[0]))
@@ -462,9 +461,11 @@ class SupportPosterior(PosteriorOfDraw):
         how["background"] = numerics.background(rows.squares, noise, X.shape[1])
         if np.ndim(self.prior) == 0:  # supports are equally probable
             how["background"] -= numerics.log_binomial(len(C), self.prior)
-            if self.n_supports > MOST_SETS:  # and are not all looked at
-                how["seeds"] = row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
-        return Supports(rows.products / noise, model, self.prior, n_paths=self.n_paths, **how)
+        at = rows.products / noise, model, self.prior
+        seen = SupportsOfRows(*at, n_paths=self.n_paths, **how)
+        if seen.exact or not seen.fixed:
+            return seen
+        return seen._replace(seeds=row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS))
 
     def likely(self, inclusion: Array) -> Array:
         if np.ndim(self.prior) == 0:

@@ -265,7 +265,7 @@ PILOT_SCHEDULE, SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3, np.linspace(0.0, 1.0, 
 DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
 
 
-class Supports(NamedTuple):
+class SupportsOfRows(NamedTuple):
     """Projections of rows to ask about; f has prior log odds added where sizes differ.
 
     Exact up to `MOST_SETS` supports of L factors, or `MOST_COLUMNS` factors that decide alone.
@@ -460,8 +460,8 @@ def _sampled(rows: RowSupports, model: CollapsedModel, n_paths: int) -> tuple[Fl
     for some, route in ((agree, easy), (~agree, hard)):
         part = _part(rows, some)
         first = _pilot(part, route, model) if many and route is hard else pilot[some]
-        found = _annealed(part, first, route, model, n_paths)
-        for array, values in zip(estimates, found, strict=True):
+        of_route = _annealed(part, first, route, model, n_paths)
+        for array, values in zip(estimates, of_route, strict=True):
             array[some] = values
     return estimates
 

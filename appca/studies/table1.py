@@ -177,11 +177,11 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
     base: np.ndarray = numerics.background(np.square(Y).sum(axis=1), noise, D)
     if design == "balanced":
         L = int(Z_of_law[0].sum())
-        seen = supports.Supports(c, model, L, supports.row_seeds(Y))
+        seen = supports.SupportsOfRows(c, model, L, supports.row_seeds(Y))
         base = base - numerics.log_binomial(K, L)
     else:  # every factor independently
         weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
-        seen = supports.Supports(c, model, weights)
+        seen = supports.SupportsOfRows(c, model, weights)
     sums = seen.summed()
     return Oracle(seen.best()[0], base + sums.log_sum, sums.error, sums.method)
 

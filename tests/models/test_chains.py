@@ -18,7 +18,7 @@ from appca.models import supports
 from appca.models.chains import levels
 from appca.models.draws import choose, number_band
 from appca.models.set_tree import CollapsedModel
-from appca.models.supports import MOST_COLUMNS, Supports
+from appca.models.supports import MOST_COLUMNS, SupportsOfRows
 from tests.models.synthetic import planted
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "random_state": 0}
@@ -183,7 +183,7 @@ def test_orthonormal_columns_decide_independently(seed):
     noise, tau2 = 0.4, 1.7
     W = np.linalg.qr(rng.normal(size=(6, 4)))[0]
     Y, weights = rng.normal(size=(5, 6)) * 2, rng.uniform(0.1, 0.9, 4)
-    q = Supports(Y @ W / noise, CollapsedModel(np.eye(4) / noise, 1 / tau2), weights)
+    q = SupportsOfRows(Y @ W / noise, CollapsedModel(np.eye(4) / noise, 1 / tau2), weights)
     own = q._replace(orthonormal=True)
     by_column, by_set = own._replace(n_paths=0).summed(), q._replace(n_paths=4).summed()
     close(by_column.log_sum, by_set.log_sum, atol=1e-9)

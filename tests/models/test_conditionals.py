@@ -277,8 +277,7 @@ def test_scores_are_drawn_from_their_posterior(seed):
 def likely(W, Y, variances=VARIANCES):
     """log p(y | z) of the rows of an indicator matrix, summed."""
     return lambda Z: sum(
-        low_rank.log_density(y, W[:, z], 0.0, variances[0], TAU2)
-        for y, z in zip(Y, Z, strict=True)
+        low_rank.log_density(y, W[:, z], 0.0, variances[0], TAU2) for y, z in zip(Y, Z, strict=True)
     )
 
 

@@ -278,7 +278,7 @@ BROKEN = {  # the first in every run: each in another conditional; the ratios be
     ),
     "scores at their means": (
         *(FIXED, gibbs, "supports.draw_scores_given(rng, c, Z, model)"),
-        "supports.Supports(c, model, 0).means(Z)",
+        "supports.SupportsOfRows(c, model, 0).means(Z)",
     ),
     "x not redrawn after z, infinite": (
         *(INFINITE, gibbs, "Z.any(axis=0), X=X, Z=Z)", f"Z.any(axis=0), X={STALE}, Z=Z)"),

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from appca import AdaptiveFactorAnalysis, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
 from appca.models import set_tree, supports, threads
 from appca.models.set_tree import CollapsedModel
-from appca.models.supports import Supports
+from appca.models.supports import SupportsOfRows
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, low_rank
 
@@ -22,7 +22,7 @@ def seen_by(Y, W, mu, sigma2):
 
 def fixed(Y, c, model, L, n_paths=16):
     """Rows to ask about their supports of L factors."""
-    return Supports(c, model, L, supports.row_seeds(Y), n_paths)
+    return SupportsOfRows(c, model, L, supports.row_seeds(Y), n_paths)
 
 
 def base(Y, mu, sigma2):
@@ -185,7 +185,7 @@ def free_world(seed, n_components, n_rows=6, n_features=4, noise=SIGMA2):
     Z = rng.random((n_rows, n_components)) < weights
     X = rng.normal(size=Z.shape) * np.sqrt(TAU2) * Z
     Y = X @ W.T + np.sqrt(noise) * rng.normal(size=(n_rows, n_features))
-    return W, Y, Supports(Y @ W / noise, CollapsedModel(W.T @ W / noise, 1 / TAU2), weights)
+    return W, Y, SupportsOfRows(Y @ W / noise, CollapsedModel(W.T @ W / noise, 1 / TAU2), weights)
 
 
 def joint(W, Y, q, noise=SIGMA2):
