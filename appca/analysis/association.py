@@ -10,12 +10,13 @@ from appca import frames
 from appca.analysis.fitted import DescribedRows
 from appca.analysis.permutation import ROUNDING, corrected, permuted
 from appca.data.dataset import Dataset
-from appca.words import InputError, naming_extra, refuse_if, shortened
+from appca.words import naming_extra, refuse_if, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALIKE = 0.95  # rank correlation with a technical measure from which on a column is marked
+GAPS = "missing share"  # of a row's cells
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
@@ -25,6 +26,10 @@ _BATCH = re.compile(
 )
 _TESTED = ["column", "kind", "component", "part", "n"]
 _TESTED += ["effect", "direction", "p", "least", "high", "low"]
+SORTED = "the file is sorted by this column"
+_NEAR = 10  # rows on each side of a change of class
+_BARE = {"yes", "no", "true", "false"}  # classes that say nothing without their column
+_UNANSWERED = {"-", "?", "na", "n/a", "nan", "none", "null", "missing", "unknown", "no answer"}
 _RESULTS = [*_TESTED[:4], "effect", "direction", "n", "p", "q", "technical", "high", "low"]
 _DRAWN = 1 << 20  # numbers of permuted targets, or of centred rows, that are held at once
 
@@ -67,7 +72,8 @@ def association(
         `effect`, from 0 to 1; `direction`: "rises", "falls", or the classes with more users or
         higher scores (a tuple in `high`) and with fewer or lower ones (`low`); `n` rows; `p`, by
         permutation of the rows, and `q`, corrected for all tests (Benjamini and Hochberg, 1995);
-        `technical`, why a column may stem from the measurement, or an empty text.
+        `technical`, why a column may stem from the measurement, or an empty text. A class by which
+        the rows are sorted is exempt if it has an association among the rows near its changes.
 
         ``attrs["left_out"]`` names columns that could not be tested, ``attrs["least_q"]`` is the
         least q that a single effect could have: from 5% on, no conclusion is possible.
@@ -101,7 +107,7 @@ def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
     sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
     measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
     if not sparse and (gaps := np.isnan(np.asarray(X, dtype=float)).mean(axis=1)).any():
-        measures["missing share"] = gaps
+        measures[GAPS] = gaps
     return measures
 
 
@@ -150,6 +156,16 @@ def associated(
                     about = column.name, column.kind, int(places[m]) + 1, part, int(rows.sum())
                     tests.append((*about, *results))
     marked = {column.name: _suspicion(column, technical or {}) for column in columns}
+    for column in [column for column in columns if marked[column.name] == SORTED and column.names]:
+        rows = np.flatnonzero(column.there)
+        changes = np.flatnonzero(np.diff(column.values[rows]))
+        change = np.searchsorted((changes[1:] + changes[:-1]) / 2, np.arange(len(rows)))
+        near = np.abs(np.arange(len(rows)) - changes[change] - 0.5) < _NEAR
+        some, change = rows[near], change[near]
+        subset = {column.name: column._replace(values=column.values[some])}
+        within = associated(scores[some], active[some], subset, change, None, n_permutations, rng)
+        if (within["q"] < SIGNIFICANT).any():
+            marked[column.name] = ""
     frame = pd.DataFrame(tests, columns=_TESTED)
     frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
     frame["technical"] = [marked[name] for name in frame["column"]]
@@ -176,8 +192,8 @@ def _suspicion(column: frames.TableColumn, measures: Mapping[str, np.ndarray]) -
         else:
             alike = abs(spearmanr(values, measured)[0]) >= ALIKE
         if alike:
-            return f"follows the {name}"
-    return "named like a batch" if _BATCH.search(column.name) else ""
+            return SORTED if name == "row order" else f"it follows the {name}"
+    return "it is named like a batch" if _BATCH.search(column.name) else ""
 
 
 def _tested(
@@ -271,16 +287,21 @@ def _ends(
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
-    """Return names for components, counted from 1, after significant columns, none technical."""
+    """Return names for components, counted from 1, after significant columns, none technical.
+
+    None comes from a missing answer, nor goes to a component that has more to do with gaps.
+    """
     names: dict[int, str] = {}
-    sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
-    for test in sound.to_dict("records"):
-        name, direction = test["column"], test["direction"]
+    telling = tests[tests["q"] < SIGNIFICANT]
+    gaps = telling[telling["column"] == GAPS].groupby("component")["effect"].max()
+    for test in telling[telling["technical"] == ""].to_dict("records"):
+        name, direction, first = test["column"], test["direction"], next(iter(test["high"]), "")
+        if test["effect"] <= gaps.get(test["component"], -1.0) or first.lower() in _UNANSWERED:
+            continue
         if direction == "falls":
             name = f"low {name}"
-        elif direction != "rises":
-            first = test["high"][0] if test["high"] else ""
-            name = f"{name} {first}" if 0 < len(first) <= 2 else first  # 7 says little alone
+        elif direction != "rises":  # 7 and yes say little alone
+            name = f"{name} {first}" if len(first) in (1, 2) or first.lower() in _BARE else first
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
     return names
@@ -332,12 +353,11 @@ def variance_by(
     refuse_if(len(of_rows) != n, f"classes must have one value a row, {n:,}; got {len(of_rows):,}.")
     parts = {str(name): np.asarray(d, np.int64) for name, d in (blocks or {}).items()}
     listed = np.sort(np.concatenate([np.empty(0, np.int64), *parts.values()]))
-    if len(listed) and not 0 <= listed[0] <= listed[-1] < D:
-        msg = f"blocks name columns beyond 0 to {D - 1}, {listed[0]} to {listed[-1]}; correct them."
-        raise InputError(msg)
-    if (twice := listed[1:][np.diff(listed) == 0]).size:
-        msg = f"blocks must not overlap; column {twice[0]} is listed twice, so name it once."
-        raise InputError(msg)
+    wrong = listed[(listed < 0) | (listed >= D)].tolist()
+    msg = f"blocks name columns beyond 0 to {D - 1}, such as {(wrong or [0])[0]}; correct them."
+    refuse_if(wrong, msg)
+    twice = listed[1:][np.diff(listed) == 0].tolist()
+    refuse_if(twice, f"blocks must not overlap; name column {(twice or [0])[0]} only once.")
     parts = parts if blocks is not None else {ALL: np.arange(D)}
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []

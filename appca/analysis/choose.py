@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -14,15 +14,13 @@ import numpy as np
 from appca.analysis.campaign import MOST_ROWS, FitCampaign, Measure, Step, sample_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.models.settings import LEARNED, estimator_class
 from appca.models.settings import MODELS as ALL_MODELS
-from appca.models.settings import estimator_class
 from appca.storage.journal import Record
 from appca.words import fixed, refuse_if
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
 MOST_CELLS = 600
-WAYS = ("starts", "halves")
-MOST_REPEATS = 100
 _SEED_STEP = 1000  # seeds of the repeats are apart from those a person tries one by one
 
 Cell = tuple[int, int]  # K, L
@@ -234,75 +232,71 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
 
 
 class Stability(NamedTuple):
-    """The fits so far; K components in the order of the reference."""
+    """Fits to halves of the rows, one a repeat; differences are held-out nats per row, of ours."""
 
-    reference: float  # log-likelihood of the reference, nats per row
-    log_likelihoods: np.ndarray  # (repeat,) nats per row, on the same rows
-    cosines: np.ndarray  # (repeat, K) absolute cosine to the reference
+    cosines: Floats  # (repeat, K) absolute cosine to the fit to all rows
+    over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
+    larger: Floats  # (repeat, 2) gain of L + 1 over L, standard error; NaN without such a fit
 
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(FitCampaign):
-    """Settings of a series of fits; InputError for values without meaning.
+    """Settings of fits to random halves of the rows; InputError for values without meaning.
 
-    A reference is fitted as a run would be; by the way "starts" the random start then differs from
-    fit to fit, by "halves" the half of the rows, of which a random sample is used as in a grid.
-    Components are matched with the reference's by |cos|.
+    Components are matched with those of a fit to all rows by |cos|. On the other half a fit is
+    compared with PPCA with L components and with L + 1. Of many rows a sample is used as in a grid.
     """
 
     folder: ClassVar[str] = "stability"
-    way: str = "starts"
-    repeats: int = 8
+    repeats: int = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_if(
-            self.model not in MODELS or self.way not in WAYS,
-            f"Stability needs a model out of {', '.join(MODELS)} and a way out of "
-            f"{', '.join(WAYS)}; got “{self.model}” and “{self.way}”.",
-        )
-        refuse_if(
-            not 2 <= self.repeats <= MOST_REPEATS,
-            f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}.",
+            self.model not in MODELS,
+            f"Halves are fitted with a model out of {', '.join(MODELS)}; got “{self.model}”.",
         )
 
     def steps(self) -> list[Step]:
-        """Return the number of every fit, 0 for the reference."""
-        return [(number,) for number in range(self.repeats + 1)]
+        """Return the number of every half."""
+        return [(number,) for number in range(1, self.repeats + 1)]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits once more and compares with the reference."""
+        """Return what fits a half and compares it with all rows and with other sizes."""
         from appca.models.draws import match
 
         X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]
         Y = Preprocessing.from_dict(self.preprocessing).fit(X).transform(X)
+        K, L = self.parameters["n_components"], self.parameters["n_active"]
+        of_ppca = (K + 1) // 2 if L == LEARNED else L
+        others = (of_ppca, of_ppca), (K, K + 1 if L == LEARNED else L + 1)
+        can = ALL_MODELS[self.model].can
 
-        @lru_cache(maxsize=2)
-        def fitted(repeat: int) -> Any:
-            parameters, rows = self.variant(repeat, len(Y))
-            return estimator_class(self.model)(**parameters).fit(Y[rows])
+        def fitted(rows: Any, **sizes: int) -> Any:
+            return estimator_class(self.model)(**self.parameters | sizes).fit(Y[rows])
+
+        @cache
+        def components() -> Floats:
+            return np.asarray(fitted(slice(None)).components_)
 
         def measure_step(step: Step, _report: object) -> list[Any]:
-            again = fitted(step[0])
-            cosine = match(fitted(0).components_, again.components_).cosine
-            return [float(again.score(Y)), *cosine.tolist()]
+            rows = sample_of(len(Y), max(2, (len(Y) + 1) // 2), _SEED_STEP * step[0])
+            rest, again, gains = np.delete(Y, rows, axis=0), fitted(rows), list[float | None]()
+            for k, active in others:
+                if active > k or (k, active) == (K, L) or not can.is_exact(k, active):
+                    gains += [None, None]
+                    continue
+                other = fitted(rows, n_components=k, n_active=active)
+                more = other.score_samples(rest) - again.score_samples(rest)
+                gains += [float(more.mean()), float(more.std() / np.sqrt(len(more)))]
+            return [*gains, *match(components(), again.components_).cosine.tolist()]
 
         return measure_step
 
-    def variant(self, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
-        """Return the settings and the rows of one fit, 0 for the reference."""
-        seed = _SEED_STEP * repeat
-        if repeat == 0:
-            return self.parameters, np.arange(n_rows)
-        if self.way == "starts":
-            start = {"init": "random", "n_init": 1, "random_state": seed}
-            return self.parameters | start, np.arange(n_rows)
-        return self.parameters, sample_of(n_rows, max(2, (n_rows + 1) // 2), seed)
-
     def outcome(self, home: Path) -> Stability | None:
-        """Return the fits so far; None before the reference and one more are stored."""
+        """Return all fits; None before the last one is stored."""
         records = self.records(home)
-        if len(records) < 2 or (0,) not in records:
+        if len(records) < self.repeats:
             return None
         values = np.array([record for _, record in sorted(records.items())], dtype=np.float64)
-        return Stability(float(values[0, 0]), values[1:, 0], values[1:, 1:])
+        return Stability(values[:, 4:], values[:, :2] * [-1, 1], values[:, 2:4])

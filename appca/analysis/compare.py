@@ -223,9 +223,8 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
     train, test = (rows.astype(np.float64) for rows in (split.train, split.test))
     (n, D), least = train.shape, GAUSSIAN_FLOOR * float(train.var(axis=0).mean())
     most = n // (2 * D) if kind == "full" else n // 10
-    if most < 1:
-        msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
-        raise ValueError(msg)
+    msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
+    refuse_if(most < 1, msg)
     model: Any = None
     bic = np.inf
     with warnings.catch_warnings():
@@ -260,9 +259,8 @@ def umap(split: Split, cap: Cap) -> RivalProjection:
     few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
 
     def told(_stage: str, _share: float) -> None:
-        if cap.over() and dataset is not few:
-            msg = f"not finished within {cap.seconds:g} s"
-            raise ValueError(msg)
+        is_late = cap.over() and dataset is not few
+        refuse_if(is_late, f"not finished within {cap.seconds:g} s")
 
     for dataset in (few, split.dataset):
         cap.began = time.perf_counter()

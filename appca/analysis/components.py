@@ -68,7 +68,7 @@ def identification(cosine: float, present: float = 1.0) -> str:
 
 
 DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
-RARELY = 1e-3  # share of rows; a component that fewer use says little
+RARELY = 1e-2  # share of rows; a component that fewer use says little
 
 
 def own_name(model: FittedModel, k: int) -> str:
@@ -121,8 +121,16 @@ def extremes(rows: DescribedRows, k: int, n: int) -> tuple[np.ndarray, np.ndarra
 
 
 def rarely_used(fitted: DescribedRows) -> list[int]:
-    """Return the numbers of the components that under 0.1% of rows use."""
+    """Return the numbers of the components that under 1% of rows use."""
     return (np.flatnonzero(fitted.active.mean(axis=0, dtype=np.float64) < RARELY) + 1).tolist()
+
+
+def farthest(fitted: FittedRun) -> tuple[int, float]:
+    """Return the row with the largest share of the variance in the components, and that share."""
+    norms = np.linalg.norm(fitted.components, axis=1)
+    power = np.square(fitted.scores * norms, dtype=np.float64).sum(axis=1)
+    row = int(power.argmax())
+    return row, float(power[row] / max(power.sum(), np.finfo(float).tiny))
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
@@ -173,10 +181,8 @@ def ranked(active: np.ndarray) -> list[Subspace]:
     _, first, member = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(member, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(member))[:-1])
-    subspaces = [
-        Subspace(tuple(np.flatnonzero(active[start]).tolist()), rows)
-        for start, rows in zip(first, groups, strict=True)
-    ]
+    sets = (tuple(np.flatnonzero(active[start]).tolist()) for start in first)
+    subspaces = map(Subspace, sets, groups)
     return sorted(subspaces, key=lambda s: (-len(s.rows), s.components))
 
 

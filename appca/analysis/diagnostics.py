@@ -1,18 +1,21 @@
 """Diagnose fits and sampled chains, and state the reasons in words.
 
 Of chains only what does not depend on the names, order, signs or rotation of components is judged.
-A fit by EM is judged by why it ended and by what its last iterations still gained.
+A fit by EM is judged by why it ended, by its rows, and by fits to halves of them.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appca.words import capital, counted, percent
+from appca.analysis.choose import Stability
+from appca.analysis.components import DOUBTFUL, ROUGHLY, farthest, rarely_used
+from appca.analysis.fitted import FittedRun
+from appca.words import counted, fixed, percent, shortened
 
 # Raftery & Lewis (1992): estimate a quantile to within so much of its probability, this surely.
 QUANTILE, WITHIN, SURELY = 0.025, 0.005, 0.95
@@ -90,12 +93,13 @@ LEAST_ESS_PER_CHAIN = 100
 LEAST_DRAWS = 4  # below that ArviZ has nothing to say
 WORRYING_DEPENDENCE = 5.0  # Raftery & Lewis (1992): a longer chain does not mend that
 
-Level = Literal["good", "doubtful", "bad"]
-LEVELS: tuple[Level, ...] = ("good", "doubtful", "bad")
-DOUBT = 0.5  # probability below which a row's choice of components is doubtful
-MOST_DOUBTFUL = 0.1  # share of such rows that is no cause for care
+Level = Literal["good", "unknown", "doubtful", "bad"]
+LEVELS: tuple[Level, ...] = ("good", "unknown", "doubtful", "bad")
+MOST_DOUBTFUL = 0.5  # share of such rows that is no cause for care
 MOST_AT_FLOOR = 0.05  # share of features at the floor of their noise that is no cause for care
-LAST_PASSES = 10  # whose gain EM stops on, `appca.models.loop.WINDOW`
+MOST_OF_A_ROW, MOST_BEFORE_BAD = 0.1, 0.5  # shares of the variance in the components
+RECOVERED = 0.9  # least |cos| of a component in fits to halves of the rows, their median
+CLEAR = 2.0  # standard errors
 
 SCALARS = {
     "log_joint": "joint log-density",
@@ -182,9 +186,8 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     checks = []
     if "n_components" in posterior:
         used = most_frequent(numbers_in_use(posterior))
-        size = Check(
-            "good", "K found", f"{used} components are used by at least 5% of rows, in most draws."
-        )
+        why = f"{used} components are used by at least 5% of rows, in most draws."
+        size = Check("good", "K found", why)
         if (np.asarray(posterior["n_components"]) == most).all():
             why = f"Every draw uses all {most} components there may be; allow more and fit again."
             size = Check("doubtful", f"All {most} used", why)
@@ -248,16 +251,62 @@ def of_chains(
     return checks
 
 
+def of_components(fitted: FittedRun, ids: NDArray[Any]) -> list[Check]:
+    """Check that rows use every component, and that no row dominates them."""
+    rare, (row, share) = rarely_used(fitted), farthest(fitted)
+    checks = [Check("good", "Components used", "At least 1% of rows use each component.")]
+    if rare:
+        which = ", ".join(map(str, rare))
+        why = f"Under 1% of rows use component {which}: lower K, or try another start."
+        checks = [Check("doubtful", "Component unused", why)]
+    why = f"{percent(share)} of the variance in the components comes from row {shortened(ids[row])}"
+    if share > MOST_OF_A_ROW:
+        why += ": look at that row, and leave it out if it is an error."
+        level: Level = "bad" if share > MOST_BEFORE_BAD else "doubtful"
+        return [*checks, Check(level, "One row dominates", why)]
+    return [*checks, Check("good", "No row dominates", f"At most {why}.")]
+
+
+def of_halves(halves: Stability | None) -> list[Check]:
+    """Check that halves of the rows have the same components, and that K and L suit the rest."""
+    if halves is None:
+        why = "Fit halves of the rows to see whether their components agree with these."
+        return [Check("unknown", "Not checked yet", why)]
+    (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
+    why, checks = f"gain {fixed(gain)} ± {fixed(error)} nats each over PCA with L components", []
+    if gain > CLEAR * error:
+        checks = [Check("good", "Better than PCA", f"Held-out rows {why}.")]
+    elif not np.isnan(gain):  # NaN if L = K
+        why = f"Held-out rows {why}, no clear difference: use PCA, or raise K."
+        checks = [Check("bad", "No gain over PCA", why)]
+    cosines = np.median(halves.cosines, axis=0)
+    kept, K, least = int((cosines >= RECOVERED).sum()), len(cosines), f"{cosines.min():.2f}"
+    why = f"Fits to halves of the rows have the same components: |cos| is at least {least}."
+    level: Level = "good" if kept == K else "doubtful" if cosines.min() >= ROUGHLY else "bad"
+    if kept < K:
+        why = (
+            f"Only {kept} of {counted(K, 'component')} return when half of the rows are fitted "
+            f"(|cos| from {least}, should be {RECOVERED}): do not name them; lower K or add rows."
+        )
+    checks.append(Check(level, f"{kept} of {K} return", why))
+    if more > CLEAR * its_error:
+        by = f"{fixed(more)} ± {fixed(its_error)} nats"
+        why = f"One more component per row describes held-out rows better, by {by} each: raise L."
+        checks.append(Check("doubtful", "L is too small", why))
+    return checks
+
+
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     """Check how sure the rows' choices of components are, and whether rows repeat earlier ones."""
-    doubtful = float(np.mean(np.asarray(membership) < DOUBT))
-    why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
+    doubtful = float(np.mean(np.asarray(membership) < DOUBTFUL))
+    why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBTFUL)} likely."
     clear = Check("good", "Choices clear", why)
     if doubtful > MOST_DOUBTFUL:
+        why = f"{why[:-1]}: lower K or L, and do not count rows per panel."
         clear = Check("doubtful", "Choices unsure", why)
     if not repeated:
         return [clear, Check("good", "No repeated rows", "Every row is different.")]
-    why = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
+    why = f"{repeated:,} rows repeat an earlier one and make the fit look surer: leave them out."
     return [clear, Check("doubtful", f"{repeated:,} repeated", why)]
 
 
@@ -277,51 +326,30 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
     return {name for name, is_enough in enough.items() if not is_enough}
 
 
-def of_climb(
-    log_likelihoods: ArrayLike, n_rows: int, reason: str, tol: float | None, at_floor: float = 0.0
-) -> list[Check]:
+def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list[Check]:
     """Check whether a fit by EM has converged, and its noise variances stayed off the floor.
 
-    `log_likelihoods` (n_iter,) are total nats; `at_floor` is the share of features at the floor.
+    `log_likelihoods` has one entry an iteration; `at_floor` is the share of features at the floor.
     """
     if "floor" in reason:
-        why = (
-            "The components reproduce the rows almost exactly, so likelihoods mean little: lower K "
-            "or L, or look for repeated rows."
-        )
+        why = "The components reproduce the rows almost exactly, so likelihoods mean little: "
+        why += "lower K or L, or look for repeated rows."
         return [Check("doubtful", "Noise at its floor", why)]
-    curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
-    passes, gain = counted(len(curve), "iteration"), "too few to see what the last ones gained"
-    if len(curve) > LAST_PASSES:
-        gained, *below = (
-            np.format_float_positional(value, precision=2, fractional=False, trim="-")
-            for value in (curve[-1] - curve[-1 - LAST_PASSES], tol)
-            if value is not None
-        )
-        gain = f"the last {LAST_PASSES} gained {gained} nats per row"
-        gain += "".join(f", where less than {limit} counts as converged" for limit in below)
+    passes = counted(len(log_likelihoods), "iteration")
+    other_starts = "A few other starts tell whether it is the best."
     endings: dict[str, tuple[Level, str, str]] = {
         "closed form": ("good", "Solved exactly", "There is nothing to converge."),
-        "converged": (
-            "good",
-            f"Converged in {passes}",
-            f"{capital(gain)}. A few other starts tell whether it is the best.",
-        ),
-        "reached max_iter": (
-            "bad",
-            "Not converged",
-            f"It stopped at the {passes} allowed; {gain}. Allow more.",
-        ),
-        "stopped by": ("doubtful", "Stopped early", f"Stopped by hand after {passes}; {gain}."),
+        "converged": ("good", f"Converged in {passes}", other_starts),
+        "reached": ("bad", "Not converged", f"It stopped at the {passes} allowed: allow more."),
+        "stopped by": ("doubtful", "Stopped early", f"Stopped by hand after {passes}: fit again."),
         "": ("doubtful", "Ended", f"The fit ended for another reason: {reason}."),
     }
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
     if at_floor > MOST_AT_FLOOR:
         why = (
-            f"The noise variance of {percent(at_floor)} of the features is at its floor, because "
-            "the components reproduce them almost exactly: without noise per feature, or with "
-            "fewer components, it would be an estimate."
+            f"The noise variance of {percent(at_floor)} of the features is at its floor: take one "
         )
+        why += "noise variance for all features, or fewer components."
         free = Check("doubtful", f"Noise of {percent(at_floor)} at its floor", why)
     return [ended, free]

@@ -15,7 +15,7 @@ import numpy as np
 from appca.analysis.permutation import corrected, permuted
 from appca.data.readers.process import read_sets
 from appca.frames import matrix_of
-from appca.words import InputError, naming_extra
+from appca.words import naming_extra, refuse_if
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,22 +118,17 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
     """Return the names of the sets that are large enough, and their features, sparse (D, S)."""
     from scipy.sparse import csc_array
 
-    if len(features) != D:
-        msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."
-        raise InputError(msg)
+    msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."
+    refuse_if(len(features) != D, msg)
     place = {str(name): d for d, name in enumerate(features)}
     wanted = sets if isinstance(sets, Mapping) else read_sets(Path(sets).name, Path(sets))
     inside = {
-        str(name): sorted({place[f] for f in map(str, listed) if f in place})
-        for name, listed in wanted.items()
+        str(key): sorted({place[f] for f in map(str, of) if f in place})
+        for key, of in wanted.items()
     }
     kept = {name: places for name, places in inside.items() if least <= len(places) < D}
-    if not kept:
-        msg = (
-            f"No set has {least} or more of the {D:,} features; name features as in the sets, or "
-            "lower `least`."
-        )
-        raise InputError(msg)
+    msg = f"No set has {least} or more of the {D:,} features; name them as in the sets, or lower "
+    refuse_if(not kept, f"{msg}`least`.")
     ends = np.cumsum([0, *map(len, kept.values())])
     flat = np.concatenate(list(kept.values()))
     return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))

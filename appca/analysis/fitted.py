@@ -12,6 +12,7 @@ from appca.data.dataset import read_only
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import later
 from appca.storage.identity import Recorded, plain, without
+from appca.words import refuse_if
 
 if TYPE_CHECKING:
     from appca.models.posterior import Description
@@ -129,9 +130,8 @@ class FittedModel(_ReadOnly):
         Raises KeyError for missing arrays, ValueError for an array where a number belongs.
         """
         draws = _without(DRAWS, arrays)
-        if draws and not _are_draws(draws, arrays):
-            msg = "the draws that queries average over do not fit together"
-            raise ValueError(msg)
+        msg = "the draws that queries average over do not fit together"
+        refuse_if(draws and not _are_draws(draws, arrays), msg)
         parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
         parts |= {name: arrays[name] for name in _SOME_MODELS if name in arrays}
         numbers: dict[str, Any] = {"noise_variance": float, "alpha": float, "n_active": int}
@@ -140,9 +140,8 @@ class FittedModel(_ReadOnly):
         if "size_probabilities" in parts:
             del numbers["n_active"]
         for name in numbers.keys() & arrays.keys():
-            if arrays[name].shape:
-                msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
-                raise ValueError(msg)
+            msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
+            refuse_if(arrays[name].shape, msg)
             parts[name] = numbers[name](arrays[name].item())
         before, curve = _without(PREPROCESSING, arrays), arrays.get(CURVE, np.empty(0))
         parts |= {"preprocessing": Fitted.from_arrays(before), "log_likelihoods": curve}

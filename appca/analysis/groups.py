@@ -11,7 +11,7 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.permutation import corrected
 from appca.data.dataset import Dataset, categories
 from appca.frames import column_of as column_of_table
-from appca.words import InputError, number, percent, refuse_if, shortened
+from appca.words import number, percent, refuse_if, shortened
 
 MOST_FEATURES = 1000  # that are offered by name at once
 MEASURES = {"residual": "error", "membership": "membership"}  # and attributes of a run
@@ -40,11 +40,8 @@ def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str,
     names |= {key: key for key in ("subspace", *MEASURES)}
     names |= {f"score:{k}": f"score on {name_of(fitted, k)}" for k in range(fitted.scores.shape[1])}
     if dataset.image_shape is None:
-        features = (
-            (f"feature:{j}", name)
-            for j, name in enumerate(dataset.column_names)
-            if wanted.casefold() in name.casefold()
-        )
+        named, part = enumerate(dataset.column_names), wanted.casefold()
+        features = ((f"feature:{j}", name) for j, name in named if part in name.casefold())
         names |= dict(islice(features, MOST_FEATURES))
     return names
 
@@ -92,18 +89,16 @@ def matching(column: RowValues, relation: str, value: Any) -> np.ndarray:
     numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError for others.
     """
     rules = OF_NUMBERS if column.names is None else OF_CLASSES
-    if relation not in rules:
-        kind = "numbers" if column.names is None else "classes"
-        msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(rules)}; got {relation}."
-        raise InputError(msg)
+    kind = "numbers" if column.names is None else "classes"
+    msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(rules)}; got {relation}."
+    refuse_if(relation not in rules, msg)
     if column.names is not None:
         wanted = [code for code, name in enumerate(column.names) if name in value]
         return np.isin(column.values, wanted, invert=relation == "is not")
     values, limit = np.asarray(column.values, dtype=np.float64), float(value)
     if relation in ("highest", "lowest"):
-        refuse_if(
-            not 0 < limit < 100, f"A share of the rows lies between 0 and 100%; got {limit:g}."
-        )
+        msg = f"A share of the rows lies between 0 and 100%; got {limit:g}."
+        refuse_if(not 0 < limit < 100, msg)
         there = values[np.isfinite(values)]
         share = 100 - limit if relation == "highest" else limit
         limit = float(np.percentile(there, share)) if len(there) else np.nan
@@ -202,10 +197,7 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     if dataset.image_shape is None:
         most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
         rng = np.random.default_rng(0)  # the same rows are sampled each time
-        sides = [
-            np.sort(rng.permutation(rows)[:most]) if len(rows) > most else rows
-            for rows in (group, rest)
-        ]
+        sides = [np.sort(rng.permutation(rows)[:most]) for rows in (group, rest)]
         n = sum(map(len, sides))
         sampled = n if n < dataset.n_rows else None
         step = max(1, _BLOCK_VALUES // n)
@@ -265,9 +257,8 @@ def differences(
         test = mannwhitneyu(x[:, varied], y[:, varied], axis=0, method=method, nan_policy=policy)
         delta[varied] = 2 * test.statistic / (n * m)[varied] - 1
         p[varied] = test.pvalue
-    columns = zip(
-        compress(names, enough), *(v.tolist() for v in (group, rest, delta, d, p)), strict=True
-    )
+    results = (v.tolist() for v in (group, rest, delta, d, p))
+    columns = zip(compress(names, enough), *results, strict=True)
     return [GroupDifference(kind, *column) for column in columns]
 
 

@@ -11,6 +11,7 @@ from appca.analysis.rows import projected
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
+from appca.words import refuse_if
 
 ANCHORS, PANEL_ANCHORS = 2000, 500  # rows whose neighbours are compared, of all rows and of a panel
 NEIGHBOURS = 15
@@ -136,18 +137,10 @@ def compared_rows(
     Raises ValueError when the rows of X and E differ in number, or k is not below N / 2.
     """
     n = len(X)
-    if len(E) != n:
-        msg = (
-            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
-            "compared."
-        )
-        raise ValueError(msg)
-    if not 1 <= k < n / 2:
-        msg = (
-            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
-            "compare fewer neighbours."
-        )
-        raise ValueError(msg)
+    msg = f"X and E must have the same rows; got {n} and {len(E)}: project the compared rows."
+    refuse_if(len(E) != n, msg)
+    msg = f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: compare fewer."
+    refuse_if(not 1 <= k < n / 2, msg)
     measures, neighbours = np.empty((3, len(anchors))), np.empty((len(anchors), k), dtype=np.intp)
     done = 0
     for blocks in zip(_distances(X, anchors), _distances(E, anchors), strict=True):

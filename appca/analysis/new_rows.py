@@ -169,6 +169,21 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
     return NewRowsVerdict(distances, of_model, of_data, share, fits, order)
 
 
+def standing_out(distances: Distances) -> NewRowsVerdict:
+    """Compare rows of a fit with their own tail, however badly the model describes most of them.
+
+    Cube roots of T2 and Q over the limits of the model are nearly normal (Wilson and Hilferty,
+    1931). An exponential tail through their quantiles 0.8 and 0.95 has 0.1% beyond the limits.
+    """
+    of_model = limits_of(distances, LEVEL)
+    low, high = np.quantile(np.cbrt(distances.over(of_model)), (0.8, 0.95), axis=0)
+    far = low + (high - low) * np.log(0.2 / 0.001) / np.log(0.2 / 0.05)
+    limits = of_model * np.maximum(far, 1.0) ** 3
+    share = distances.over(limits)
+    order, fits = np.argsort(-share.max(axis=1), kind="stable"), np.all(share <= 1, axis=1)
+    return NewRowsVerdict(distances, of_model, limits, share, np.asarray(fits), order)
+
+
 def new_rows_table(
     dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict
 ) -> "pd.DataFrame":

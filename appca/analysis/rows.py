@@ -287,9 +287,8 @@ def similar(
             of_subspace = []
             for label in np.unique(labels):
                 members = np.flatnonzero(labels == label)
-                away = points[members] - points[members].mean(
-                    axis=0
-                )  # k-means' centres are inexact
+                # k-means' centres are inexact
+                away = points[members] - points[members].mean(axis=0)
                 squares = np.square(away).sum(axis=1)
                 rows = subspace.rows[members[np.argsort(squares, kind="stable")]]
                 spread = float(np.sqrt(squares.mean() / whole)) if whole > 0 else 0.0

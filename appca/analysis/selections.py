@@ -75,9 +75,8 @@ class SelectionStore:
             self._file(digest, tidy(name)).unlink(missing_ok=True)
 
     def _folder(self, digest: str) -> Path:
-        refuse_if(
-            not is_digest(digest), f"A data set is named by 64 hex digits; got “{digest[:12]}”."
-        )
+        msg = f"A data set is named by 64 hex digits; got “{digest[:12]}”."
+        refuse_if(not is_digest(digest), msg)
         return self.folder / digest
 
     def _file(self, digest: str, name: str) -> Path:

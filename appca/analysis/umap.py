@@ -114,9 +114,7 @@ class EmbeddingStore:
 
     def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
         """Store an embedding and return its id."""
-        arrays = {
-            name: values for name, values in embedding._asdict().items() if values is not None
-        }
+        arrays = {k: values for k, values in embedding._asdict().items() if values is not None}
         facts = {"config": config.to_dict(), "n_rows": len(embedding.coordinates)}
         self._write(config.id, config.dataset, arrays | {"facts": np.array(json.dumps(facts))})
         return config.id
@@ -236,9 +234,8 @@ def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptM
     """Read a map of a data set; ValueError for one of other rows."""
     config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
     fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
-    if not fits or not np.isfinite(places).all() or config.dataset != dataset.digest:
-        msg = "a map of other rows"
-        raise ValueError(msg)
+    fits &= config.dataset == dataset.digest and bool(np.isfinite(places).all())
+    refuse_if(not fits, "a map of other rows")
     return config, Embedding(places)
 
 

@@ -10,9 +10,8 @@ from appca.commands import parsing, writing
 from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say, say_facts
 from appca.data import files as found
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset, categories, duplicate_rows
 from appca.data.preprocessing import suggest
-from appca.data.readers.intake import duplicate_rows
 from appca.data.sources import SOURCES
 from appca.runs.fit import estimate_seconds
 from appca.runs.run import RunConfig

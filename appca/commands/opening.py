@@ -9,13 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
-from appca.data.columns import Matched, Wanted, matched, read_as
+from appca.data.columns import Matched, Wanted, matched, meeting, read_as
 from appca.data.dataset import Dataset
 from appca.data.files import LIMITS, ONE_IS_ENOUGH, File, Files, ReadLimits, total_bytes
 from appca.data.sources import SOURCES, load
-from appca.words import InputError, UnknownNameError, listed, shortened, unknown
+from appca.words import InputError, UnknownNameError, listed, refuse_if, shortened, unknown
 
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by argument
@@ -50,7 +52,16 @@ def with_gaps(
 
 def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
     with parsing.options_of_data(options), ExitStack() as ends:
-        return _dataset(options, roles, limits, ends)
+        dataset = _dataset(options, roles, limits, ends)
+    gone, why = np.zeros(dataset.n_rows, dtype=bool), []
+    for flag in ("where", "drop"):
+        for condition in getattr(options, flag):
+            rows, is_drop = meeting(condition, dataset), flag == "drop"
+            msg = f"No row meets --{flag} {shortened(condition)}; correct its value."
+            refuse_if(not rows.any(), msg)
+            gone |= rows if is_drop else ~rows
+            why.append(f"{'' if is_drop else 'not '}{condition}")
+    return dataset.without(gone, f"rows: {'; '.join(why)}") if why else dataset
 
 
 def _dataset(

@@ -118,6 +118,12 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 
+    for flag, text in (
+        ("--where", "take only rows that meet this, such as 'alcohol>12' or kind=red,white"),
+        ("--drop", "leave out rows that meet this, such as id=174"),
+    ):
+        group.add_argument(flag, action="append", default=[], metavar="CONDITION", help=text)
+
 
 def add_settings(parser: "argparse._ActionsContainer", flag: str, text: str) -> None:
     """Add an option that takes NAME=VALUE, as often as wanted."""

@@ -1,5 +1,7 @@
-"""Columns of a data set: those that new rows must have, and other names of classes."""
+"""Columns of a data set: those that new rows must have, and rows that meet a condition."""
 
+import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -7,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import MISSING, Dataset, are_bytes, categories
-from appca.words import InputError, counted, listed, refuse_if, shortened
+from appca.frames import class_names, numbers_of
+from appca.words import InputError, counted, listed, refuse_if, shortened, unknown
 
 
 class Wanted(NamedTuple):
@@ -154,3 +157,32 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
 def tidy(name: str) -> str:
     """Return a name as it is stored: on one line, of 60 characters at most."""
     return shortened(" ".join(name.split()), 60)
+
+
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.*)")
+
+
+def meeting(condition: str, dataset: Dataset) -> np.ndarray:
+    """Return the rows (N,) bool that meet COLUMN RELATION VALUE; a missing value meets only !=."""
+    parts = _CONDITION.fullmatch(condition.strip())
+    if parts is None:
+        msg = f"A condition is like 'alcohol>12' or kind=red,white; got “{shortened(condition)}”."
+        raise InputError(msg)
+    name, relation, value = parts.groups()
+    features = dict(zip(dataset.column_names, dataset.with_gaps().T, strict=True))
+    columns = features | dataset.labels | {"id": dataset.ids}
+    if name not in columns:
+        refusal = unknown("column", name, columns)
+        raise refusal
+    if relation in _ORDERS:
+        try:
+            limit = float(value)
+        except ValueError as error:
+            msg = f"“{shortened(condition)}” must have a number behind {relation}; write one."
+            raise InputError(msg) from error
+        return np.asarray(_ORDERS[relation](numbers_of(columns[name]), limit))
+    is_text = np.asarray(columns[name]).dtype.kind == "U"
+    names = columns[name] if is_text else class_names(columns[name])
+    equal = np.isin(names, [value]) if value in names else np.isin(names, value.split(","))
+    return ~equal if relation == "!=" else equal

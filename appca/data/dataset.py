@@ -42,9 +42,9 @@ def follow_each_other(X: np.ndarray, names: Sequence[str] | None) -> bool:
     return near < 0.5 * any_two and not any(shape.is_likely for shape in likely_shapes(X)[:1])
 
 
-def distinct(X: np.ndarray) -> int:
-    """Count the rows (N, D) that differ in a byte, by hashes of 64 bits."""
-    return len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
+def duplicate_rows(X: np.ndarray) -> int:
+    """Count the rows (N, D) that equal an earlier row in all bytes, by hashes of 64 bits."""
+    return len(X) - len({hash(row.tobytes()) for row in np.ascontiguousarray(X)})
 
 
 _Plain = bool | int | Finite | str | None  # also in scripts

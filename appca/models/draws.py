@@ -141,7 +141,8 @@ def _unit(W: ArrayLike) -> Floats:
 
 
 def _summed(answers: Array, n: int) -> Array:
-    return answers.reshape(-1, n, *answers.shape[1:]).sum(axis=0, dtype=np.float64)
+    of_draws = answers.reshape(-1, n, *answers.shape[1:])
+    return np.asarray(of_draws.sum(axis=0, dtype=np.float64))
 
 
 class AveragedPosterior(Posterior):

@@ -155,7 +155,7 @@ def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) ->
 
 def slope(model: RowModel) -> Array:
     """Slope (K,) of the logits in squared projections, at u = 1."""
-    return numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise)
+    return np.asarray(numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise))
 
 
 def background(squares: Array, model: RowModel) -> Array:

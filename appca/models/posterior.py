@@ -200,7 +200,8 @@ class SubspacePosterior(PosteriorOfDraw):
         """What features are multiplied by to be in noise units, (D,) or 1; 0 of constant ones."""
         if not self.by_feature:
             return np.ones(())
-        return np.divide(1.0, np.sqrt(self.noise), np.zeros(len(self.noise)), where=self.noise > 0)
+        zero, there = np.zeros(len(self.noise)), self.noise > 0.0
+        return np.asarray(np.divide(1.0, np.sqrt(self.noise), zero, where=there))
 
     @property
     def row_model(self) -> RowModel:

@@ -11,7 +11,6 @@ from appca.analysis import campaign, choose, compare, tables
 from appca.analysis.choose import MODELS, GridConfig, GridTable, StabilityConfig
 from appca.analysis.compare import CLEAR, MEANS, METHODS, MaskedConfig, ModelAdvice, ModelsConfig
 from appca.analysis.compare import MOST_ROWS as MOST_COMPARED
-from appca.analysis.components import IDENTIFIED, ROUGHLY
 from appca.data.dataset import Dataset
 from appca.jobs.tasks import estimate
 from appca.plots import check as plots
@@ -239,42 +238,20 @@ def _draw_live(config: GridConfig) -> None:
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
-WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
-NEWS = 0.01  # nats per row; smaller gains are rounding and early stops
+def halves_of(now: RunConfig) -> StabilityConfig | None:
+    """Return the fits to halves of the rows that check a fit; None for models without any."""
+    of = now.dataset, now.preprocessing
+    if now.model == "PPCA":
+        sizes = {"n_components": now.k, "n_active": now.k}
+        return StabilityConfig(*of, "aPPCA", defaults("aPPCA") | sizes)
+    return StabilityConfig(*of, now.model, _by_em(now)) if now.model in MODELS else None
 
 
-def section(dataset: Dataset, shown: Shown) -> None:
-    """Draw whether the components come back when the model is fitted again."""
-    now = state.config()
-    st.caption("The model in use, fitted again: components that return belong to the data.")
-    kit.gaps_note(dataset, "These fits, the reference among them,")
-    with st.container(**LINE):
-        named: Look = {"format_func": WAYS.__getitem__, "key": "stability_way", "width": 250}
-        way = st.selectbox("Fit again with", list(WAYS), **named, persist_state="session")
-        look: Look = {"key": "stability_repeats", "width": 118}
-        repeats = st.number_input("Times", 2, 100, 8, **look, persist_state="session")
-    of = now.dataset, now.preprocessing, now.model, _by_em(now)
-    config = StabilityConfig(*of, way, int(repeats))
-    if kit.follow(config.id, cancel="stability_cancel"):
-        return
-    stability = config.outcome(home())
-    if stability is None or len(stability.log_likelihoods) < config.repeats:
-        label = f"Fit {config.repeats} times again"
-        start_button(dataset, config, "stability", label, primary=False)
-    if stability is None:
-        return
-    cosines = stability.cosines
-    if shown.config.parameters == config.parameters and dataset.n_rows <= campaign.MOST_ROWS:
-        cosines = cosines[:, list(shown.numbering.order)]  # the reference is the fit on screen
-    means = cosines.mean(axis=0)
-    kept = int((means >= IDENTIFIED).sum())
-    ahead = float(stability.log_likelihoods.max() - stability.reference)
-    level: kit.Level = "good" if kept == len(means) else "doubtful"
-    text = f"{kept} of {counted(len(means), 'component')} come back with {WAYS[config.way]}"
-    st.html(kit.chip(level, text))
-    if config.way == "starts" and ahead > NEWS:
-        st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
-    kit.chart(plots.stability(cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
+def halves_button(dataset: Dataset, config: StabilityConfig) -> None:
+    """Draw the progress of fits to halves, or the button that starts them."""
+    if not kit.follow(config.id, cancel="stability_cancel") and config.outcome(home()) is None:
+        start_button(dataset, config, "stability", "Fit halves of the rows")
+        kit.gaps_note(dataset, "These fits")
 
 
 PHRASES = {

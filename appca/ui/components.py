@@ -27,7 +27,7 @@ from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, loadings, markdown, one_of, tag, words
 from appca.ui.rows import is_dark, is_ink, strip
 from appca.ui.services import kept
-from appca.words import InputError, counted, percent, shortened, signed
+from appca.words import InputError, capital, counted, percent, shortened, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def gallery_tab(dataset: Dataset, shown: Shown) -> None:
     fitted = shown.fitted
     if rare := components.rarely_used(fitted):
         st.warning(
-            f"Under 0.1% of rows use {'component' if len(rare) == 1 else 'components'} "
+            f"Under 1% of rows use {'component' if len(rare) == 1 else 'components'} "
             f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
@@ -353,9 +353,10 @@ def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.D
 
 def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
     """Return the tests of the first columns: labels, then technical ones, then features."""
-    technical = tests["technical"] != ""
-    place = np.where(technical, 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
-    named = tests.assign(column=tests["column"] + np.where(technical, " (technical)", ""))
+    technical = tests["technical"]
+    place = np.where(technical != "", 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
+    kinds = np.where(technical == association.SORTED, " (sorted by it)", " (technical)")
+    named = tests.assign(column=tests["column"] + np.where(technical != "", kinds, ""))
     ordered = named.iloc[np.argsort(place, kind="stable")]
     return ordered[ordered["column"].isin(ordered["column"].unique()[:MOST_LINES])]
 
@@ -378,7 +379,7 @@ def _meaning_sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> 
         text += f" Of the measurements, {markdown(shortened(other['column']))} goes most with it, "
         text += f"too: it {other['direction']}."
     if first["technical"]:
-        text += f" It {first['technical']}, so it may stem from the measurement."
+        text += f" {capital(first['technical'])}, so it may stem from the measurement."
     return text
 
 

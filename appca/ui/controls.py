@@ -236,6 +236,8 @@ def _ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     with st.container(horizontal=True, gap="small"):
         for how, (title, hint, combined) in selections.COMBINATIONS.items():
             press(title, f"{prefix}-{how}", _combine, dataset, rows, combined, help=hint)
+        gone = counted(int(rows.sum()), "row")
+        leave_out_button("Leave out", dataset, rows, gone, f"{prefix}-leave_out")
 
 
 def _combine(dataset: Dataset, rows: np.ndarray, combined: Callable[..., np.ndarray]) -> None:

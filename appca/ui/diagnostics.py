@@ -8,15 +8,16 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import compare, components, diagnostics
-from appca.analysis.choose import MODELS
+from appca.analysis.campaign import MOST_ROWS
+from appca.analysis.choose import StabilityConfig
 from appca.analysis.components import ROUGHLY, AlignedDraws, identification, name_of, patterns
 from appca.analysis.diagnostics import LARGEST_R_HAT, Check, Diagnosis, diagnose, of_chains
 from appca.analysis.fitted import FittedRun
-from appca.data.dataset import Dataset
-from appca.data.readers.intake import duplicate_rows
+from appca.data.dataset import Dataset, duplicate_rows
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
+from appca.runs.home import home
 from appca.ui import choose
 from appca.ui.choose import Look
 from appca.ui.downloads import save_button
@@ -212,14 +213,14 @@ def _agreement(aligned: AlignedDraws, k: int) -> list[str]:
 
 ANSWERS = {
     "good": "You can rely on this fit",
+    "unknown": "Not checked yet",
     "doubtful": "Rely on this fit with care",
     "bad": "Do not rely on this fit yet",
 }
 
 
-def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
-
-    fitted, info, parameters = shown.fitted, shown.info, shown.config.parameters
+def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> list[Check]:
+    fitted, parameters = shown.fitted, shown.config.parameters
     if fitted.posterior:
         apart = diagnostics.starts_apart(shown.config.model, parameters)
         try:
@@ -232,8 +233,13 @@ def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
         if np.ndim(noise):
             Y = fitted.preprocessing.transform
             share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
-        curve, tol = fitted.log_likelihoods, parameters.get("tol")
-        checks = diagnostics.of_climb(curve, info.n_rows, info.stop_reason, tol, share)
+        checks = diagnostics.of_climb(fitted.log_likelihoods, shown.info.stop_reason, share)
+    checks += diagnostics.of_components(fitted, dataset.ids)
+    if halves is not None:
+        checks += diagnostics.of_halves(halves.outcome(home()))
+    else:
+        why = "Halves of the rows are not fitted with this model: compare it with another start."
+        checks.append(Check("doubtful", "Not checked on halves", why))
     repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
     return checks + diagnostics.of_rows(fitted.membership, repeated)
 
@@ -241,15 +247,18 @@ def _checks(dataset: Dataset, shown: Shown) -> list[Check]:
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw whether to rely on the fit, and the reasons."""
     sampled, info = bool(shown.fitted.posterior), shown.info
-    checks = _checks(dataset, shown)
+    halves = choose.halves_of(shown.config)
+    checks = _checks(dataset, shown, halves)
     level = diagnostics.worst(checks)
-    reasons = " ".join(check.why for check in checks if check.level == level)
-    answer(ANSWERS[level], "" if level == "good" else reasons, level)
+    first = next(check.why for check in checks if check.level == level)
+    answer(ANSWERS[level], "" if level == "good" else first, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         chips = "".join(chip(check.level, check.label) for check in checks)
         st.html(tag("div", chips, "ca-chips-row"))
         with st.popover("Why?"):
             st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
+    if halves is not None:
+        choose.halves_button(dataset, halves)
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
@@ -282,6 +291,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 st.caption(str(error))
         with st.expander("Components over the draws", icon=":material/tonality:"):
             _components(dataset, shown)
-    if shown.config.model in MODELS:
+    if halves is not None and (stability := halves.outcome(home())) is not None:
         with st.expander("Do the components come back?", icon=":material/replay:"):
-            choose.section(dataset, shown)
+            is_same = halves.parameters == shown.config.parameters
+            order = shown.numbering.order if is_same and dataset.n_rows <= MOST_ROWS else ()
+            cosines = stability.cosines[:, list(order)] if order else stability.cosines
+            chart(plots.stability(cosines, (ROUGHLY, diagnostics.RECOVERED)), "choose_stability")

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import streamlit as st
 
+from appca.analysis.components import farthest
 from appca.analysis.groups import compare, sentence
 from appca.analysis.umap import Embedding
 from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
@@ -326,14 +327,7 @@ def draw() -> None:
 
 def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
     """Say that the picture shows a single row, and offer to leave it out."""
-
-    def farthest() -> tuple[int, float]:
-        norms = np.linalg.norm(shown.fitted.components, axis=1)
-        power = np.square(shown.fitted.scores * norms).sum(axis=1)
-        row, total = int(power.argmax()), float(power.sum())
-        return row, float(power[row]) / total if total else 0.0
-
-    row, share = kept(f"far-{shown.key}", farthest)
+    row, share = kept(f"far-{shown.key}", lambda: farthest(shown.fitted))
     if dataset.n_rows < LEAST_ROWS or not share > MOST_OF_A_ROW:
         return
     name = shortened(dataset.ids[row], 30)

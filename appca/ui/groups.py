@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.components import fullest, opens_in_pair_view, patterns, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import GroupComparison, compare, sentence
-from appca.analysis.new_rows import verdict
+from appca.analysis.new_rows import standing_out
 from appca.analysis.rows import Mixture, SimilarRows, distances, joined_pairs, mixtures, similar
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
@@ -271,7 +271,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((shortened(head, LETTERS) for head in heads), lines)
 
 
-LEVEL = 0.99  # of rows of the model are within either limit
+MANY_MISFITS = 0.05  # share of rows beyond the limits of the model
 HELP = (
     "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
     "the scores are for their components (Hotelling's T²)."
@@ -285,13 +285,13 @@ LASSO = ":material/lasso_select:"
 
 def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     """Draw the rows as a table, those beyond a limit first."""
-    said = kept(f"unusual-{shown.key}", lambda: verdict(distances(shown.fitted), None, LEVEL))
+    said = kept(f"unusual-{shown.key}", lambda: standing_out(distances(shown.fitted)))
     n, beyond = dataset.n_rows, said.order[~said.fits[said.order]]
     t2, q = (said.ratios > 1).sum(axis=0)
+    misfits = float((said.distances.over(said.of_model) > 1).any(axis=1).mean())
     answer = (
-        f"{len(beyond):,} of {n:,} rows ({percent(len(beyond) / n, 1)}) are unusual: {q:,} far "
-        f"from their subspace, {t2:,} far out within it. By chance, 1% of rows would be beyond "
-        "each limit."
+        f"{len(beyond):,} of {n:,} rows stand{'s' * (len(beyond) == 1)} out from the others: "
+        f"{q:,} far from their subspace, {t2:,} far out within it."
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{answer}**", width="content", help=HELP)
@@ -302,5 +302,10 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             gone = counted(len(beyond), "unusual row")
             controls.leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     st.caption(WHAT_TO_DO)
+    if misfits > MANY_MISFITS:
+        st.caption(
+            f"Beyond the model's own 99% limits are {percent(misfits)} of rows, where about 2% "
+            "would be: the model misfits, which says nothing about single rows. Try other K and L."
+        )
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,7 @@ from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
 from appca.runs.home import home
 from appca.runs.numbering import numbered
-from appca.ui import arrivals, canvas, fits, kit, state
+from appca.ui import arrivals, canvas, fits, kit, services, state
 from appca.ui.downloads import table_buttons
 from appca.ui.fits import LIVE_SECONDS, Shown
 from appca.ui.rows import draw
@@ -44,6 +45,11 @@ def _choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     st.caption(
         "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
     )
+    if gone := state.left_out(dataset):
+        label = f"Take the {counted(gone['n'] - dataset.n_rows, 'row')} left out of the fit"
+        if st.toggle(label, key=f"new-data-gone-{dataset.digest[:8]}"):
+            whole = replace(services.dataset(gone["of"]), least_rows=1)
+            return whole.take(~np.isin(whole.ids, dataset.ids))
     files = st.file_uploader(
         "A file with new rows, or several images",
         accept_multiple_files=True,

@@ -258,9 +258,9 @@ def put_back(dataset: Dataset) -> None:
 
 
 def left_out(dataset: Dataset) -> dict[str, Any]:
-    """Return the note of `Dataset.without`; empty where no row was left out."""
+    """Return the note of `Dataset.without`; empty if all rows are there, or not stored."""
     noted: dict[str, Any] = dataset.provenance.get("left_out") or {}
-    return noted
+    return noted if noted and (services.datasets().folder / noted["of"]).is_dir() else {}
 
 
 def _move_to(digest: str) -> None:

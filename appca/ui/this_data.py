@@ -12,9 +12,8 @@ import numpy as np
 import streamlit as st
 
 from appca.canvas.sheets import resized, sample, style_of, tile_of
-from appca.data.dataset import Dataset
+from appca.data.dataset import Dataset, duplicate_rows
 from appca.data.pixels import Judged, PixelShape, pixel_order
-from appca.data.readers.intake import duplicate_rows
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state

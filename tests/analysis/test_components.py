@@ -267,7 +267,7 @@ def test_shares_are_means_over_all_orders_and_add_up_to_all_of_the_variance(mode
         expected = np.r_[(rest**2).sum(), saved] / (y**2).sum()
         np.testing.assert_allclose(group.sort_values("component")["share"], expected, atol=1e-10)
     for given, words in (
-        ({"blocks": {"a": [1, 2], "b": [2]}}, "must not overlap; column 2 is listed twice"),
+        ({"blocks": {"a": [1, 2], "b": [2]}}, "must not overlap; name column 2 only once"),
         ({"blocks": {"a": [7]}}, "columns beyond 0 to 6"),
         ({"classes": ["a", "b", "c"]}, "one value a row, 60; got 3"),
     ):

@@ -176,23 +176,21 @@ def test_marks_name_what_falls_short(change, chains, burn_in, short):
 @pytest.mark.parametrize(
     ("reason", "at_floor", "level", "said"),
     [
-        ("converged: the last 10 iterations gained", None, "good", "gained 0.000001 nats per row"),
+        ("converged: the last 10 iterations gained", None, "good", "Converged in 40 iterations"),
         ("closed form", None, "good", "Solved exactly"),
         ("reached max_iter=40 before it converged", None, "bad", "Not converged"),
         ("stopped by the callback", None, "doubtful", "Stopped early"),
         ("the noise variance reached its floor, 1e-8", None, "doubtful", "Noise at its floor"),
         ("something new", None, "doubtful", "something new"),
-        ("converged", 0.04, "good", "gained 0.000001 nats per row"),
+        ("converged", 0.04, "good", "free estimate"),
         ("converged", 0.3, "doubtful", "30% of the features is at its floor"),
     ],
 )
 def test_a_fit_by_em_is_judged_by_why_it_ended(reason, at_floor, level, said):
-    curve = np.linspace(0.0, 1e-6 * 50 * 39 / 10, 40)
     given = () if at_floor is None else (at_floor,)
-    found = of_climb(curve, 50, reason, 1e-4, *given)
+    found = of_climb(range(40), reason, *given)
     assert worst(found) == level
     assert said in " ".join(f"{check.label} {check.why}" for check in found)
-    assert "too few to see" in of_climb(curve[:10], 5, "stopped by the callback", 1e-4)[0].why
 
 
 def test_the_stop_reasons_judged_are_those_the_estimators_give():
@@ -201,8 +199,7 @@ def test_the_stop_reasons_judged_are_those_the_estimators_give():
 
     def ended(**settings):
         model = AdaptivePPCA(random_state=0, **settings).fit(Y)
-        tol = settings.get("tol", 1e-4)
-        return of_climb(model.log_likelihoods_, 60, model.stop_reason_, tol)[0]
+        return of_climb(model.log_likelihoods_, model.stop_reason_)[0]
 
     assert ended(n_components=3, n_active=1).label.startswith("Converged in")
     assert ended(n_components=2, n_active=2).label == "Solved exactly"

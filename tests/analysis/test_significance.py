@@ -202,9 +202,9 @@ def test_technical_columns_are_marked_and_useless_ones_left_out():
     tests = association(model, X, table, n_permutations=19, random_state=0)
     columns = tests.drop_duplicates("column").set_index("column")
     assert columns["technical"][lambda s: s != ""].to_dict() == {
-        **dict.fromkeys(["kind", "code"], "follows the row order"),
-        **dict.fromkeys(["depth", "minus"], "follows the row sum"),
-        "Batch_2": "named like a batch",
+        **dict.fromkeys(["kind", "code"], "the file is sorted by this column"),
+        **dict.fromkeys(["depth", "minus"], "it follows the row sum"),
+        "Batch_2": "it is named like a batch",
     }
     assert columns["kind"][["when", "code", "depth"]].tolist() == ["date", "class", "number"]
     assert tests.attrs["left_out"] == ["one"]
@@ -233,7 +233,7 @@ def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name
         ("weight", 4, "rises", 0.06, "", ()),
     ]
     names = ["column", "component", "direction", "q", "technical", "high"]
-    tests = pd.DataFrame(lines, columns=names)
+    tests = pd.DataFrame(lines, columns=names).assign(effect=0.5)
     assert proposed_names(tests) == {1: "malignant, grade 3; x", 2: "digit 7", 3: "low area"}
 
 

@@ -55,6 +55,22 @@ def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(fo
     assert "2 cells" in said("fit measurements.csv -K 2 --missing mean").out
 
 
+def test_rows_are_chosen_by_conditions_and_those_left_out_are_projected(folder, said):
+    wine, alcohol = load("wine"), load("wine").X[:, 0]
+    gone = (
+        np.isin(wine.ids, wine.ids[[7, 9]])
+        | (alcohol > 14)
+        | (wine.labels["cultivar"] == "class_2")
+    )
+    names = ",".join(wine.ids[[7, 9]])
+    chosen = ["--drop", f"id={names}", "--where", "alcohol<=14", "--where", "cultivar!=class_2"]
+    told = said(["fit", "wine", "-K", "2", "-L", "1", *chosen, "--out", "some.npz"]).out
+    assert f"wine, {(~gone).sum()} of 178 rows" in told.lower()
+    assert list(arrays_of("some.npz")["ids"]) == list(wine.ids[~gone])
+    said(f"project some.npz wine --where id={names} --out gone.csv")
+    assert list(pd.read_csv("gone.csv")["id"].astype(str)) == list(wine.ids[[7, 9]])
+
+
 def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, said):
     out = tmp_path / "rows.csv"
     assert "no runs are stored" in said("runs").out

@@ -107,15 +107,21 @@ def test_grids_of_models_without_l_of_sampled_ones_and_of_too_few_rows(start, ta
     assert "needs at least 4" in healthy(start(PAGE, data=few)).info[0].value
 
 
-def test_whether_components_come_back_is_offered_and_told(start, table, jobs):
-    app = healthy(start(TRUST, data=table, k="4", l="2"))
+def test_a_fit_is_relied_on_once_its_halves_agree(start, table, jobs):
+    app = start(TRUST, data=table, k="4", l="2")
+    assert "Not checked yet" in html(healthy(app))
     app.button(key="stability_start").click().run()
     config, job = asked(jobs, StabilityConfig)
-    assert (job.kind, config.parameters["n_active"], config.repeats) == ("stability", 2, 8)
-    measured(config, [[fit, 1.0 + 0.5 * (fit == 3), 1.0, 0.99, 0.9, 0.2] for fit in range(9)])
+    assert (job.kind, config.parameters["n_active"], config.repeats) == ("stability", 2, 4)
+    gains = [-1.0, 0.1, -1.0, 0.1]  # PCA with L, and L + 1
+    measured(config, [[n, *gains, 1.0, 0.99, 0.98, 0.97] for n in range(1, 5)])
     jobs.end(job.id, "done", stability=config.id)
-    assert "2 of 4 components come back with other random starts" in html(healthy(app.run()))
-    assert "0.50 nats per row higher" in told(app)
+    assert "You can rely on this fit" in html(healthy(app.run()))
+    assert "stability_start" not in keys(app)
+    fewer = replace(config, parameters=config.parameters | {"n_active": 1})
+    measured(fewer, [[n, *gains, 1.0, 0.99, 0.9, 0.2] for n in range(1, 5)])
+    app = healthy(start(TRUST, data=table, k="4", l="1"))
+    assert (answer(app), "Only 3 of 4 components return" in html(app)) == ("bad", True)
 
 
 PLACE = "check/advanced"
@@ -326,18 +332,18 @@ def test_a_converged_fit_is_answered_with_chips_a_curve_and_numbers(start, monke
 
     monkeypatch.setattr(diagnostics, "diagnose", refuse)
     app = healthy(start(TRUST))
-    assert answer(app) == "doubtful"
-    for said in ("Converged in", "Noise above its floor", "Choices unsure", "No repeated rows"):
+    assert answer(app) == "unknown"
+    for said in ("Converged in", "Noise above its floor", "No row dominates", "No repeated rows"):
         assert said in html(app)
     assert len(axes(app)) == 2
     run = RunStore(home()).get(address(app)["run"])
-    assert f"{percent(np.mean(run.fitted.membership < 0.5))} of rows" in html(app)
+    assert f"<b>{percent(np.mean(run.fitted.membership < 0.5))}</b>" in html(app)
 
 
 ENDS = [  # model, parameters, stopped at, answer, what is said
     ("aPPCA", {"n_active": 1, "max_iter": 3, "tol": 0.0}, None, "bad", "Not converged"),
     ("aPPCA", {"n_active": 1, "tol": 0.0}, 5, "doubtful", "Stopped early"),
-    ("PPCA", {}, None, "good", "Solved exactly"),
+    ("PPCA", {}, None, "doubtful", "Solved exactly"),
     ("aPPCA", {"n_active": 2, "noise": "feature"}, None, "doubtful", "at its floor"),
 ]
 

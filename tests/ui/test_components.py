@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from appca.analysis.association import SORTED
 from appca.analysis.components import sharing
 from appca.data.dataset import Dataset
 from appca.data.readers import process
@@ -94,10 +95,13 @@ def test_sharing_is_told_with_its_components_or_why_not():
 
 
 def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
-    lines = [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")]
+    lines = [("ash", ""), ("row sum", "it follows the row sum"), ("cultivar", ""), ("ash", "")]
+    lines += [("day", SORTED)]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     ordered = components._ordered(tests, load("wine"))["column"].tolist()
-    assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
+    assert ordered == [
+        *("cultivar", "row sum (technical)", "day (sorted by it)", "ash", "ash"),
+    ]
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
@@ -168,7 +172,8 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
     assert worst.is_monotonic_decreasing, "the worst first"
     assert (table["fits"] == np.where(worst > 1, "no", "yes")).all()
     beyond = told(app).split(" of 1,797 rows")[0].rpartition("**")[2]
-    for key, count in (("unusual_select", beyond), ("unusual_row", "1")):
+    assert beyond == str((table["fits"] == "no").sum())
+    for key, count in [("unusual_select", beyond)] * (beyond != "0") + [("unusual_row", "1")]:
         healthy(go(app, "groups/unusual").button(key=key).click().run())
         assert f"{count} of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
     wine = load("wine")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset, NumberedNames, are_bytes, distinct
-from appca.data.files import ReadLimits, check_matrix, few
+from appca.data.dataset import Dataset, NumberedNames, are_bytes, duplicate_rows
+from appca.data.files import ReadLimits, check_matrix, few, note
 from appca.words import InputError, counted, is_text, refuse_if, shortened, unknown
 
 if TYPE_CHECKING:
@@ -312,10 +312,15 @@ def data_set(
     refuse_if(missing not in MISSING_CHOICES, msg, report)
     if X.dtype.kind == "f" and X.size and np.isnan(X.min()):
         gaps = np.isnan(X)
-        counts = gaps.sum(axis=0)
-        columns = {features[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
-        report.update(missing=columns, n_missing=int(counts.sum()))
-        X, rows = _settled(upload, X, gaps, features, missing)
+        if limits.least_rows > 1 and 1 < (measured := ~gaps.all(axis=1)).sum() < len(X):
+            unmeasured = counted(len(X) - int(measured.sum()), "row")
+            note(report, "Set aside", f"{unmeasured} with nothing measured")
+            X, rows, gaps = X[measured], rows[measured], gaps[measured]
+        if (counts := gaps.sum(axis=0)).any():
+            columns = {features[j]: int(counts[j]) for j in np.flatnonzero(counts).tolist()[:most]}
+            report.update(missing=columns, n_missing=int(counts.sum()))
+            X, kept = _settled(upload, X, gaps, features, missing)
+            rows = rows[kept]
     low, high = X.min(axis=0), X.max(axis=0)
     if X.dtype.kind == "f" and np.isinf([low, high]).any():
         row, column = np.argwhere(np.isinf(X))[0]
@@ -391,11 +396,6 @@ def _check_magnitudes(
             "beyond the range of a computer; give it in another unit, or ignore it.",
             report,
         )
-
-
-def duplicate_rows(X: np.ndarray) -> int:
-    """Count the rows that equal an earlier row."""
-    return len(X) - distinct(X)
 
 
 def row_ids(rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,200 @@
+"""Verdicts about fits, rows and columns, on data whose truth is planted.
+
+`python -m tests.analysis.test_verdicts 1 2` counts for each seed the right verdicts on 20 data sets
+drawn from the model and 20 with one flaw each; seed 0 is the one that thresholds were fixed on.
+"""
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from appca.analysis import diagnostics
+from appca.analysis.association import GAPS, SORTED, associated, measures_of_rows, proposed_names
+from appca.analysis.choose import Stability, StabilityConfig
+from appca.analysis.new_rows import standing_out
+from appca.analysis.rows import distances
+from appca.data.dataset import Dataset, duplicate_rows
+from appca.data.readers import read
+from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
+from tests.models.synthetic import planted
+
+
+def fitted_to(X, K, L, **more):
+    is_set = isinstance(X, Dataset)
+    dataset = X if is_set else Dataset("planted", X, np.arange(len(X)).astype(str))
+    parameters = {"n_components": K, "n_active": L, "random_state": 0} | more
+    config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", parameters)
+    return dataset, config, fit_run(dataset, config)
+
+
+def failing(home, X, K, L, repeats=4, **more):
+    """Return the labels of the checks of a fit to X that are not good, the worst first."""
+    dataset, config, (fitted, info, *_) = fitted_to(X, K, L, **more)
+    of = dataset.digest, config.preprocessing, "aPPCA", config.parameters
+    halves = StabilityConfig(*of, repeats)
+    halves.complete(dataset, home)
+    checks = diagnostics.of_climb(fitted.log_likelihoods, info.stop_reason)
+    checks += diagnostics.of_components(fitted, dataset.ids)
+    checks += diagnostics.of_halves(halves.outcome(home))
+    checks += diagnostics.of_rows(fitted.membership, duplicate_rows(dataset.X))
+    checks.sort(key=lambda check: -diagnostics.LEVELS.index(check.level))
+    return [check.label for check in checks if check.level != "good"]
+
+
+def of_model(rng, n=None, K=None, L=None):
+    """Return rows drawn from the model, K and L."""
+    K = K or int(rng.integers(3, 6))
+    L, D = L or int(rng.integers(1, min(K, 4))), int(rng.integers(2 * K, 25))
+    n, noise = n or int(rng.integers(400, 1000)), rng.uniform(0.03, 0.12)
+    return planted(n, D, K, L, seed=rng, noise=noise, offset=rng.normal(size=D)).X, K, L
+
+
+FLAWS = {  # kind: label of the worst check, or "" for any
+    "header as data": "One row dominates",
+    "row of 99%": "One row dominates",
+    "few in a component": "",
+    "small L": "L is too small",
+    "noise": "",
+    "one plane": "No gain over PCA",
+    "repeated rows": "",
+    "not converged": "Not converged",
+}
+STOPPED = {"max_iter": 2, "tol": 0.0, "n_init": 1, "init": "random"}
+
+
+def flawed(rng, kind, n=None):
+    """Return a data set with a flaw, the K and L asked for, and further settings."""
+    X, K, L = of_model(rng, n, 5, 3) if kind == "small L" else of_model(rng, n)
+    (n, D), middle = X.shape, len(X) // 2
+    axes = np.linalg.qr(rng.normal(size=(D, L)))[0].T
+    if kind == "header as data":
+        X = np.insert(X, middle, np.linspace(400, 850, D), axis=0)
+    elif kind == "row of 99%":
+        far = 10 * np.linalg.norm(X - X.mean(axis=0)) * axes[0]
+        X = np.insert(X, middle, X.mean(axis=0) + far, axis=0)
+    elif kind == "few in a component":
+        few = n // 200
+        X[:few] = X.mean(axis=0) + 4 * rng.choice([-1.0, 1.0], (few, 1)) * axes[:1]
+        K += 1
+    elif kind == "noise":
+        X = rng.normal(size=(n, D))
+    elif kind == "one plane":  # no rows choose
+        X = rng.normal(size=(n, L)) @ axes + 0.1 * rng.normal(size=(n, D))
+    elif kind == "repeated rows":
+        X = np.vstack([X, X[:middle]])
+    return X, K, L - (kind == "small L"), STOPPED if kind == "not converged" else {}
+
+
+def order_is_told_from_class(rng, n=600):
+    """Return whether a drift and a class of a sorted file are told apart, for each of them."""
+    right, kind = [], np.repeat(["one", "two", "three"], n // 3)
+    for drifts in (True, False):
+        X, K, L = of_model(rng, n)
+        shift = np.linspace(0, 3, n) if drifts else np.repeat([0.0, 3.0, 0.0], n // 3)
+        X += shift[:, None] * np.linalg.qr(rng.normal(size=(X.shape[1], 1)))[0].T
+        fitted, measures = fitted_to(X, K + 1, L)[2].fitted, measures_of_rows(X)
+        of = fitted.scores, fitted.active, {"kind": kind} | measures
+        tests = associated(*of, technical=measures, n_permutations=199, random_state=0)
+        said = set(tests["technical"][tests["column"] == "kind"])
+        named = bool(set(kind) & set(proposed_names(tests).values()))
+        right.append((said, named) == ({SORTED if drifts else ""}, not drifts))
+    return right
+
+
+def rows_of_a_half_empty_file(rng, n=None):
+    """Return the rows read from a file half of whose rows have nothing measured, K, L and n."""
+    X, K, L = of_model(rng, n)
+    n = len(X)
+    table = pd.DataFrame(np.insert(X, np.sort(rng.choice(n, n)), np.nan, axis=0)).add_prefix("x")
+    table.insert(0, "name", [f"item {i}" for i in range(2 * n)])
+    dataset = read("half.csv", io.BytesIO(table.to_csv(index=False).encode()))
+    np.testing.assert_allclose(dataset.X, X, atol=1e-9)
+    noted = dataset.provenance["report"]["notes"]["Set aside"]
+    assert noted == f"{n:,} rows with nothing measured"
+    return dataset, K, L
+
+
+def count(seed, home):
+    """Return how many verdicts of 20 and 20 are right, and which ones are wrong."""
+    rng, wrong = np.random.default_rng(seed), []
+    sound = [("model", of_model) for _ in range(20)]
+    for name, made in [*sound, *[("half empty", rows_of_a_half_empty_file)] * 2]:
+        if failed := failing(home, *made(rng)):
+            wrong += [(name, failed)]
+    for kind in [*FLAWS] * 2:
+        X, K, L, more = flawed(rng, kind)
+        failed = failing(home, X, K, L, **more)
+        if not failed or FLAWS[kind] not in ("", failed[0]):
+            wrong += [(kind, failed)]
+    wrong += [("sorted file", told) for told in order_is_told_from_class(rng) if not told]
+    return 40 - len(wrong), wrong
+
+
+@pytest.mark.parametrize("kind", ["", "row of 99%", "one plane"])
+def test_a_fit_is_relied_on_if_its_data_are_from_the_model(tmp_path, kind):
+    rng = np.random.default_rng(7)
+    X, K, L, *more = flawed(rng, kind, 300) if kind else of_model(rng, 300, 3, 2)
+    failed = failing(tmp_path, X, K, L, 1, **(more[0] if more else {}))
+    assert failed[:1] == ([FLAWS[kind]] if kind else [])
+
+
+def test_halves_are_judged_by_components_gain_and_a_larger_l():
+    def said(cosine, gain, more):
+        halves = Stability(np.array([[0.99, cosine]]), np.array([gain]), np.array([more]))
+        return [(c.level, c.label) for c in diagnostics.of_halves(halves) if c.level != "good"]
+
+    assert diagnostics.worst(diagnostics.of_halves(None)) == "unknown"
+    assert said(0.9, (2.1, 1.0), (1.9, 1.0)) == said(0.9, (np.nan,) * 2, (np.nan,) * 2) == []
+    assert said(0.89, (2.1, 1.0), (-1.0, 1.0)) == [("doubtful", "1 of 2 return")]
+    failed = ("bad", "No gain over PCA"), ("bad", "1 of 2 return"), ("doubtful", "L is too small")
+    assert said(0.5, (1.9, 1.0), (2.1, 1.0)) == list(failed)
+
+
+def test_rows_with_nothing_measured_are_set_aside_and_counted():
+    assert rows_of_a_half_empty_file(np.random.default_rng(0), 30)[0].missing is None
+
+
+def test_a_file_sorted_by_a_class_is_told_from_a_drift():
+    assert order_is_told_from_class(np.random.default_rng(0), 450) == [True, True]
+
+
+def test_names_come_from_no_missing_answer_and_from_no_component_of_gaps():
+    lines = [
+        (GAPS, 1, "rises", 0.5, "", ()),
+        *((column, 1, "rises", 0.4, "", ()) for column in ("age", "size")),
+        ("size", 2, "rises", 0.4, "", ()),
+        ("answer", 3, "high: n/a", 0.9, "", ("N/A", "no")),
+        ("smokes", 3, "high: Yes", 0.3, "", ("Yes",)),
+    ]
+    names = ["column", "component", "direction", "effect", "technical", "high"]
+    tests = pd.DataFrame(lines, columns=names).assign(q=0.001)
+    assert proposed_names(tests) == {2: "size", 3: "smokes Yes"}
+
+
+@pytest.mark.parametrize("far", [0.0, 1.0, 5.0])
+def test_planted_outliers_come_first_and_few_others_stand_out(seed, far):
+    rng = np.random.default_rng(seed)
+    X = planted(10_000, 12, 4, 2, seed=rng, noise=0.1).X
+    rows = rng.choice(10_000, 100, replace=False)
+    if far == 1.0:  # off their subspace
+        off = rng.normal(size=(100, 12))
+        X[rows] += 3 * off / np.linalg.norm(off, axis=1, keepdims=True)
+    elif far:
+        X[rows] *= far
+    said = standing_out(distances(fitted_to(X, 4, 2, n_init=1, max_iter=15)[2].fitted))
+    assert (~said.fits).sum() <= 100 * (1 + bool(far))
+    if far:
+        assert np.isin(said.order[:100], rows).sum() >= (100 if far == 1.0 else 90)
+
+
+if __name__ == "__main__":
+    for seed in map(int, sys.argv[1:]):
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(f"seed {seed}: {count(seed, Path(folder))}\n")
+            sys.stdout.flush()
