@@ -9,7 +9,7 @@ import {
   toWorld,
   zoomed,
 } from '../../appca/canvas/js/layout/geometry.js';
-import { neighbour } from '../../appca/canvas/js/input/keys.js';
+import { neighbour } from '../../appca/canvas/js/input/gestures.js';
 import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };

@@ -2,8 +2,7 @@
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
-import { Gestures } from './input/gestures.js';
-import { buildSpoken, listenToKeys } from './input/keys.js';
+import { buildSpoken, Gestures, listenToKeys } from './input/gestures.js';
 import { holds } from './layout/geometry.js';
 import { buffersOf, isCompact, makeView, share } from './layout/view.js';
 import { Journey } from './motion.js';
@@ -15,8 +14,14 @@ import { grouped } from './scene/names.js';
 import { colouredBy, recolour, Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
 import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
-import { drawLabels, placeLabels } from './text/labels.js';
-import { drawGhosts, drawHeld, drawRings, ringedRows } from './text/marks.js';
+import {
+  drawGhosts,
+  drawHeld,
+  drawLabels,
+  drawRings,
+  placeLabels,
+  ringedRows,
+} from './text/labels.js';
 
 const CAME = 3000; // ms for which a chip says what a component was before
 

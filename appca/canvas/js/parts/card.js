@@ -4,8 +4,7 @@ import { pick } from '../input/gestures.js';
 import { clamp, holds, within } from '../layout/geometry.js';
 import { capital, componentName, grouped, saidOf, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
-import { occupancyOf } from '../text/labels.js';
-import { drawHeld } from '../text/marks.js';
+import { drawHeld, occupancyOf } from '../text/labels.js';
 import { element, paint, quiet } from './dom.js';
 
 /** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */

@@ -111,6 +111,21 @@ export function cut(context, text, width, style) {
   return `${text.slice(0, length).trimEnd()}…`;
 }
 
+/** Stroke a path, filled or on a halo. @param {CanvasRenderingContext2D} context @param {{colour: string, width?: number, dash?: number[], fill?: string, halo?: string}} look @param {() => void} path */
+export function trace(context, { colour, width = 1, dash = [], fill, halo }, path) {
+  context.save();
+  context.beginPath();
+  path();
+  if (fill) context.fillStyle = fill;
+  if (fill) context.fill();
+  context.setLineDash(dash);
+  [context.strokeStyle, context.lineWidth] = [halo ?? colour, width + 2.75];
+  if (halo) context.stroke();
+  [context.strokeStyle, context.lineWidth] = [colour, width];
+  context.stroke();
+  context.restore();
+}
+
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign}} look */
 export function write(context, text, x, y, { style, colour, halo, align = 'left' }) {
   context.font = style;

@@ -239,8 +239,7 @@ function pictureOf(stage, { component, row, code, kind }, side) {
   const bytes = shown >= 0 && sheets ? sheets.read(scene.tile[shown]) : null;
   if (bytes && sheets) {
     paint(canvas, bytes, sheets.meta, stage.dark);
-  } else if (sheets && shown >= 0)
-    sheets.ask(new Map([[Math.floor(scene.tile[shown] / sheets.meta.per_sheet), 1]]));
+  } else if (sheets && shown >= 0) sheets.ask([scene.tile[shown]]);
   else {
     if (code === undefined)
       return element('span', 'appca-hitpicture', {}, icon(ICONS[kind] ?? 'search'));
