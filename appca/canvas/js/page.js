@@ -2,7 +2,7 @@
 
 import { head, mount } from './mount.js';
 import { element, range } from './parts/dom.js';
-import { ofBase64 } from './scene/bytes.js';
+import { ofBase64 } from './scene/scene.js';
 
 /** @typedef {[k: number, l: number | null]} Size */
 

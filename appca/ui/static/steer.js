@@ -17,7 +17,7 @@
  * @property {number[]} z @property {[number, number]} pair @property {HTMLElement} root
  */
 
-import { ofBase64 } from '../../canvas/js/scene/bytes.js';
+import { ofBase64 } from '../../canvas/js/scene/scene.js';
 import { clamp } from '../../canvas/js/layout/geometry.js';
 import { button, element, font, write } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
