@@ -34,18 +34,16 @@ const ICONS = {
 export function icon(name) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  for (const [key, value] of Object.entries({
+  const size = {
     viewBox: '0 0 24 24',
     width: '18',
     height: '18',
     fill: 'none',
-    stroke: 'currentColor',
-    'stroke-width': '1.8',
-    'stroke-linecap': 'round',
-    'stroke-linejoin': 'round',
-    'aria-hidden': 'true',
-  }))
-    made.setAttribute(key, value);
+    'aria-hidden': true,
+  };
+  const ends = { 'stroke-linecap': 'round', 'stroke-linejoin': 'round' };
+  const look = { ...size, stroke: 'currentColor', 'stroke-width': '1.8', ...ends };
+  for (const [key, value] of Object.entries(look)) made.setAttribute(key, String(value));
   path.setAttribute('d', ICONS[name]);
   made.append(path);
   return made;

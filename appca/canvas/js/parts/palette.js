@@ -7,15 +7,15 @@ import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
 import { button, element, icon, paint, quiet } from './dom.js';
 
-/** Names of the groups, in their order. @type {Record<HitKind, string>} */
+/** Groups in their order: name, what Enter does, icon. @type {Record<HitKind, [string, string, 'search' | 'play' | 'bookmark' | 'tune']>} */
 const GROUPS = {
-  panel: 'Panels',
-  component: 'Components',
-  class: 'Classes',
-  selection: 'Selections',
-  row: 'Rows',
-  column: 'Columns',
-  action: 'Actions',
+  panel: ['Panels', 'Open it', 'search'],
+  component: ['Components', 'Show its row and column', 'search'],
+  class: ['Classes', 'Select them', 'search'],
+  selection: ['Selections', 'Select them', 'bookmark'],
+  row: ['Rows', 'Go there', 'search'],
+  column: ['Columns', 'Colour by it', 'tune'],
+  action: ['Actions', 'Do it', 'play'],
 };
 
 /** "2,5", "{5 2}" or "2 and 5" as numbers of components, ascending. @param {string} query @returns {number[] | null} */
@@ -195,8 +195,6 @@ export function buildKeys(stage) {
 }
 
 const ENDS = 5; // rows at an end of a component
-/** @type {Partial<Record<HitKind, 'play' | 'bookmark' | 'tune'>>} */
-const ICONS = { action: 'play', selection: 'bookmark', column: 'tune' };
 
 /** The picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
 function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) {
@@ -212,7 +210,7 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
   const colour = code === undefined ? '' : cssOf(palette, code);
   if (row < 0 || !sheets) {
     const dot = element('i', 'appca-dot', { style: `background:${colour}` });
-    return element('span', 'appca-hitpicture', {}, colour ? dot : icon(ICONS[kind] ?? 'search'));
+    return element('span', 'appca-hitpicture', {}, colour ? dot : icon(GROUPS[kind][2]));
   }
   const bytes = sheets.read(scene.tile[row]);
   if (bytes) paint(canvas, bytes, sheets.meta, dark);
@@ -220,17 +218,6 @@ function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) 
   if (colour) canvas.style.borderColor = colour;
   return canvas;
 }
-
-/** What Enter does. @type {Record<HitKind, string>} */
-const DOES = {
-  component: 'Show its row and column',
-  panel: 'Open it',
-  class: 'Select them',
-  selection: 'Select them',
-  row: 'Go there',
-  column: 'Colour by it',
-  action: 'Do it',
-};
 
 /** @param {Stage} stage @param {number} component */
 const rowsUsing = ({ rows, scene }, component) =>
@@ -241,7 +228,7 @@ function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
   const large = pictureOf(stage, { ...hit, component }, 132);
   const parts = [large, element('b', '', {}, hit.label), quiet(hit.note ?? '')];
-  const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
+  const enter = element('p', '', {}, GROUPS[hit.kind][1], caps('Enter'));
   if (component === undefined) return [...parts, enter];
   const users = sheets ? rowsUsing(stage, component) : [];
   users.sort((a, b) => scene.score(b, component) - scene.score(a, component));
@@ -282,14 +269,9 @@ export function buildPalette(stage, actions, fly, acts) {
   const chips = element('nav', '', { 'aria-label': 'Groups' });
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
-  const keys = [
-    ['↑↓', 'move'],
-    ['Tab', 'next group'],
-    ['>', 'actions'],
-    ['#', 'a row'],
-    ['{', 'a panel'],
-  ];
-  const foot = element('footer', '', {}, ...keys.flatMap(([key, does]) => [caps(key), does]));
+  const keys = { '↑↓': 'move', Tab: 'next group', '>': 'actions', '#': 'a row', '{': 'a panel' };
+  const words = Object.entries(keys).flatMap(([key, does]) => [caps(key), does]);
+  const foot = element('footer', '', {}, ...words);
   const columns = element('div', 'appca-columns', {}, list, aside);
   const title = [icon('search'), input];
   const made = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
@@ -348,13 +330,13 @@ export function buildPalette(stage, actions, fly, acts) {
   const fill = (at = 0) => {
     const kinds = [...new Set(hits.map(({ kind }) => kind))];
     if (!kinds.some((kind) => kind === group)) group = '';
-    chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind])));
+    chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind][0])));
     [shown, starts] = [[], []];
     list.replaceChildren(hits.length ? '' : quiet('Nothing found'));
     if (!input.value && !group && recent.length) list.append(section('Recent', recent));
     for (const kind of kinds.filter((one) => !group || one === group)) {
       const some = hits.filter((hit) => hit.kind === kind);
-      list.append(section(GROUPS[kind], some.slice(0, group ? LISTED : SHOWN)));
+      list.append(section(GROUPS[kind][0], some.slice(0, group ? LISTED : SHOWN)));
     }
     point(at);
   };

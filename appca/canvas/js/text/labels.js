@@ -293,16 +293,16 @@ const HALO = 6; // px around a picture
 const STEP = 6; // px by which a picture slides outward
 const STEPS = 40;
 
-/** @type {WeakMap<Stage, {key: string, points: Map<number, Point[]>}>} */ const cache =
-  new WeakMap();
+/** @type {WeakMap<Stage, Map<string, Map<number, Point[]>>>} */ const caches = new WeakMap();
 
 /** Points of some rows by the key of their panel. @param {Stage} stage @param {ArrayLike<number>} rows @returns {Map<number, Point[]>} */
 function pointsOf(stage, rows) {
   const parts = stage.views.flatMap((view) => view.parts);
   const shown = parts.map(({ layout: { name, revision } }) => `${name} ${revision}`);
   const key = `${rows}|${shown}|${stage.panels}`;
-  const before = cache.get(stage);
-  if (before?.key === key) return before.points;
+  const cache = caches.get(stage) ?? new Map();
+  const before = cache.get(key);
+  if (before) return before;
   const wanted = new Set(Array.from(rows));
   /** @type {Map<number, Point[]>} */ const points = new Map();
   for (const { layout, base } of parts)
@@ -313,7 +313,8 @@ function pointsOf(stage, rows) {
           here.push([layout.rows[i], layout.xy[2 * i], layout.xy[2 * i + 1]]);
       if (here.length) points.set(base + index, here);
     }
-  cache.set(stage, { key, points });
+  if (cache.size > 4) cache.clear(); // for rows held, hovered and ringed
+  caches.set(stage, cache.set(key, points));
   return points;
 }
 
@@ -395,25 +396,20 @@ const FEW = 12; // selected rows that get a ring each, for a point alone is lost
 const MOST = 1500; // rows that leave ghosts
 const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
 
-/** @type {WeakMap<Stage, {key: number, rows: number[], scores: Float32Array | null}>} */
-const ringed = new WeakMap();
+/** @type {WeakMap<Stage, {key: number, rows: number[], scores?: Float32Array | null}>} */
+const chosen = new WeakMap();
 
-/** Selected rows, and their scores on all components once they are there. @param {Stage} stage */
-function ghostsOf(stage) {
+/** Selected rows, evenly taken where they are many. @param {Stage} stage */
+function selectedOf(stage) {
   const { flagsChanged: key, selected, flags, count } = stage.rows;
-  const cached = ringed.get(stage);
+  const cached = chosen.get(stage);
   if (cached?.key === key) return cached;
-  /** @type {number[]} */ const rows = [];
+  /** @type {{key: number, rows: number[], scores?: Float32Array | null}} */
+  const made = { key, rows: [] };
   const step = Math.max(1, Math.ceil(selected / MOST));
   for (let row = 0, k = 0; row < count; row += 1)
-    if (flags[row] & SELECTED && k++ % step === 0) rows.push(row);
-  const made = { key, rows, scores: /** @type {Float32Array | null} */ (null) };
-  ringed.set(stage, made);
-  const take = (/** @type {Float32Array} */ scores) => {
-    made.scores = scores;
-    stage.settleSoon();
-  };
-  stage.callbacks.project?.(rows).then(take, () => {}); // else marks alone
+    if (flags[row] & SELECTED && k++ % step === 0) made.rows.push(row);
+  chosen.set(stage, made);
   return made;
 }
 
@@ -423,7 +419,16 @@ function ghosts(stage) {
   const shown = stage.options.ghosts && !stage.moving && !stage.morph && !stage.tour;
   if (!shown || !stage.rows.selected) return [];
   const dots = [];
-  const { rows, scores } = ghostsOf(stage);
+  const made = selectedOf(stage);
+  const { rows, scores } = made;
+  const take = (/** @type {Float32Array} */ all) => {
+    made.scores = all;
+    stage.settleSoon();
+  };
+  if (scores === undefined) {
+    made.scores = null; // asked for
+    stage.callbacks.project?.(rows).then(take, () => {}); // else marks alone
+  }
   const { components, active } = scene;
   for (const spot of placed) {
     const { panel, plot, part, range } = spot;
@@ -469,28 +474,16 @@ export function drawGhosts(stage) {
   context.globalAlpha = 1;
 }
 
-/** Points of the selected rows where they are few, by the key of their panel. @param {Stage} stage */
-export function ringedRows({ rows, placed }) {
-  /** @type {[key: number, u: number, v: number][]} */ const rings = [];
-  if (!rows.selected || rows.selected > FEW) return rings;
-  for (const { key, part, panel } of placed) {
-    const { rows: numbers, xy } = part.layout;
-    for (let i = panel.start; i < panel.start + panel.count; i += 1)
-      if (rows.flags[numbers[i]] & SELECTED) rings.push([key, xy[2 * i], xy[2 * i + 1]]);
-  }
-  return rings;
-}
-
-/** @param {Stage} stage @param {ReturnType<typeof ringedRows>} rings */
-export function drawRings(stage, rings) {
-  if (stage.morph || stage.tour) return;
-  const { context, theme } = stage;
-  const by = new Map(stage.placed.map((spot) => [spot.key, spot]));
-  for (const [key, u, v] of rings) {
-    const spot = by.get(key);
-    const at = spot && pointToPage(spot, u, v);
-    if (!at || !holds(spot.plot, ...at)) continue;
-    const radius = Math.min(9, 3 + spot.plot.w / 40);
-    trace(context, { colour: theme.primary, width: 2 }, () => context.arc(...at, radius, 0, 7));
-  }
+/** Rings around the selected rows where they are few. @param {Stage} stage */
+export function drawRings(stage) {
+  const { context, theme, rows, placed } = stage;
+  if (!rows.selected || rows.selected > FEW || stage.morph || stage.tour) return;
+  const points = pointsOf(stage, selectedOf(stage).rows);
+  for (const spot of placed)
+    for (const [, u, v] of points.get(spot.key) ?? []) {
+      const at = pointToPage(spot, u, v);
+      const radius = Math.min(9, 3 + spot.plot.w / 40);
+      const ring = () => context.arc(...at, radius, 0, 7);
+      if (holds(spot.plot, ...at)) trace(context, { colour: theme.primary, width: 2 }, ring);
+    }
 }
