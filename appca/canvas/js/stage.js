@@ -151,7 +151,7 @@ function drawHeavy(stage, view, placed, look, content) {
 function drawAllImages(stage, look) {
   const { sheets, scene, gpu, theme, stats, held, near } = stage;
   stats.images = 0;
-  if (!sheets || stage.options.images === false || stage.morph) return;
+  if (!sheets || stage.morph) return;
   const now = performance.now();
   if (stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
     stage.frame = String(now);

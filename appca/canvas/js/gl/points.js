@@ -220,8 +220,11 @@ export class Layer {
           const count = Math.min(counts[0], Math.max(1, Math.round(left)));
           part.firsts.push(firsts[0]);
           part.counts.push(count);
-          [firsts[0], counts[0]] = [firsts[0] + count, counts[0] - count];
-          if (!counts[0]) [firsts.shift(), counts.shift()];
+          firsts[0] += count;
+          counts[0] -= count;
+          if (counts[0]) continue;
+          firsts.shift();
+          counts.shift();
         }
         drawPoints(gpu, look, part);
         if (!firsts.length) queue.shift();

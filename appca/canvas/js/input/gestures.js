@@ -194,12 +194,7 @@ export class Gestures {
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
     if (drag.kind === 'lasso') this.path.push([x, y]);
     if (drag.kind === 'box')
-      this.path = [
-        [drag.x, drag.y],
-        [x, drag.y],
-        [x, y],
-        [drag.x, y],
-      ];
+      this.path = [0, 1, 2, 3].map((corner) => [corner % 3 ? x : drag.x, corner > 1 ? y : drag.y]);
     if (drag.kind !== 'pan') return stage.schedule();
     if (!drag.moved) return;
     drag.view.cam = { ...drag.view.cam, x: drag.cam.x, y: drag.cam.y };
@@ -244,7 +239,7 @@ export function zoomView(stage, view, x, y, factor) {
 }
 
 /** @param {Stage} stage @param {View} view @param {number} dx @param {number} dy */
-export function panView(stage, view, dx, dy) {
+function panView(stage, view, dx, dy) {
   const { opened, cam, arrangement, parts } = view;
   const spot = opened && stage.placed.find((placed) => placed.view === view && placed.open);
   if (opened && spot) {

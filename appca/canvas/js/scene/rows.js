@@ -118,7 +118,8 @@ function count({ rows: numbers, xy }, { start, count: all }, { codes, flags }, r
   /** @type {Map<number, number>} */ const classes = new Map();
   const cells = [0, 1, 2, 3].map((cell) => {
     const own = table.subarray(cell * size, (cell + 1) * size);
-    const present = new Map([...own.entries()].filter(([, many]) => many));
+    const present = new Map();
+    own.forEach((many, code) => many && present.set(code, many));
     for (const [code, many] of present) classes.set(code, (classes.get(code) ?? 0) + many);
     return { count: own.reduce((sum, many) => sum + many, 0), classes: present };
   });
