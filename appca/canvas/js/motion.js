@@ -325,61 +325,49 @@ export class Tour {
 
 const REST = 900; // ms on each panel
 
-export class Journey {
-  /** @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
-  constructor(stage, actions, told) {
-    this.stage = stage;
-    this.actions = actions;
-    this.told = told;
-    this.on = false;
-    /** @type {Set<number>} */ this.seen = new Set();
-    this.timer = 0;
-    this.at = -1; // the panel it has reached
-    for (const kind of ['pointerdown', 'wheel', 'keydown'])
-      stage.hit.addEventListener(kind, () => this.stop(), { passive: true });
-    stage.settled.push(() => this.go());
-  }
-
-  /** Begin, or stop where it is. */
-  async toggle() {
-    if (this.on) return this.stop();
-    const { stage, actions } = this;
+/** The tour of the fullest panels: begin, or stop where it is. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
+export function buildJourney(stage, actions, told) {
+  /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
+  let [at, timer] = [-1, 0]; // the panel it has reached
+  const stop = () => {
+    if (!seen) return;
+    seen = null;
+    clearTimeout(timer);
+    actions.pauseTour();
+    told(false);
+  };
+  const toggle = async () => {
+    if (seen) return stop();
     const grid = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
     if (!grid) return;
     if (stage.views[0].layout.kind === 'map') await actions.morph(stage.views[0], grid[0]);
     const [view] = stage.views;
-    this.on = true;
-    this.told(true);
-    this.seen.clear();
+    seen = new Set();
+    told(true);
     const first = fullest(view.layout.panels).find(({ axes }) => axes.length > 1);
-    this.at = view.opened?.panel ?? first?.index ?? 0;
+    at = view.opened?.panel ?? first?.index ?? 0;
     if (view.opened) stage.settleSoon();
-    else actions.open(view, this.at);
-  }
-
-  stop() {
-    if (!this.on) return;
-    this.on = false;
-    clearTimeout(this.timer);
-    this.actions.pauseTour();
-    this.told(false);
-  }
-
-  /** The picture stands: go on from there. @private */
-  go() {
-    clearTimeout(this.timer);
-    const [view] = this.stage.views;
-    if (!this.on || this.stage.morph) return;
-    if (view.opened?.panel !== this.at) return this.stop();
-    this.seen.add(this.at);
+    else actions.open(view, at);
+  };
+  /** The picture stands: go on from there. */
+  const go = () => {
+    clearTimeout(timer);
+    const [view] = stage.views;
+    if (!seen || stage.morph) return;
+    if (view.opened?.panel !== at) return stop();
+    seen.add(at);
     const { layout } = view;
-    const beside = neighbours(layout, this.at).flatMap(({ panels }) => panels);
-    const left = beside.filter((index) => !this.seen.has(index));
+    const beside = neighbours(layout, at).flatMap(({ panels }) => panels);
+    const left = beside.filter((index) => !seen?.has(index));
     const [next] = fullest(left.map((index) => layout.panels[index]));
-    if (!next) return this.stop();
-    this.timer = setTimeout(() => {
-      this.at = next.index;
-      this.actions.tour(view, next.index);
+    if (!next) return stop();
+    timer = setTimeout(() => {
+      at = next.index;
+      actions.tour(view, at);
     }, REST);
-  }
+  };
+  for (const kind of ['pointerdown', 'wheel', 'keydown'])
+    stage.hit.addEventListener(kind, stop, { passive: true });
+  stage.settled.push(go);
+  return { toggle, stop };
 }

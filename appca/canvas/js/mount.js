@@ -2,10 +2,10 @@
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
-import { buildSpoken, Gestures, listenToKeys } from './input/gestures.js';
+import { buildSpoken, listenToHand, listenToKeys } from './input/gestures.js';
 import { holds } from './layout/geometry.js';
 import { buffersOf, isCompact, makeView, share } from './layout/view.js';
-import { Journey } from './motion.js';
+import { buildJourney } from './motion.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
 import { element, trace } from './parts/dom.js';
@@ -107,19 +107,18 @@ export function mount(element, input, callbacks = {}) {
     `codes.${stage.colouringName}`,
   ]); // on its way while the rest is built
   const actions = new Actions(stage);
-  const gestures = new Gestures(stage, actions);
+  const hand = listenToHand(stage, actions);
   stage.pictures.load();
   const go = (/** @type {Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
   const near = (/** @type {Rect} */ box) => {
-    const { at } = gestures;
+    const { at } = hand;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
   const save = () => savePicture(stage);
   const set = (/** @type {Options} */ options) => update(stage, actions, { options });
   const more = buildMore(stage, actions, { update: set, save });
-  const journey = new Journey(stage, actions, (on) => tools.touring(on));
-  const tour = () => journey.toggle();
+  const { toggle: tour, stop: halt } = buildJourney(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(stage, actions, tour, () => palette(), more);
   const rename = (/** @type {string[]} */ ...names) =>
     callbacks.onAct?.('class', JSON.stringify(names));
@@ -148,7 +147,7 @@ export function mount(element, input, callbacks = {}) {
     tour: tourbar.run,
     search: palette,
     keys,
-    halt: () => journey.stop(),
+    halt,
     go,
   });
 
@@ -160,7 +159,7 @@ export function mount(element, input, callbacks = {}) {
     () => drawLabels(stage, labels),
     drawHeaders,
     drawHeld,
-    () => drawPath(stage, gestures.path),
+    () => drawPath(stage, hand.path),
     bar.follow,
   );
   stage.settled.push(() => (labels = placeLabels(stage)));

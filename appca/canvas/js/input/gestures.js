@@ -85,139 +85,115 @@ export function pick(stage, x, y) {
 const CLICK = 4; // px a press may move and still be a click
 const TWICE = 600; // ms in which a second click may make a double click of the first
 
-export class Gestures {
-  /** @param {Stage} stage @param {Actions} actions */
-  constructor(stage, actions) {
-    this.stage = stage;
-    this.actions = actions;
-    /** @type {Map<number, [number, number]>} */ this.pointers = new Map();
-    /** @type {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean} | null} */
-    this.drag = null;
-    /** @type {[number, number][]} the lasso or box being drawn */ this.path = [];
-    /** @type {[number, number] | null} where the hand is */ this.at = null;
-    this.before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
-    /** @type {Record<string, (event: any) => void>} */ const runs = {
-      wheel: (event) => this.wheel(event),
-      pointerdown: (event) => this.down(event),
-      pointermove: (event) => this.move(event),
-      pointerup: (event) => this.up(event),
-      pointercancel: (event) => this.up(event),
-      pointerleave: () => {
-        this.at = null;
-        actions.rest(null);
-      },
-      dblclick: (event) => this.twice(event),
-    };
-    for (const [kind, run] of Object.entries(runs))
-      stage.hit.addEventListener(kind, run, { passive: kind !== 'wheel' });
-  }
+/** @typedef {{at: [number, number] | null, path: [number, number][]}} Hand where it is, and the lasso or box that it draws */
+/** @typedef {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean}} Drag */
 
-  /** Open or close a panel, with the selection there was before the two clicks. @param {MouseEvent} event */
-  twice(event) {
-    const { stage, actions, before } = this;
-    const spot = panelAt(stage, ...this.place(event));
-    if (!spot) return;
-    if (before.change !== stage.rows.flagsChanged) {
-      stage.rows.unpack(before.bits);
-      actions.selected();
-    }
-    actions.hold(before.held);
-    if (spot.open) actions.close(spot.view);
-    else actions.open(spot.view, spot.panel.index, spot.part);
-  }
-
+/** @param {Stage} stage @param {Actions} actions @returns {Hand} kept current */
+export function listenToHand(stage, actions) {
+  const { hit, root, options } = stage;
+  /** @type {Hand} */ const hand = { at: null, path: [] };
+  /** @type {Map<number, [number, number]>} */ const pointers = new Map();
+  /** @type {Drag | null} */ let drag = null;
+  let before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
   /** @param {MouseEvent} event @returns {[number, number]} */
-  place(event) {
-    const box = this.stage.root.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  /** @param {WheelEvent} event */
-  wheel(event) {
-    const { stage } = this;
-    if (isCompact(stage.options) && !event.ctrlKey && document.activeElement !== stage.hit) return; // the page scrolls
-    event.preventDefault();
-    const [x, y] = this.place(event);
-    const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
-    zoomView(stage, stage.viewAt(x), x, y, factor);
-  }
-
-  /** @param {PointerEvent} event */
-  down(event) {
-    const { stage, pointers, actions } = this;
-    const [x, y] = this.place(event);
-    stage.hit.focus({ preventScroll: true });
-    stage.hit.setPointerCapture?.(event.pointerId);
-    pointers.set(event.pointerId, [x, y]);
-    actions.rest(null);
-    const view = stage.viewAt(x);
-    stage.tweens.stop('fly');
-    if (pointers.size === 2) {
-      this.path = [];
-      this.drag = null;
-      return;
-    }
-    const tool = stage.options.tool ?? 'pan';
-    const keys = event.shiftKey || event.ctrlKey || event.metaKey;
-    const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
-    this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
-    this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
-  }
-
+  const place = ({ clientX, clientY }) => {
+    const { left, top } = root.getBoundingClientRect();
+    return [clientX - left, clientY - top];
+  };
   /** The middle between two fingers, and how far apart they are. */
-  fingers() {
-    const [[ax, ay], [bx, by]] = this.pointers.values();
+  const fingers = () => {
+    const [[ax, ay], [bx, by]] = pointers.values();
     const apart = Math.max(1, Math.hypot(ax - bx, ay - by));
     return { x: (ax + bx) / 2, y: (ay + by) / 2, apart };
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const { stage, pointers, drag } = this;
-    const [x, y] = (this.at = this.place(event));
-    stage.active = stage.views.indexOf(stage.viewAt(x));
-    if (pointers.size === 2 && pointers.has(event.pointerId)) {
-      const before = this.fingers();
+  };
+  /** @type {Record<string, (event: any) => void>} */ const acts = {
+    wheel: (event) => {
+      if (isCompact(options) && !event.ctrlKey && document.activeElement !== hit) return; // the page scrolls
+      event.preventDefault();
+      const [x, y] = place(event);
+      const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
+      zoomView(stage, stage.viewAt(x), x, y, factor);
+    },
+    pointerdown: (event) => {
+      const [x, y] = place(event);
+      hit.focus({ preventScroll: true });
+      hit.setPointerCapture?.(event.pointerId);
       pointers.set(event.pointerId, [x, y]);
-      const now = this.fingers();
-      const view = stage.viewAt(now.x);
-      panView(stage, view, now.x - before.x, now.y - before.y);
-      zoomView(stage, view, now.x, now.y, now.apart / before.apart);
-      return;
-    }
-    if (!drag) {
-      const came = this.actions.cameAt(x, y);
-      if (stage.hit.title !== came) stage.hit.title = came;
-      this.actions.rest([x, y]);
-      return;
-    }
-    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
-    if (drag.kind === 'lasso') this.path.push([x, y]);
-    if (drag.kind === 'box')
-      this.path = [0, 1, 2, 3].map((corner) => [corner % 3 ? x : drag.x, corner > 1 ? y : drag.y]);
-    if (drag.kind !== 'pan') return stage.schedule();
-    if (!drag.moved) return;
-    drag.view.cam = { ...drag.view.cam, x: drag.cam.x, y: drag.cam.y };
-    if (drag.view.opened && drag.range) drag.view.opened.range = drag.range;
-    panView(stage, drag.view, x - drag.x, y - drag.y);
-  }
-
-  /** @param {PointerEvent} event */
-  up(event) {
-    const { stage, drag, path, actions } = this;
-    const { shiftKey, ctrlKey, metaKey, altKey, type, timeStamp: time } = event;
-    this.pointers.delete(event.pointerId);
-    this.drag = null;
-    this.path = [];
-    if (!drag) return;
-    const how = shiftKey ? 'add' : ctrlKey || metaKey || altKey ? 'subtract' : 'replace';
-    if (!drag.moved && type === 'pointerup') {
-      const { packed: bits, flagsChanged: change } = stage.rows;
-      if (time - this.before.time > TWICE) this.before = { bits, change, held: stage.held, time };
-      actions.click(...this.place(event), how);
-    } else if (path.length > 2 && type === 'pointerup') actions.lasso(drag.view, path, how);
-    stage.settleSoon();
-  }
+      actions.rest(null);
+      stage.tweens.stop('fly');
+      hand.path = [];
+      drag = null;
+      if (pointers.size === 2) return;
+      const view = stage.viewAt(x);
+      const { tool = 'pan' } = options;
+      const keys = event.shiftKey || event.ctrlKey || event.metaKey;
+      const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
+      drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
+      if (kind !== 'pan') hand.path = [[x, y]];
+    },
+    pointermove: (event) => {
+      const [x, y] = (hand.at = place(event));
+      stage.active = stage.views.indexOf(stage.viewAt(x));
+      if (pointers.size === 2 && pointers.has(event.pointerId)) {
+        const last = fingers();
+        pointers.set(event.pointerId, [x, y]);
+        const now = fingers();
+        const view = stage.viewAt(now.x);
+        panView(stage, view, now.x - last.x, now.y - last.y);
+        return zoomView(stage, view, now.x, now.y, now.apart / last.apart);
+      }
+      if (!drag) {
+        const came = actions.cameAt(x, y);
+        if (hit.title !== came) hit.title = came;
+        return actions.rest([x, y]);
+      }
+      const { kind, view, cam, range, x: x0, y: y0 } = drag;
+      drag.moved ||= Math.hypot(x - x0, y - y0) > CLICK;
+      if (kind === 'lasso') hand.path.push([x, y]);
+      if (kind === 'box')
+        hand.path = [0, 1, 2, 3].map((corner) => [corner % 3 ? x : x0, corner > 1 ? y : y0]);
+      if (kind !== 'pan') return stage.schedule();
+      if (!drag.moved) return;
+      view.cam = { ...view.cam, x: cam.x, y: cam.y };
+      if (view.opened && range) view.opened.range = range;
+      panView(stage, view, x - x0, y - y0);
+    },
+    pointerup: (event) => {
+      const { shiftKey, ctrlKey, metaKey, altKey, type, timeStamp: time } = event;
+      const [was, { path }] = [drag, hand];
+      pointers.delete(event.pointerId);
+      drag = null;
+      hand.path = [];
+      if (!was) return;
+      const how = shiftKey ? 'add' : ctrlKey || metaKey || altKey ? 'subtract' : 'replace';
+      if (!was.moved && type === 'pointerup') {
+        const { packed: bits, flagsChanged: change } = stage.rows;
+        if (time - before.time > TWICE) before = { bits, change, held: stage.held, time };
+        actions.click(...place(event), how);
+      } else if (path.length > 2 && type === 'pointerup') actions.lasso(was.view, path, how);
+      stage.settleSoon();
+    },
+    pointercancel: (event) => acts.pointerup(event),
+    pointerleave: () => {
+      hand.at = null;
+      actions.rest(null);
+    },
+    /** Open or close a panel, with the selection there was before the two clicks. */
+    dblclick: (event) => {
+      const spot = panelAt(stage, ...place(event));
+      if (!spot) return;
+      if (before.change !== stage.rows.flagsChanged) {
+        stage.rows.unpack(before.bits);
+        actions.selected();
+      }
+      actions.hold(before.held);
+      if (spot.open) actions.close(spot.view);
+      else actions.open(spot.view, spot.panel.index, spot.part);
+    },
+  };
+  for (const [kind, act] of Object.entries(acts))
+    hit.addEventListener(kind, act, { passive: kind !== 'wheel' });
+  return hand;
 }
 
 /** Zoom about a point; in an opened panel its range changes instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
