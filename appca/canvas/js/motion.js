@@ -56,12 +56,13 @@ export class Tweens {
 
 const MOST_TRAVELLING = 70000; // points that move
 
-/** The first points of panels: rows, raw scores, panels and places on the page. @param {Placed[]} placed @param {number} share of each panel's points */
-function pointsOf(placed, share) {
+/** The first points of panels: rows, places on the page and, where they are to travel, raw scores and panels. @param {Placed[]} placed @param {number} share of each panel's points */
+function pointsOf(placed, share, travelling = true) {
   const many = placed.map(({ panel: { count } }) => Math.ceil(count * share));
   const total = many.reduce((sum, count) => sum + count, 0);
-  const [rows, panels] = [new Uint32Array(total), new Uint16Array(total)];
-  const [raw, xy] = [new Int16Array(2 * total), new Float32Array(2 * total)];
+  const [rows, xy] = [new Uint32Array(total), new Float32Array(2 * total)];
+  const moved = travelling ? total : 0;
+  const [panels, raw] = [new Uint16Array(moved), new Int16Array(2 * moved)];
   let at = 0;
   placed.forEach((spot, p) => {
     const { layout } = spot.part;
@@ -69,8 +70,8 @@ function pointsOf(placed, share) {
     const from = spot.panel.start;
     const end = from + many[p];
     rows.set(layout.rows.subarray(from, end), at);
-    raw.set(layout.xy.subarray(2 * from, 2 * end), 2 * at);
-    panels.fill(spot.key, at, at + many[p]);
+    if (travelling) raw.set(layout.xy.subarray(2 * from, 2 * end), 2 * at);
+    if (travelling) panels.fill(spot.key, at, at + many[p]);
     for (let i = from, to = 2 * at; i < end; i += 1, to += 2) {
       xy[to] = left + layout.xy[2 * i] * kx;
       xy[to + 1] = bottom - layout.xy[2 * i + 1] * ky;
@@ -83,7 +84,7 @@ function pointsOf(placed, share) {
 /** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf({ morph }, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
-  const points = morph?.view === view ? morph.now() : pointsOf(placed, 1);
+  const points = morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
   return { ...points, grounds: placed.map(groundOf) };
 }
 

@@ -1,4 +1,4 @@
-/** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words on a canvas. */
+/** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words and lines on a canvas; bytes as text. */
 
 /** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
@@ -138,3 +138,26 @@ export function write(context, text, x, y, { style, colour, halo, align = 'left'
   context.fillStyle = colour;
   context.fillText(text, x, y);
 }
+
+/** Bytes of parts, one after the other. @param {ArrayBuffer[]} parts */
+export function join(parts) {
+  if (parts.length === 1) return parts[0];
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(new Uint8Array(part), at);
+    at += part.byteLength;
+  }
+  return whole.buffer;
+}
+
+/** @param {Uint8Array} bytes */
+export function toBase64(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 32768)
+    text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+  return btoa(text);
+}
+
+/** @param {string} text */
+export const ofBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -13,29 +13,6 @@ const KINDS = {
   u4: Uint32Array,
 };
 
-/** Bytes of parts, one after the other. @param {ArrayBuffer[]} parts */
-export function join(parts) {
-  if (parts.length === 1) return parts[0];
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(new Uint8Array(part), at);
-    at += part.byteLength;
-  }
-  return whole.buffer;
-}
-
-/** @param {Uint8Array} bytes */
-export function toBase64(bytes) {
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 32768)
-    text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-  return btoa(text);
-}
-
-/** @param {string} text */
-export const ofBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
 export class Scene {
   /** @param {Input} input */
   constructor(input) {
