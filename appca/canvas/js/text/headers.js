@@ -131,10 +131,9 @@ export class Pictures {
   draw(component, { x, y, w, h }, into = this.stage.context) {
     const { meta, dark, theme, context } = this.stage;
     const info = meta.component_pictures;
-    const edge = () => into.roundRect(x, y, w, h, Math.min(8, w * 0.16));
     into.save();
     into.beginPath();
-    edge();
+    into.roundRect(x, y, w, h, Math.min(8, w * 0.16));
     into.fillStyle = theme.panel;
     into.fill();
     if (this.sheet && info) {
@@ -146,8 +145,9 @@ export class Pictures {
       into.clip();
       into.drawImage(this.sheet, left, top, wide, high, x, y, w, h);
     }
+    [into.strokeStyle, into.lineWidth] = [theme.line, 1];
+    into.stroke();
     into.restore();
-    trace(into, { colour: theme.line }, edge);
     if (this.sheet || into !== context) return;
     const style = font(Math.max(10, w * 0.34), 600);
     const look = /** @type {const} */ ({ style, colour: theme.soft, align: 'center' });

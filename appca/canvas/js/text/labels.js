@@ -464,8 +464,10 @@ export function drawGhosts(stage) {
     const [radius, bottom] = [Math.min(2.5, 0.8 + plot.w / 160), plot.y + plot.h];
     context.globalAlpha = shared ? 0.75 : 0.4;
     trace(context, { colour: cssOf(palette, rows.codes[row]) }, () => {
-      if (x !== null) context.rect(x, bottom, 0, -5);
-      if (y !== null) context.rect(plot.x, y, 5, 0);
+      if (x !== null) context.moveTo(x, bottom);
+      if (x !== null) context.lineTo(x, bottom - 5);
+      if (y !== null) context.moveTo(plot.x, y);
+      if (y !== null) context.lineTo(plot.x + 5, y);
       if (!ring) return;
       context.moveTo(ring[0] + radius, ring[1]);
       context.arc(...ring, radius, 0, 7);
