@@ -92,14 +92,10 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     return tag("div", lines, "ca-mix", title="count · share of the class") + tail
 
 
-_handle = scripted("drawer")
-
-
 def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
     count = int(state.get(dataset).sum())
     selection = f"Selection {count:,}" if count else "Selection"
     with st.container(key="drawer"):
-        _handle(key="drawer_handle")
         with st.container(key="drawer_tab"):
             tab = tabs({"components": "Components", "selection": selection, "point": "Point"})
         with st.container(key="drawer_body"):

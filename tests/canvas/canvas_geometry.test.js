@@ -9,8 +9,7 @@ import {
   toWorld,
   zoomed,
 } from '../../appca/canvas/js/layout/geometry.js';
-import { pick } from '../../appca/canvas/js/input/gestures.js';
-import { neighbour } from '../../appca/canvas/js/input/keys.js';
+import { neighbour, pick } from '../../appca/canvas/js/input/gestures.js';
 import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
 import { HIDDEN } from '../../appca/canvas/js/scene/rows.js';
 

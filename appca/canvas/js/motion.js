@@ -1,8 +1,8 @@
 /** Points that travel to another layout, turns to a neighbouring panel, and the tour of the fullest ones. */
 
 import { vertices } from './gl/gpu.js';
-import { drawImages, imageSize, drawPoints, groundOf } from './gl/points.js';
-import { clamp, density, placeView, texels } from './layout/geometry.js';
+import { drawImages, drawPoints, groundOf, imageSize, pointsIn } from './gl/points.js';
+import { clamp, density, mix, placeView, scaleOf, texels } from './layout/geometry.js';
 import { neighbours } from './layout/view.js';
 import { fullest } from './scene/layouts.js';
 
@@ -21,13 +21,8 @@ export class Tweens {
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {
-    if (this.reduced) {
-      this.running.delete(name);
-      step(1);
-      done?.();
-      return;
-    }
     this.running.set(name, { start: performance.now(), ms, step, done });
+    if (this.reduced) return this.tick(Infinity, name);
     step(0);
   }
 
@@ -45,13 +40,14 @@ export class Tweens {
     return this.running.size > 0;
   }
 
-  /** @param {number} now */
-  tick(now) {
-    for (const [name, motion] of [...this.running]) {
-      const t = clamp((now - motion.start) / Math.max(1, motion.ms), 0, 1);
+  /** @param {number} now @param {string} [only] this one */
+  tick(now, only) {
+    for (const [name, { start, ms, step, done }] of [...this.running]) {
+      if (only && name !== only) continue;
+      const t = clamp((now - start) / Math.max(1, ms), 0, 1);
       if (t >= 1) this.running.delete(name);
-      motion.step(t);
-      if (t >= 1) motion.done?.();
+      step(t);
+      if (t >= 1) done?.();
     }
   }
 }
@@ -60,36 +56,36 @@ export class Tweens {
 
 const MOST_TRAVELLING = 70000; // points that move
 
-/** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
-export function placesOf(stage, view) {
-  const placed = placeView(view).filter(({ part }) => !part.inset);
-  const grounds = placed.map(groundOf);
-  if (stage.morph?.view === view) return { ...stage.morph.now(), grounds };
-  const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
-  const rows = new Uint32Array(total);
-  const xy = new Float32Array(2 * total);
+/** The first points of panels: rows, places on the page and, where they are to travel, raw scores and panels. @param {Placed[]} placed @param {number} share of each panel's points */
+function pointsOf(placed, share, travelling = true) {
+  const many = placed.map(({ panel: { count } }) => Math.ceil(count * share));
+  const total = many.reduce((sum, count) => sum + count, 0);
+  const [rows, xy] = [new Uint32Array(total), new Float32Array(2 * total)];
+  const moved = travelling ? total : 0;
+  const [panels, raw] = [new Uint16Array(moved), new Int16Array(2 * moved)];
   let at = 0;
-  for (const spot of placed) {
-    rows.set(
-      spot.part.layout.rows.subarray(spot.panel.start, spot.panel.start + spot.panel.count),
-      at,
-    );
-    pagePlaces(spot, spot.panel.count, xy, at);
-    at += spot.panel.count;
-  }
-  return { rows, xy, grounds };
+  placed.forEach((spot, p) => {
+    const { layout } = spot.part;
+    const { left, bottom, kx, ky } = scaleOf(spot);
+    const from = spot.panel.start;
+    const end = from + many[p];
+    rows.set(layout.rows.subarray(from, end), at);
+    if (travelling) raw.set(layout.xy.subarray(2 * from, 2 * end), 2 * at);
+    if (travelling) panels.fill(spot.key, at, at + many[p]);
+    for (let i = from, to = 2 * at; i < end; i += 1, to += 2) {
+      xy[to] = left + layout.xy[2 * i] * kx;
+      xy[to + 1] = bottom - layout.xy[2 * i + 1] * ky;
+    }
+    at += many[p];
+  });
+  return { rows, raw, panels, xy };
 }
 
-/** Write where the first points of a panel are on the page. @param {Placed} spot @param {number} count @param {Float32Array} into @param {number} at */
-function pagePlaces({ part, panel, plot, range }, count, into, at) {
-  const { xy } = part.layout;
-  const { start } = panel;
-  const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-  const [left, bottom] = [plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky];
-  for (let i = start, to = 2 * at; i < start + count; i += 1, to += 2) {
-    into[to] = left + xy[2 * i] * kx;
-    into[to + 1] = bottom - xy[2 * i + 1] * ky;
-  }
+/** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
+export function placesOf({ morph }, view) {
+  const placed = placeView(view).filter(({ part }) => !part.inset);
+  const points = morph?.view === view ? morph.now() : pointsOf(placed, 1, false);
+  return { ...points, grounds: placed.map(groundOf) };
 }
 
 /** For each new place the nearest old place of its row; [x, y, known] a point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data */
@@ -128,63 +124,33 @@ export class Morph {
     this.t = 0;
     this.old = old;
     const placed = placeView(view);
-    const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
-    const share = Math.min(1, MOST_TRAVELLING / Math.max(1, total));
-    const layers = placed.map((spot) => ({ ...spot, count: Math.ceil(spot.panel.count * share) }));
-    const count = layers.reduce((sum, layer) => sum + layer.count, 0);
-    this.rows = new Uint32Array(count);
-    this.to = new Float32Array(2 * count);
-    const raw = new Int16Array(2 * count);
-    const panels = new Uint16Array(count);
-    let at = 0;
-    for (const layer of layers) {
-      const { layout, base } = layer.part;
-      const { start, index } = layer.panel;
-      this.rows.set(layout.rows.subarray(start, start + layer.count), at);
-      raw.set(layout.xy.subarray(2 * start, 2 * (start + layer.count)), 2 * at);
-      panels.fill(base + index, at, at + layer.count);
-      pagePlaces(layer, layer.count, this.to, at);
-      at += layer.count;
-    }
-    this.from = origins(this.rows, this.to, old, stage.rows.count);
-    this.made = vertices(stage.gpu.gl, {
-      0: [raw, 2],
-      1: [this.rows, 1],
-      2: [panels, 1],
-      3: [this.from, 3],
-    });
-  }
-
-  free() {
-    this.made.free();
+    const share = Math.min(1, MOST_TRAVELLING / Math.max(1, pointsIn(placed)));
+    const { rows, raw, panels, xy } = pointsOf(placed, share);
+    this.rows = rows;
+    this.to = xy;
+    this.from = origins(rows, xy, old, stage.rows.count);
+    const attributes = { 0: [raw, 2], 1: [rows, 1], 2: [panels, 1], 3: [this.from, 3] };
+    this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
   }
 
   /** The cards of the old layout, fading. @param {View} view */
   fading(view) {
-    return view === this.view
-      ? this.old.grounds.map((ground) => ({ ...ground, strength: ground.strength * (1 - this.t) }))
-      : [];
+    const strength = view === this.view ? 1 - this.t : 0;
+    const grounds = strength ? this.old.grounds : [];
+    return grounds.map((ground) => ({ ...ground, strength: ground.strength * strength }));
   }
 
   /** @returns {Pick<Places, 'rows' | 'xy'>} */
   now() {
-    const xy = this.to.map((value, i) => {
-      const from = this.from[3 * (i >> 1) + (i & 1)];
-      return from + (value - from) * this.t;
-    });
+    const xy = this.to.map((value, i) => mix(this.from[3 * (i >> 1) + (i & 1)], value, this.t));
     return { rows: this.rows, xy };
   }
 
   /** @param {Stage} stage @param {Look} look */
   draw(stage, look) {
-    drawPoints(
-      stage.gpu,
-      look,
-      { array: this.made.array, mode: 1, t: this.t },
-      0,
-      [0],
-      [this.rows.length],
-    );
+    const { array } = this.made;
+    const counts = [this.rows.length];
+    drawPoints(stage.gpu, look, { array, base: 0, mode: 1, t: this.t, firsts: [0], counts });
   }
 }
 
@@ -195,39 +161,27 @@ export function frameAt(from, to, t) {
   const basis = [...new Set([...from, ...to])];
   const unit = (/** @type {number} */ component) =>
     [0, 1, 2, 3].map((i) => (basis[i] === component ? 1 : 0));
-  const turned = (
-    /** @type {number} */ a,
-    /** @type {number} */ b,
-    /** @type {number} */ share,
-  ) => {
-    if (a === b || share <= 0) return unit(a);
-    if (share >= 1) return unit(b);
-    const angle = (share * Math.PI) / 2;
-    const [p, q] = [unit(a), unit(b)];
-    return p.map((value, i) => Math.cos(angle) * value + Math.sin(angle) * q[i]);
+  const turned = (/** @type {number} */ axis, /** @type {number} */ share) => {
+    const [p, q] = [unit(from[axis]), unit(to[axis])];
+    const angle = (clamp(share, 0, 1) * Math.PI) / 2;
+    if (angle === 0 || from[axis] === to[axis]) return p;
+    return share >= 1 ? q : p.map((value, i) => Math.cos(angle) * value + Math.sin(angle) * q[i]);
   };
   const crossed = from[0] === to[1] ? -1 : from[1] === to[0] ? 1 : 0;
-  if (crossed && basis.length === 3 && t > 0 && t < 1)
-    return { basis, ...around(unit(from[0]), unit(from[1]), crossed * t) };
-  if (basis.length === 4)
-    return { basis, x: turned(from[0], to[0], 2 * t), y: turned(from[1], to[1], 2 * t - 1) };
-  return { basis, x: turned(from[0], to[0], t), y: turned(from[1], to[1], t) };
+  if (crossed && basis.length === 3 && t > 0 && t < 1) {
+    const [x, y] = from.map((axis) => around(unit(axis), crossed * t));
+    return { basis, x, y };
+  }
+  const apart = basis.length === 4; // one after the other
+  return { basis, x: turned(0, apart ? 2 * t : t), y: turned(1, apart ? 2 * t - 1 : t) };
 }
 
-/** The shared component changes its axis: a turn of 120 degrees about the diagonal of all three. @param {number[]} x @param {number[]} y @param {number} share */
-function around(x, y, share) {
+/** The shared component changes its axis: a turn of 120 degrees about the diagonal of all three. @param {number[]} axis @param {number} share */
+function around([a, b, d], share) {
   const angle = (share * 2 * Math.PI) / 3;
-  const [c, s, n] = [Math.cos(angle), Math.sin(angle), 1 / Math.sqrt(3)];
-  const turn = (/** @type {number[]} */ [a, b, d]) => {
-    const along = (a + b + d) * n * n * (1 - c);
-    return [
-      a * c + (d - b) * n * s + along,
-      b * c + (a - d) * n * s + along,
-      d * c + (b - a) * n * s + along,
-      0,
-    ];
-  };
-  return { x: turn(x), y: turn(y) };
+  const [c, s] = [Math.cos(angle), Math.sin(angle) / Math.sqrt(3)];
+  const along = ((a + b + d) * (1 - c)) / 3;
+  return [a * c + (d - b) * s + along, b * c + (a - d) * s + along, d * c + (b - a) * s + along, 0];
 }
 
 /** What happens in words: what turns into what, and what stays. @param {Meta} meta @param {number[]} from @param {number[]} to @param {number} t */
@@ -251,27 +205,21 @@ export class Tour {
   constructor(stage, view, a, b) {
     this.view = view;
     this.t = 0;
-    const { panels } = view.layout;
+    const { panels, rows } = view.layout;
     this.a = panels[a];
     this.b = panels[b];
     const share = Math.min(1, MOST_TURNING / (this.a.count + this.b.count));
-    const bits = new Uint8Array(stage.rows.count); // 1 in a, 2 in b, 3 in both
-    const points = [];
-    for (const panel of [this.a, this.b]) {
-      for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
-        const row = view.layout.rows[i];
-        if (!bits[row]) points.push(row);
-        bits[row] |= panel === this.a ? 1 : 2;
-      }
-    }
-    this.rows = Uint32Array.from(points);
-    this.members = Uint8Array.from(points, (row) => bits[row]);
-    this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
+    /** @type {Map<number, number>} 1 in a, 2 in b, 3 in both */ const members = new Map();
+    [this.a, this.b].forEach(({ start, count }, i) => {
+      for (const row of rows.subarray(start, start + Math.ceil(count * share)))
+        members.set(row, (members.get(row) ?? 0) | (i + 1));
+    });
+    this.rows = Uint32Array.from(members.keys());
+    this.members = Uint8Array.from(members.values());
+    const { basis } = frameAt(this.a.axes, this.b.axes, 0);
     this.raw = new Int16Array(4 * this.rows.length);
     this.rows.forEach((row, i) =>
-      this.basis.forEach(
-        (component, k) => (this.raw[4 * i + k] = stage.scene.score(row, component)),
-      ),
+      basis.forEach((component, k) => (this.raw[4 * i + k] = stage.scene.score(row, component))),
     );
     /** @type {Placed | null} */ this.stagePanel = null;
     this.restore(stage);
@@ -282,39 +230,20 @@ export class Tour {
   restore(stage) {
     const marks = new Float32Array(3 * this.rows.length);
     this.members.forEach((bits, i) => marks.set([bits & 1, bits >> 1], 3 * i));
-    this.made = vertices(stage.gpu.gl, {
-      0: [this.raw, 4],
-      1: [this.rows, 1],
-      2: [new Uint16Array(this.rows.length), 1],
-      3: [marks, 3],
-    });
+    const panels = new Uint16Array(this.rows.length);
+    const attributes = { 0: [this.raw, 4], 1: [this.rows, 1], 2: [panels, 1], 3: [marks, 3] };
+    this.made = vertices(stage.gpu.gl, /** @type {any} */ (attributes));
   }
 
-  /** Bounds at this moment: each panel's own at the ends, wide enough for both between. @returns {Bounds} */
-  get range() {
-    return this.rangeAt(this.t);
-  }
-
-  /** @param {number} t @returns {Bounds} */
+  /** Bounds at a moment: each panel's own at the ends, wide enough for both between. @param {number} t @returns {Bounds} */
   rangeAt(t) {
-    const e = sine(t);
     const wide = Math.min(1, Math.min(t, 1 - t) * 6);
-    return /** @type {Bounds} */ (
-      this.a.extent.map((value, i) => {
-        const other = this.b.extent[i];
-        const plain = value + (other - value) * e;
-        const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
-        return plain + (both - plain) * wide;
-      })
-    );
-  }
-
-  get frame() {
-    return frameAt(this.a.axes, this.b.axes, this.t);
-  }
-  /** @returns {[number, number]} strength of rows of each panel */
-  get fade() {
-    return [1 - Math.max(0, this.t - 0.6) / 0.4, Math.min(1, this.t / 0.4)];
+    const bounds = this.a.extent.map((value, i) => {
+      const other = this.b.extent[i];
+      const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
+      return mix(mix(value, other, sine(t)), both, wide);
+    });
+    return /** @type {Bounds} */ (bounds);
   }
 
   /** The opened panel is drawn by the tour. @param {Placed} spot */
@@ -324,79 +253,72 @@ export class Tour {
 
   /** What the opened panel shows now. @param {Placed} spot @returns {Placed} */
   shown(spot) {
-    return { ...spot, range: this.range };
+    return { ...spot, range: this.rangeAt(this.t) };
   }
 
   /** @param {Meta} meta */
   title(meta) {
-    return {
-      name: `${this.a.name} → ${this.b.name}`,
-      about: said(meta, this.a.axes, this.b.axes, this.t),
-    };
+    const about = said(meta, this.a.axes, this.b.axes, this.t);
+    return { name: `${this.a.name} → ${this.b.name}`, about };
   }
 
   /** Write the stage's line of the panel table. @param {Stage} stage @param {Float32Array} table */
   place(stage, table) {
-    const spot = stage.placed.find((placed) => this.hides(placed));
-    this.stagePanel = spot ?? null;
+    const spot = stage.placed.find((placed) => this.hides(placed)) ?? null;
+    this.stagePanel = spot;
     if (!spot) return;
     const look = density(this.rows.length, spot.plot.w * spot.plot.h);
-    const panel = { plot: spot.plot, range: this.range };
-    table.set(texels(panel, look.size, look.alpha * spot.strength), table.length - 12);
+    table.set(texels(this.shown(spot), look.size, look.alpha * spot.strength), table.length - 12);
   }
 
   /** @param {Stage} stage @param {Look} look */
   draw(stage, look) {
     if (!this.stagePanel || !this.made) return;
-    const { x, y } = this.frame;
-    const source = { array: this.made.array, x, y, mode: 2, fade: this.fade };
-    drawPoints(stage.gpu, look, source, stage.panels - 1, [0], [this.rows.length]);
+    const { gpu, sheets, theme } = stage;
+    const { array } = this.made;
+    const { x, y } = frameAt(this.a.axes, this.b.axes, this.t);
+    const fade = /** @type {[number, number]} of rows of each panel */ ([
+      1 - Math.max(0, this.t - 0.6) / 0.4,
+      Math.min(1, this.t / 0.4),
+    ]);
+    const source = { x, y, mode: 2, fade };
+    const [base, counts] = [stage.panels - 1, [this.rows.length]];
+    drawPoints(gpu, look, { ...source, array, base, firsts: [0], counts });
     const { plot } = this.stagePanel;
     const px = imageSize(Math.min(plot.w, plot.h), 300);
-    if (stage.sheets && this.images)
-      stage.stats.images += drawImages(
-        stage.gpu,
-        stage.sheets,
-        { ...this.images, panel: this.images.row.map(() => stage.panels - 1) },
-        look,
-        px,
-        stage.theme.panel,
-        source,
-      );
+    const images = this.images.map((image) => ({ ...image, key: base }));
+    if (sheets)
+      stage.stats.images += drawImages(gpu, sheets, images, look, px, theme.panel, source);
   }
 
   /** Images of both panels that keep apart at both ends and half way. @private @param {Stage} stage */
-  chooseImages(stage) {
-    /** @type {import('./gl/points.js').Wanted & {from: number[]}} */
-    const wanted = { raw: [], row: [], panel: [], tile: [], from: [] };
+  chooseImages({ scene }) {
+    /** @type {import('./gl/points.js').Picture[]} */ const wanted = [];
     /** @type {number[][]} */ const taken = [];
-    const stops = [0, 0.5, 1].map((t) => ({
-      extent: this.rangeAt(t),
-      frame: frameAt(this.a.axes, this.b.axes, t),
-    }));
-    const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) =>
-      axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
+    const stops = [0, 0.5, 1].map((t) => {
+      const [x0, x1, y0, y1] = this.rangeAt(t);
+      const { x, y } = frameAt(this.a.axes, this.b.axes, t);
+      return [
+        { axis: x, low: x0, wide: x1 - x0 },
+        { axis: y, low: y0, wide: y1 - y0 },
+      ];
+    });
     const second = this.members.indexOf(2); // rows of a come first, each panel in its room order
-    const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) =>
-      i % 2 && second > 0 ? second + (i >> 1) : i >> 1,
-    );
-    for (const i of order.filter((point) => point < this.rows.length)) {
-      const at = stops.flatMap(({ extent, frame }) => [
-        (dot(frame.x, i) - extent[0]) / (extent[1] - extent[0]),
-        (dot(frame.y, i) - extent[2]) / (extent[3] - extent[2]),
-      ]);
-      const clear = taken.every((other) =>
-        [0, 2, 4].every(
-          (k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075,
-        ),
-      );
-      if (!clear || taken.length >= IMAGES) continue;
+    for (let n = 0; n < Math.min(3000, this.rows.length) && taken.length < IMAGES; n += 1) {
+      const i = n % 2 && second > 0 ? second + (n >> 1) : n >> 1;
+      if (i >= this.rows.length) continue;
+      const raw = [...this.raw.subarray(4 * i, 4 * i + 4)];
+      const at = stops
+        .flat()
+        .map(({ axis, low, wide }) => axis.reduce((sum, c, k) => sum + c * raw[k], -low) / wide);
+      const clashes = (/** @type {number[]} */ other) =>
+        [0, 2, 4].some(
+          (k) => Math.abs(other[k] - at[k]) <= 0.05 && Math.abs(other[k + 1] - at[k + 1]) <= 0.075,
+        );
+      if (taken.some(clashes)) continue;
       taken.push(at);
-      const bits = this.members[i];
-      wanted.raw.push(...this.raw.subarray(4 * i, 4 * i + 4));
-      wanted.row.push(this.rows[i]);
-      wanted.tile.push(stage.scene.tile[this.rows[i]]);
-      wanted.from.push(bits & 1, bits >> 1, 0);
+      const [row, bits] = [this.rows[i], this.members[i]];
+      wanted.push({ raw, row, key: 0, tile: scene.tile[row], from: [bits & 1, bits >> 1, 0] });
     }
     return wanted;
   }
@@ -404,62 +326,49 @@ export class Tour {
 
 const REST = 900; // ms on each panel
 
-export class Journey {
-  /** @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
-  constructor(stage, actions, told) {
-    this.stage = stage;
-    this.actions = actions;
-    this.told = told;
-    this.on = false;
-    /** @type {Set<number>} */ this.seen = new Set();
-    this.timer = 0;
-    this.at = -1; // the panel it has reached
-    for (const kind of ['pointerdown', 'wheel', 'keydown'])
-      stage.hit.addEventListener(kind, () => this.stop(), { passive: true });
-    stage.settled.push(() => this.go());
-  }
-
-  /** Begin, or stop where it is. */
-  async toggle() {
-    if (this.on) return this.stop();
-    const { stage, actions } = this;
+/** The tour of the fullest panels: begin, or stop where it is. @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
+export function buildJourney(stage, actions, told) {
+  /** @type {Set<number> | null} panels it has been to, while it goes on */ let seen = null;
+  let [at, timer] = [-1, 0]; // the panel it has reached
+  const stop = () => {
+    if (!seen) return;
+    seen = null;
+    clearTimeout(timer);
+    actions.pauseTour();
+    told(false);
+  };
+  const toggle = async () => {
+    if (seen) return stop();
     const grid = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
     if (!grid) return;
     if (stage.views[0].layout.kind === 'map') await actions.morph(stage.views[0], grid[0]);
     const [view] = stage.views;
-    this.on = true;
-    this.told(true);
-    this.seen.clear();
-    this.at =
-      view.opened?.panel ??
-      fullest(view.layout.panels).find(({ axes }) => axes.length > 1)?.index ??
-      0;
+    seen = new Set();
+    told(true);
+    const first = fullest(view.layout.panels).find(({ axes }) => axes.length > 1);
+    at = view.opened?.panel ?? first?.index ?? 0;
     if (view.opened) stage.settleSoon();
-    else actions.open(view, this.at);
-  }
-
-  stop() {
-    if (!this.on) return;
-    this.on = false;
-    clearTimeout(this.timer);
-    this.actions.pauseTour();
-    this.told(false);
-  }
-
-  /** The picture stands: go on from there. @private */
-  go() {
-    clearTimeout(this.timer);
-    const [view] = this.stage.views;
-    if (!this.on || this.stage.morph) return;
-    if (view.opened?.panel !== this.at) return this.stop();
-    this.seen.add(this.at);
-    const beside = neighbours(view.layout, this.at).flatMap(({ panels }) => panels);
-    const panels = beside.map((index) => view.layout.panels[index]);
-    const next = fullest(panels).find(({ index }) => !this.seen.has(index));
-    if (!next) return this.stop();
-    this.timer = setTimeout(() => {
-      this.at = next.index;
-      this.actions.tour(view, next.index);
+    else actions.open(view, at);
+  };
+  /** The picture stands: go on from there. */
+  const go = () => {
+    clearTimeout(timer);
+    const [view] = stage.views;
+    if (!seen || stage.morph) return;
+    if (view.opened?.panel !== at) return stop();
+    seen.add(at);
+    const { layout } = view;
+    const beside = neighbours(layout, at).flatMap(({ panels }) => panels);
+    const left = beside.filter((index) => !seen?.has(index));
+    const [next] = fullest(left.map((index) => layout.panels[index]));
+    if (!next) return stop();
+    timer = setTimeout(() => {
+      at = next.index;
+      actions.tour(view, at);
     }, REST);
-  }
+  };
+  for (const kind of ['pointerdown', 'wheel', 'keydown'])
+    stage.hit.addEventListener(kind, stop, { passive: true });
+  stage.settled.push(go);
+  return { toggle, stop };
 }

@@ -2,21 +2,19 @@
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
-import { Gestures } from './input/gestures.js';
-import { buildSpoken, listenToKeys } from './input/keys.js';
+import { buildSpoken, listenToHand, listenToKeys } from './input/gestures.js';
 import { holds } from './layout/geometry.js';
 import { buffersOf, isCompact, makeView, share } from './layout/view.js';
-import { Journey } from './motion.js';
+import { buildJourney } from './motion.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
-import { element } from './parts/dom.js';
+import { element, trace } from './parts/dom.js';
 import { buildMore, buildTools, buildTourbar, savePicture } from './parts/tools.js';
 import { grouped } from './scene/names.js';
 import { colouredBy, recolour, Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
 import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
-import { drawLabels, placeLabels } from './text/labels.js';
-import { drawGhosts, drawHeld, drawRings, ringedRows } from './text/marks.js';
+import { drawGhosts, drawHeld, drawLabels, drawRings, placeLabels } from './text/labels.js';
 
 const CAME = 3000; // ms for which a chip says what a component was before
 
@@ -26,8 +24,9 @@ const CAME = 3000; // ms for which a chip says what a component was before
 async function update(stage, actions, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
+  const { came, panels, compact } = stage.options;
   actions.follow(options);
-  if (String(stage.options.came ?? '') !== String(before.came ?? '')) {
+  if (String(came ?? '') !== String(before.came ?? '')) {
     stage.cameUntil = performance.now() + CAME;
     setTimeout(() => stage.settleSoon(), CAME + 50);
   }
@@ -35,17 +34,12 @@ async function update(stage, actions, { options = {}, ...input }) {
     input.meta && input.buffers && (await new Scene(/** @type {Input} */ (input)).open());
   if (stage.gone) return;
   const chosen = options.layout === before.layout ? undefined : options.layout;
+  const name = chosen || stage.views[0].layout.name; // a hand may have changed it since the page chose
   if (scene) await change(stage, actions, scene, chosen);
-  else {
-    const others =
-      String(stage.options.panels) !== String(before.panels) ||
-      stage.options.compact !== before.compact;
-    const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
-    const name = chosen || shown;
-    if (others) actions.replace(stage.views[0], await makeView(stage, name));
-    else await actions.morph(stage.views[0], name);
-    if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
-  }
+  else if (String(panels) !== String(before.panels) || compact !== before.compact)
+    actions.replace(stage.views[0], await makeView(stage, name));
+  else await actions.morph(stage.views[0], name);
+  if (!scene && options.colouring && options.colouring !== before.colouring) await recolour(stage);
   if (options.beside !== undefined && options.beside !== (before.beside ?? ''))
     await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
@@ -58,29 +52,23 @@ async function update(stage, actions, { options = {}, ...input }) {
   else stage.settleSoon();
 }
 
-/** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {Meta} meta @param {string} [chosen] of the first view */
-const namesIn = ({ views }, { layouts, first }, chosen) =>
-  views.map(
-    ({ layout: { name } }, i) =>
-      [i ? undefined : chosen, name, first].find(
-        (candidate) => candidate && candidate in layouts,
-      ) ?? Object.keys(layouts)[0],
-  );
-
 /** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string | undefined} chosen layout of the first view */
 async function change(stage, actions, scene, chosen) {
-  if (scene.rows !== stage.rows.count)
+  const { meta, rows } = scene;
+  if (rows !== stage.rows.count)
     throw new Error(
-      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it again.`,
+      `The new scene has ${rows} rows and the picture ${stage.rows.count}; mount it again.`,
     );
   const made = await Promise.all(
-    namesIn(stage, scene.meta, chosen).map((name, i) =>
-      makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
-    ),
+    stage.views.map(({ layout }, i) => {
+      const names = [i ? undefined : chosen, layout.name, meta.first, ...Object.keys(meta.layouts)]; // the present one, or the first where it has none of that name
+      const name = names.find((candidate) => candidate && candidate in meta.layouts) ?? '';
+      return makeView({ scene, meta, options: stage.options }, name, layout);
+    }),
   );
-  if (!colouredBy(scene.meta, stage.colouringName).length) {
-    if (!(stage.colouringName in scene.meta.colourings))
-      [stage.options.colouring] = Object.keys(scene.meta.colourings);
+  if (!colouredBy(meta, stage.colouringName).length) {
+    if (!(stage.colouringName in meta.colourings))
+      [stage.options.colouring] = Object.keys(meta.colourings);
     await scene.codes(stage.colouringName);
   }
   if (stage.gone) return;
@@ -88,7 +76,7 @@ async function change(stage, actions, scene, chosen) {
   const { meta: old } = stage.scene;
   actions.endTour();
   stage.scene = scene;
-  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
+  if (JSON.stringify(old.sheets) !== JSON.stringify(meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   stage.pictures.load();
   made.slice(1).forEach((view, i) => (stage.views[i + 1] = view));
@@ -98,8 +86,8 @@ async function change(stage, actions, scene, chosen) {
 
 /** Show a second view, or only one. @param {Stage} stage @param {Actions} actions @param {string} name */
 async function beside(stage, actions, name) {
-  stage.views =
-    name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  const second = name in stage.meta.layouts ? [await makeView(stage, name)] : [];
+  stage.views = [stage.views[0], ...second];
   share(stage);
   actions.after();
 }
@@ -119,29 +107,22 @@ export function mount(element, input, callbacks = {}) {
     `codes.${stage.colouringName}`,
   ]); // on its way while the rest is built
   const actions = new Actions(stage);
-  const gestures = new Gestures(stage, actions);
+  const hand = listenToHand(stage, actions);
   stage.pictures.load();
   const go = (/** @type {Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
   const near = (/** @type {Rect} */ box) => {
-    const { at } = gestures;
+    const { at } = hand;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
-  const more = buildMore(stage, actions, {
-    update: (options) => update(stage, actions, { options }),
-    save: () => savePicture(stage),
-  });
-  const journey = new Journey(stage, actions, (on) => tools.touring(on));
-  const tools = buildTools(
-    stage,
-    actions,
-    () => journey.toggle(),
-    () => palette(),
-    more,
-  );
-  const bar = buildBar(stage, actions, tools.bar, more.box, near, (...names) =>
-    callbacks.onAct?.('class', JSON.stringify(names)),
-  );
+  const save = () => savePicture(stage);
+  const set = (/** @type {Options} */ options) => update(stage, actions, { options });
+  const more = buildMore(stage, actions, { update: set, save });
+  const { toggle: tour, stop: halt } = buildJourney(stage, actions, (on) => tools.touring(on));
+  const tools = buildTools(stage, actions, tour, () => palette(), more);
+  const rename = (/** @type {string[]} */ ...names) =>
+    callbacks.onAct?.('class', JSON.stringify(names));
+  const bar = buildBar(stage, actions, tools.bar, more.box, near, rename);
   stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
   const keys = buildKeys(stage);
@@ -154,8 +135,8 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Show all rows again', run: () => actions.filter({}) },
     { label: 'Select with the lasso', key: 'L', run: () => tools.choose('lasso') },
     { label: 'Select with a box', key: 'B', run: () => tools.choose('box') },
-    { label: 'Tour of the fullest panels', run: () => journey.toggle() },
-    { label: 'Save the picture', run: () => savePicture(stage) },
+    { label: 'Tour of the fullest panels', run: tour },
+    { label: 'Save the picture', run: save },
     { label: 'Show all keys', key: '?', run: keys },
     ...(callbacks.acts?.() ?? []),
   ]);
@@ -166,7 +147,7 @@ export function mount(element, input, callbacks = {}) {
     tour: tourbar.run,
     search: palette,
     keys,
-    halt: () => journey.stop(),
+    halt,
     go,
   });
 
@@ -174,18 +155,14 @@ export function mount(element, input, callbacks = {}) {
     drawNames,
     drawAxes,
     drawGhosts,
-    () => drawRings(stage, ringed),
+    drawRings,
     () => drawLabels(stage, labels),
     drawHeaders,
     drawHeld,
-    () => drawPath(stage, gestures.path),
+    () => drawPath(stage, hand.path),
     bar.follow,
   );
-  let ringed = ringedRows(stage);
-  stage.settled.push(() => {
-    labels = placeLabels(stage);
-    ringed = ringedRows(stage);
-  });
+  stage.settled.push(() => (labels = placeLabels(stage)));
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const sizes = new ResizeObserver(() => stage.resize());
@@ -247,54 +224,28 @@ export function mount(element, input, callbacks = {}) {
 /** The lasso or box being drawn. @param {Stage} stage @param {[number, number][]} path */
 function drawPath({ context, theme }, path) {
   if (path.length < 2) return;
-  context.beginPath();
-  path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
-  context.closePath();
-  context.fillStyle = `${theme.primary}22`;
-  context.fill();
-  context.setLineDash([5, 4]);
-  context.strokeStyle = theme.primary;
-  context.lineWidth = 1.5;
-  context.stroke();
-  context.setLineDash([]);
-}
-
-/** Key to name, the one that opens first first. @param {Meta} meta @returns {Record<string, string>} */
-function layoutsOf({ layouts, first }) {
-  const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
-  return Object.fromEntries(names.map((name) => [name, layouts[name].title]));
+  const look = { colour: theme.primary, width: 1.5, dash: [5, 4], fill: `${theme.primary}22` };
+  trace(context, look, () => {
+    for (const at of path) context.lineTo(...at);
+    context.closePath();
+  });
 }
 
 /** @param {Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
-export function head(meta, handle, colouring, layout) {
-  const colourings = Object.fromEntries(
-    Object.entries(meta.colourings).map(([key, about]) => [key, about.title || key]),
+export function head({ layouts, colourings, first }, handle, colouring, layout) {
+  const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
+  const views = Object.fromEntries(names.map((name) => [name, layouts[name].title]));
+  const colours = Object.fromEntries(
+    Object.entries(colourings).map(([key, { title }]) => [key, title || key]),
   );
+  const take = (/** @type {Options} */ options) => handle().update({ options });
   const output = element('output', 'appca-count');
-  const box = element(
-    'div',
-    'appca-head',
-    {},
-    choice(
-      'View',
-      layoutsOf(meta),
-      (chosen) => handle().update({ options: { layout: chosen } }),
-      layout,
-    ),
-    choice(
-      'Colour',
-      colourings,
-      (chosen) => handle().update({ options: { colouring: chosen } }),
-      colouring,
-    ),
-    output,
-  );
-  return {
-    box,
-    count: (n) => {
-      output.textContent = n ? `${grouped(n)} selected` : '';
-    },
+  const view = choice('View', views, (chosen) => take({ layout: chosen }), layout);
+  const colour = choice('Colour', colours, (chosen) => take({ colouring: chosen }), colouring);
+  const count = (/** @type {number} */ n) => {
+    output.textContent = n ? `${grouped(n)} selected` : '';
   };
+  return { box: element('div', 'appca-head', {}, view, colour, output), count };
 }
 
 /** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */

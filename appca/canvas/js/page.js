@@ -1,8 +1,7 @@
 /** The canvas as a page by itself, with all that it shows inside. */
 
 import { head, mount } from './mount.js';
-import { element, range } from './parts/dom.js';
-import { ofBase64 } from './scene/bytes.js';
+import { element, ofBase64, range } from './parts/dom.js';
 
 /** @typedef {[k: number, l: number | null]} Size */
 

@@ -1,42 +1,188 @@
-/** What the picture consists of, and its loop: one frame when something changed, and what waits until nothing moves. */
+/** What the picture consists of, one frame of it, and its loop: a frame when something changed, and what waits until nothing moves. */
 
-import { drawFrame, drawOver } from './draw.js';
 import { Gpu } from './gl/gpu.js';
-import { Sheets, Layer } from './gl/points.js';
-import { clamp } from './layout/geometry.js';
+import {
+  chooseImages,
+  drawGrounds,
+  drawImages,
+  drawnOf,
+  drawPoints,
+  drawsOf,
+  groundOf,
+  imageSize,
+  Layer,
+  pointsIn,
+  scissor,
+  Sheets,
+} from './gl/points.js';
+import { box, carried, clamp, placeView, tableOf, touches } from './layout/geometry.js';
 import { share } from './layout/view.js';
 import { Tweens } from './motion.js';
 import { element } from './parts/dom.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
-import { THEMES } from './theme.js';
+import { rgb, THEMES } from './theme.js';
+
+const DIRECT = 20000; // points drawn anew in every frame; of more, a layer is carried along
+const FEW = 60000; // points drawn anew all the same where the layer would be scaled
+const ONCE = 100000; // points of a layer drawn at once
+const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
+const PART = 'sample ';
+const SCALED = 4; // times its own pixels an image is drawn at most
+const IMAGES_EVERY = 130; // ms between choices of images while moving
+
+/** @param {Stage} stage @param {Look} look */
+function drawFrame(stage, look) {
+  const { gpu, theme, rows, views, tour, morph } = stage;
+  const { gl } = gpu;
+  gpu.update(rows, stage.colouring, stage.dark);
+  stage.placed = views.flatMap(placeView);
+  const table = tableOf(stage.placed, stage.panels, drawnOf);
+  tour?.place(stage, table);
+  gpu.setTable(table);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+  gl.disable(gl.SCISSOR_TEST);
+  gl.clearColor(...rgb(theme.ground), 1);
+  gl.clear(gl.COLOR_BUFFER_BIT);
+  const heavy = prepareLayer(stage, look);
+  gl.flush(); // the card draws the points while the rest is prepared
+  gl.enable(gl.SCISSOR_TEST);
+  for (const view of views) {
+    const here = stage.placed.filter((spot) => spot.view === view);
+    const grounds = here.map((spot) => groundNow(stage, spot));
+    drawGrounds(gpu, [...(morph?.fading(view) ?? []), ...grounds], theme, look, view.rect);
+    const shown = here.filter((spot) => !tour?.hides(spot));
+    if (morph?.view === view) morph.draw(stage, look);
+    else if (heavy) drawHeavy(stage, view, shown, look, heavy);
+    else direct(stage, shown, look, Infinity);
+  }
+  const { key } = stage.layer;
+  stage.stats.whole = !heavy || (key.startsWith(heavy) && !key.startsWith(heavy + PART));
+  drawAllImages(stage, look);
+  gl.disable(gl.SCISSOR_TEST);
+  tour?.draw(stage, look);
+  gl.flush(); // the card draws while the words are written
+}
+
+/** @param {Stage} stage @param {Placed} spot */
+function groundNow({ tour, morph }, spot) {
+  const { view, panel, part, strength } = spot;
+  return {
+    ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
+    focus: view.focus === panel.index && !part.inset && view.focusShown,
+    strength: strength * (morph?.view === view ? morph.t : 1),
+    apart: view.shift >= 1,
+  };
+}
+
+/** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
+function direct({ gpu }, placed, look, budget) {
+  for (const draw of drawsOf(gpu, look, placed, budget)) drawPoints(gpu, look, draw);
+}
+
+/** Whether points come from the layer, which is brought up to date while nothing moves; the key of these rows in these colours. @param {Stage} stage @param {Look} look */
+function prepareLayer(stage, look) {
+  const { gpu, layer, placed, rows, views, tour } = stage;
+  const total = pointsIn(placed);
+  if (total * look.dpr <= DIRECT || stage.morph) {
+    layer.building = ''; // of what is not shown any more
+    return '';
+  }
+  const places = views.map(({ layout, rect, opened }) =>
+    [layout.name, layout.revision, rect.x, opened?.panel, opened?.range].join(' '),
+  );
+  const shape = `${[look.width, look.height, look.dpr, ...places].join(' ')}|`;
+  const cams = `|${views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`)}`;
+  const states = [rows.codesChanged, rows.flagsChanged, stage.only, stage.dark, Boolean(tour)];
+  const filter = JSON.stringify(stage.options.filter ?? '');
+  const content = `${shape}${[...states, stage.colouringName, filter].join(' ')}|`;
+  const key = content + cams;
+  const steady = !stage.moving && views.every((view) => view.shift >= 1);
+  const still = steady && !stage.waiting;
+  const shown = placed.filter((spot) => !tour?.hides(spot));
+  const from = views.map(({ cam }) => ({ ...cam }));
+  if (steady && !layer.key.startsWith(content)) {
+    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * area; // a fair sample at once
+    const part = most < total;
+    const same = part && layer.key.startsWith(shape) && layer.key.endsWith(cams);
+    const draws = drawsOf(gpu, look, shown, most);
+    layer.quick(part ? content + PART + cams : key, draws, look, from, same ? shown : []);
+  }
+  if (still && layer.key !== key && layer.building !== key) {
+    layer.begin(key, drawsOf(gpu, look, shown, Infinity), from);
+    layer.step(look); // at once: a frame less to wait
+  }
+  if (!still) layer.building = '';
+  stage.building = layer.building ? () => layer.step(look) : null;
+  return content;
+}
+
+/** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
+function drawHeavy(stage, view, placed, look, content) {
+  const { layer, gpu, budget } = stage;
+  const { rect, cam, opened, shift } = view;
+  const from = layer.cameras[stage.views.indexOf(view)];
+  const scale = from ? cam.k / from.k : 0;
+  const few = pointsIn(stage.placed) * stage.dpr <= FEW;
+  const fits = few ? scale === 1 : scale >= 0.35 && scale <= 3;
+  if (!layer.key.startsWith(content) || shift < 1 || !fits)
+    return direct(stage, placed, look, few ? Infinity : budget);
+  const to = opened ? rect : carried(from, cam, rect);
+  layer.show(placed, look, to, rect);
+  const [right, bottom] = [to.x + to.w, to.y + to.h];
+  const edges = [
+    box(rect.x, rect.y, to.x - rect.x, rect.h),
+    box(right, rect.y, rect.x + rect.w - right, rect.h),
+    box(to.x, rect.y, to.w, to.y - rect.y),
+    box(to.x, bottom, to.w, rect.y + rect.h - bottom),
+  ].filter(({ w, h }) => w > 1 && h > 1);
+  for (const edge of edges) {
+    scissor(gpu.gl, look, edge);
+    const near = placed.filter(({ card }) => touches(card, edge));
+    direct(stage, near, look, budget / edges.length);
+  }
+  scissor(gpu.gl, look, rect);
+}
+
+/** @param {Stage} stage @param {Look} look */
+function drawAllImages(stage, look) {
+  const { sheets, scene, gpu, theme, stats, held, near } = stage;
+  stats.images = 0;
+  if (!sheets || stage.morph) return;
+  const now = performance.now();
+  if (stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
+    stage.frame = String(now);
+    const [h, w] = sheets.meta.tile;
+    const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
+    const groups = stage.views.flatMap((view) =>
+      [true, false].map((open) =>
+        stage.placed.filter(
+          (spot) => spot.view === view && spot.open === open && !stage.tour?.hides(spot),
+        ),
+      ),
+    );
+    stage.images = groups
+      .filter((group) => group.length)
+      .map((group) => {
+        const plots = group.filter(({ part }) => !part.inset).map(({ plot }) => plot);
+        const sides = plots.map((plot) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
+        const px = imageSize(sides[sides.length >> 1] ?? 300, largest);
+        return { px, rect: group[0].view.rect, wanted: chooseImages(stage, group, px) };
+      });
+    const large = held < 0 ? [] : [held, ...near];
+    const shown = stage.images.flatMap(({ wanted }) => wanted.map(({ tile }) => tile));
+    sheets.ask([...shown, ...large.map((row) => scene.tile[row])]);
+  }
+  for (const { wanted, px, rect } of stage.images) {
+    scissor(gpu.gl, look, rect);
+    stats.images += drawImages(gpu, sheets, wanted, look, px, theme.panel);
+  }
+}
 
 /** @type {WeakMap<Layout, number>} different rows of a layout */ const counted = new WeakMap();
-
-/** @param {Stage} stage */
-export function tell(stage) {
-  const { root, stats, rows } = stage;
-  const [view] = stage.views;
-  const { layout, opened } = view;
-  root.classList.remove('appca-blank');
-  Object.assign(root.dataset, {
-    points: layout.panels.reduce((sum, { count }) => sum + count, 0),
-    rows: different(layout, rows.count),
-    panels: layout.panels.length,
-    thumbnails: stats.images,
-    selected: rows.selected,
-    held: stage.held,
-    renders: stats.renders,
-    frameMs: stats.ms.toFixed(2),
-    theme: stage.dark ? 'dark' : 'light',
-    view:
-      stage.views.map((shownView) => shownView.layout.name).join('+') +
-      (opened ? ` ${layout.panels[opened.panel].name}` : ''),
-    drawn: stats.whole ? 'all' : 'sample',
-    settled: stage.still && !stage.layer.building ? 'yes' : '',
-  });
-}
 
 /** @param {Layout} layout @param {number} all */
 function different(layout, all) {
@@ -85,6 +231,12 @@ export class Stage {
     /** @type {import('./motion.js').Morph | null} */ this.morph = null;
     /** @type {import('./motion.js').Tour | null} */ this.tour = null;
     /** @type {Placed[]} */ this.placed = [];
+    /** @type {{wanted: import('./gl/points.js').Picture[], px: number, rect: Rect}[]} */
+    this.images = [];
+    this.frame = ''; // when the images were chosen; '' to choose them anew
+    /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
+    this.computed = null;
+    this.cameUntil = 0; // chips say till then what components were before
     this.moving = false;
     this.waiting = false; // to settle
     this.still = false; // settled: words are placed
@@ -124,37 +276,27 @@ export class Stage {
   }
   /** @returns {Colouring | undefined} */
   get colouring() {
-    return this.computed?.name === this.colouringName
-      ? this.computed.colouring
-      : this.meta.colourings[this.colouringName];
+    const { computed, colouringName: name } = this;
+    return computed?.name === name ? computed.colouring : this.meta.colourings[name];
   }
   get palette() {
-    return this.gpu.colours ?? new Uint8Array(4);
+    return this.gpu.colours;
   }
   /** Panels in the panel table; the tour's stage is the last. */
   get panels() {
-    return (
-      this.views.reduce(
-        (sum, view) => sum + view.parts.reduce((all, part) => all + part.layout.panels.length, 0),
-        0,
-      ) + 1
-    );
+    const parts = this.views.flatMap((view) => view.parts);
+    return parts.reduce((sum, { layout }) => sum + layout.panels.length, 1);
   }
 
   startSheets() {
     const { input } = this.scene;
-    this.sheets =
-      input.meta.sheets && input.sheets?.tile
-        ? new Sheets(this.gpu, input, () => {
-            this.frame = '';
-            this.schedule();
-          })
-        : null;
+    const arrived = () => {
+      this.frame = '';
+      this.schedule();
+    };
+    const there = input.meta.sheets && input.sheets?.tile;
+    this.sheets = there ? new Sheets(this.gpu, input, arrived) : null;
   }
-  /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
-  computed = null;
-  frame = ''; // what the images were chosen for
-  cameUntil = 0; // chips say till then what components were before
 
   resize() {
     const { clientWidth, clientHeight } = this.root;
@@ -179,7 +321,6 @@ export class Stage {
   /** The picture moves: draw, and settle when it rests. */
   moved() {
     this.moving = true;
-    this.root.dataset.settled = '';
     this.settleSoon();
   }
 
@@ -197,12 +338,12 @@ export class Stage {
     this.moving = this.waiting = false;
     this.frame = '';
     this.draw(false);
-    if (this.building) drawOver(this); // the new words come with all points
+    if (this.building) this.drawOver(); // the new words come with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
     if (this.building) return this.ask();
-    drawOver(this);
-    tell(this);
+    this.drawOver();
+    this.tell();
   }
 
   schedule() {
@@ -235,11 +376,44 @@ export class Stage {
     const start = performance.now();
     this.dirty = false;
     this.building = null;
-    drawFrame(this);
-    if (over) drawOver(this);
+    const { width, height, dpr, only, theme } = this;
+    const selecting = this.rows.selected > 1; // one row has its ring
+    drawFrame(this, { width, height, dpr, only, selecting, grey: theme.grey });
+    if (over) this.drawOver();
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
-    tell(this);
+    this.tell();
+  }
+
+  /** Words and what else lies over the points. @private */
+  drawOver() {
+    const { context, dpr, over } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, over.width, over.height);
+    context.setTransform(dpr, 0, 0, dpr, 0, 0);
+    this.overlays.forEach((overlay) => overlay(this));
+  }
+
+  /** Attributes that say what is shown. @private */
+  tell() {
+    const { root, stats, rows, views, dark, held } = this;
+    const [{ layout, opened }] = views;
+    const names = views.map((view) => view.layout.name).join('+');
+    root.classList.remove('appca-blank');
+    Object.assign(root.dataset, {
+      points: layout.panels.reduce((sum, { count }) => sum + count, 0),
+      rows: different(layout, rows.count),
+      panels: layout.panels.length,
+      thumbnails: stats.images,
+      selected: rows.selected,
+      held,
+      renders: stats.renders,
+      frameMs: stats.ms.toFixed(2),
+      theme: dark ? 'dark' : 'light',
+      view: names + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
+      drawn: stats.whole ? 'all' : 'sample',
+      settled: this.still && !this.layer.building ? 'yes' : '',
+    });
   }
 
   /** Start anew on the card after its context was lost. */

@@ -1,39 +1,27 @@
 /** Colours of the canvas: tokens of both themes, and the table of a colouring as bytes. */
 
-export const THEMES = {
-  light: {
-    ground: '#f4f6f9',
-    panel: '#ffffff',
-    line: '#dde3ea',
-    axis: '#d5dce5',
-    text: '#1c2733',
-    soft: '#576474',
-    faint: '#6a7786',
-    primary: '#2f6fb3',
-    tint: '#e8f0f9',
-    grey: '#8f9bab',
-    low: '#b9d0ea',
-    high: '#183e6e',
-    below: '#bcd5ef',
-    above: '#f3c6bd',
-  },
-  dark: {
-    ground: '#0c1016',
-    panel: '#161d27',
-    line: '#2c3743',
-    axis: '#313d4b',
-    text: '#e6ebf1',
-    soft: '#a3afbd',
-    faint: '#7e8b99',
-    primary: '#6aa9e9',
-    tint: '#1d2f44',
-    grey: '#667486',
-    low: '#2f4d73',
-    high: '#cfe3fa',
-    below: '#26486f',
-    above: '#6b332c',
-  },
+/** Tokens of the light theme and of the dark one. */
+const TOKENS = {
+  ground: ['#f4f6f9', '#0c1016'],
+  panel: ['#ffffff', '#161d27'],
+  line: ['#dde3ea', '#2c3743'],
+  axis: ['#d5dce5', '#313d4b'],
+  text: ['#1c2733', '#e6ebf1'],
+  soft: ['#576474', '#a3afbd'],
+  faint: ['#6a7786', '#7e8b99'],
+  primary: ['#2f6fb3', '#6aa9e9'],
+  tint: ['#e8f0f9', '#1d2f44'],
+  grey: ['#8f9bab', '#667486'],
+  low: ['#b9d0ea', '#2f4d73'],
+  high: ['#183e6e', '#cfe3fa'],
+  below: ['#bcd5ef', '#26486f'],
+  above: ['#f3c6bd', '#6b332c'],
 };
+const theme = (/** @type {number} */ i) =>
+  Object.fromEntries(Object.entries(TOKENS).map(([name, colours]) => [name, colours[i]]));
+
+/** @type {Record<'light' | 'dark', Record<keyof typeof TOKENS, string>>} */
+export const THEMES = { light: /** @type {any} */ (theme(0)), dark: /** @type {any} */ (theme(1)) };
 
 const VISIBLE = 0.36; // of Viridis: before it, colours have less than 3:1 on a dark panel
 

@@ -76,7 +76,7 @@ interface Input {
 interface Options {
   layout?: string;
   beside?: string; // the layout of a second view, '' for none
-  colouring?: string; theme?: 'light' | 'dark'; ghosts?: boolean; images?: boolean;
+  colouring?: string; theme?: 'light' | 'dark'; ghosts?: boolean;
   dense?: number; // how much closer than usual images stand
   filter?: Filter; tool?: 'pan' | 'lasso' | 'box'; dpr?: number;
   panels?: string[]; // names of the only panels to show, without maps

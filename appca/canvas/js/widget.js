@@ -39,8 +39,7 @@ async function render({ model, el }) {
   );
   const select = () => {
     if (byHand) return;
-    const bits = bytesOf(model.get('selection'));
-    handle.select(bits);
+    handle.select(bytesOf(model.get('selection')));
     bar.count(handle.stage.rows.selected);
   };
   const change = () => handle.update(inputOf(model));
@@ -68,7 +67,8 @@ async function render({ model, el }) {
 function inputOf(model) {
   const { meta, buffers, components } = model.get('_scene');
   const sheets = model.get('_sheets');
-  const png = (/** @type {DataView} */ view) => new Blob([bytesOf(view)], { type: 'image/png' });
+  const png = (/** @type {DataView<ArrayBuffer>} */ view) =>
+    new Blob([bytesOf(view)], { type: 'image/png' });
   return {
     meta,
     buffers: Object.fromEntries(
@@ -81,19 +81,18 @@ function inputOf(model) {
   };
 }
 
-/** Bytes of their own: those of a message may be unaligned. @param {DataView} view @returns {Uint8Array<ArrayBuffer>} */
-const bytesOf = (view) =>
-  new Uint8Array(
-    /** @type {ArrayBuffer} */ (view.buffer),
-    view.byteOffset,
-    view.byteLength,
-  ).slice();
+/** Bytes of their own: those of a message may be unaligned. @param {DataView<ArrayBuffer>} view */
+const bytesOf = ({ buffer, byteOffset, byteLength }) =>
+  new Uint8Array(buffer, byteOffset, byteLength).slice();
 
 /** Scores of rows on all components. @param {Model} model @param {number[]} rows @returns {Promise<ArrayBuffer>} */
 function answered(model, rows) {
   const question = (asked += 1);
   return new Promise((resolve) => {
-    const hear = (/** @type {{answer?: number}} */ content, /** @type {DataView[]} */ [scores]) => {
+    const hear = (
+      /** @type {{answer?: number}} */ content,
+      /** @type {DataView<ArrayBuffer>[]} */ [scores],
+    ) => {
       if (content.answer !== question) return;
       model.off('msg:custom', hear);
       resolve(bytesOf(scores).buffer);

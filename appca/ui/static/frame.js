@@ -1,5 +1,5 @@
 /**
- * What the frame asks of the browser itself: keys for undo and redo, and a Back that undoes.
+ * What the frame asks of the browser itself: keys for undo and redo, a Back that undoes, and the drawer of a narrow window.
  *
  * Streamlit adds an entry to the browser's history with every change of the address. Here only
  * another page, tab or step is one; all else takes the place of the present entry.
@@ -9,12 +9,13 @@ const TYPED =
 const DRAWN = 3000; // milliseconds until the first page has been drawn, if it has not many rows
 const BUSY = '[data-test-script-state=running], .appca-canvas-box:not([data-settled=yes])';
 
+const ROOM = 1000; // pixels of the window from which on the drawer is always open
+
 function isAnotherPlace(url) {
   const [from, to] = [new URL(location.href), new URL(url ?? '', location.href)];
-  if (from.pathname !== to.pathname) return true;
-  const same = (name) => from.searchParams.get(name) === to.searchParams.get(name);
-  const has = (name) => from.searchParams.has(name);
-  return (has('step') && !same('step')) || (has('tab') && !same('tab'));
+  const changed = (name) =>
+    ![null, to.searchParams.get(name)].includes(from.searchParams.get(name));
+  return from.pathname !== to.pathname || changed('step') || changed('tab');
 }
 
 function watchHistory() {
@@ -23,6 +24,16 @@ function watchHistory() {
     isAnotherPlace(url) ? push(state, title, url) : history.replaceState(state, title, url);
     remember();
   };
+}
+
+/** In a narrow window the drawer is a strip of its tabs: one opens it over the picture, and closes it again. @param {MouseEvent} event */
+function press({ target }) {
+  const { dataset } = document.body;
+  const tab = target.closest('.st-key-drawer_tab [role="radio"]');
+  if (tab && innerWidth < ROOM) {
+    const shut = dataset.drawer === 'open' && tab.getAttribute('aria-checked') === 'true';
+    dataset.drawer = shut ? 'shut' : 'open';
+  } else if (target.closest('.st-key-explore_canvas')) dataset.drawer = 'shut';
 }
 
 /** Remember for this browser what is open, so that the bare address opens it again. */
@@ -53,6 +64,7 @@ function loadAhead(modules) {
 /** @param {KeyboardEvent} event */
 function onKey(event) {
   const at = document.activeElement;
+  if (event.key === 'Escape') document.body.dataset.drawer = 'shut';
   if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
     if (at === document.body || at.matches('.appca-hit'))
       document.querySelectorAll('nav li a')[event.key - 1]?.click();
@@ -74,5 +86,6 @@ export default function frame({ data, setTriggerValue }) {
   window.appcaBase = data?.base || '/'; // below it are all pages of this server
   loadAhead(data?.ahead ?? []);
   window.addEventListener('keydown', onKey);
+  document.addEventListener('click', press, { capture: true });
   window.addEventListener('pagehide', remember);
 }

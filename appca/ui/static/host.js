@@ -1,7 +1,7 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
 import { mount } from '../../canvas/js/mount.js';
-import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
+import { join, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
 import { colouredBy } from '../../canvas/js/scene/scene.js';
 import { isDark } from '../../canvas/js/theme.js';
 

@@ -17,9 +17,8 @@
  * @property {number[]} z @property {[number, number]} pair @property {HTMLElement} root
  */
 
-import { ofBase64 } from '../../canvas/js/scene/bytes.js';
 import { clamp } from '../../canvas/js/layout/geometry.js';
-import { button, element, font, write } from '../../canvas/js/parts/dom.js';
+import { button, element, font, ofBase64, write } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { THEMES, isDark } from '../../canvas/js/theme.js';
 

@@ -3,34 +3,44 @@
 import { paletteBytes } from '../theme.js';
 
 /** @typedef {WebGL2RenderingContext} GL */
-/** @typedef {{program: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
+/** @typedef {ReturnType<typeof program>} Program */
 
-/** @param {GL} gl @param {string} vertex @param {string} fragment @returns {Program} */
-function program(gl, vertex, fragment) {
+/** How uniforms are set by the type of their numbers; all others are whole. @type {Record<number, string>} */
+const SETTERS = {
+  0x1406: 'uniform1fv',
+  0x8b50: 'uniform2fv',
+  0x8b51: 'uniform3fv',
+  0x8b52: 'uniform4fv',
+};
+
+/** @param {GL} gl @param {string[]} sources of its vertex and fragment shader */
+function program(gl, sources) {
   const made = gl.createProgram();
-  for (const [kind, source] of /** @type {[number, string][]} */ ([
-    [gl.VERTEX_SHADER, vertex],
-    [gl.FRAGMENT_SHADER, fragment],
-  ])) {
+  sources.forEach((source, i) => {
+    const kind = i ? gl.FRAGMENT_SHADER : gl.VERTEX_SHADER;
     const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
-    gl.shaderSource(
-      shader,
-      `#version 300 es\nprecision highp float; precision highp int;\n${source}`,
-    );
+    const text = `#version 300 es\nprecision highp float; precision highp int;\n${source}`;
+    gl.shaderSource(shader, text);
     gl.compileShader(shader);
     gl.attachShader(made, shader);
-  }
+  });
   gl.linkProgram(made);
   if (!gl.getProgramParameter(made, gl.LINK_STATUS) && !gl.isContextLost()) {
     const logs = (gl.getAttachedShaders(made) ?? []).map((shader) => gl.getShaderInfoLog(shader));
     throw new Error(`${gl.getProgramInfoLog(made)} ${logs.join(' ')}`);
   }
-  /** @type {Program['at']} */ const at = {};
+  /** @type {Record<string, (value: number[]) => void>} */ const uniforms = {};
   for (let i = 0; i < (gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS) ?? 0); i += 1) {
-    const name = gl.getActiveUniform(made, i)?.name ?? '';
-    at[name] = gl.getUniformLocation(made, name);
+    const { name, type } = /** @type {WebGLActiveInfo} */ (gl.getActiveUniform(made, i));
+    const at = gl.getUniformLocation(made, name);
+    const set = SETTERS[type] ?? 'uniform1iv';
+    uniforms[name] = (value) => /** @type {any} */ (gl)[set](at, value);
   }
-  return { program: made, at };
+  /** Draw with it, and these uniforms. @param {Record<string, number | number[]>} values */
+  return (values) => {
+    gl.useProgram(made);
+    for (const [name, value] of Object.entries(values)) uniforms[name]?.([value].flat());
+  };
 }
 
 /** @param {GL} gl @param {number} kind @param {number} [filter] */
@@ -42,6 +52,12 @@ export function texture(gl, kind, filter = gl.NEAREST) {
   gl.texParameteri(kind, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
   gl.texParameteri(kind, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
   return made;
+}
+
+/** @param {GL} gl @param {number} unit @param {number} kind @param {WebGLTexture} made */
+export function bind(gl, unit, kind, made) {
+  gl.activeTexture(gl.TEXTURE0 + unit);
+  gl.bindTexture(kind, made);
 }
 
 /** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location, numbers and how many of them a vertex has */
@@ -56,22 +72,19 @@ export function vertices(gl, attributes, divisor = 0) {
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(at);
-    if (data instanceof Uint32Array) gl.vertexAttribIPointer(at, size, gl.UNSIGNED_INT, 0, 0);
-    else if (data instanceof Uint16Array)
-      gl.vertexAttribIPointer(at, size, gl.UNSIGNED_SHORT, 0, 0);
-    else if (data instanceof Int16Array) gl.vertexAttribPointer(at, size, gl.SHORT, false, 0, 0);
-    else gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
+    const wide = data.BYTES_PER_ELEMENT === 4;
+    if (data instanceof Uint32Array || data instanceof Uint16Array)
+      gl.vertexAttribIPointer(at, size, wide ? gl.UNSIGNED_INT : gl.UNSIGNED_SHORT, 0, 0);
+    else gl.vertexAttribPointer(at, size, wide ? gl.FLOAT : gl.SHORT, false, 0, 0);
     gl.vertexAttribDivisor(at, divisor);
     return buffer;
   });
   gl.bindVertexArray(null);
-  return {
-    array,
-    free: () => {
-      buffers.forEach((buffer) => gl.deleteBuffer(buffer));
-      gl.deleteVertexArray(array);
-    },
+  const free = () => {
+    buffers.forEach((buffer) => gl.deleteBuffer(buffer));
+    gl.deleteVertexArray(array);
   };
+  return { array, free };
 }
 /** @typedef {ReturnType<typeof vertices>} Vertices */
 
@@ -202,33 +215,29 @@ void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uSt
 ];
 
 const WIDTH = 2048; // of the textures that hold one value a row
-const TEXELS = 3; // of a panel in the table: place, plot, look
 
 export class Gpu {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
-    const gl = canvas.getContext('webgl2', {
-      antialias: false,
-      alpha: false,
-      powerPreference: 'high-performance',
-    });
+    const look = /** @type {const} */ ({ alpha: false, powerPreference: 'high-performance' });
+    const gl = canvas.getContext('webgl2', { antialias: false, ...look });
     if (!gl)
       throw new Error(
         'This browser does not offer WebGL 2, which the picture needs; turn on hardware acceleration or use another browser.',
       );
     this.gl = gl;
     this.multi = gl.getExtension('WEBGL_multi_draw');
-    const made = (/** @type {string[]} */ [vertex, fragment]) => program(gl, vertex, fragment);
-    this.points = made(POINTS);
-    this.images = made(IMAGES);
-    this.grounds = made(GROUNDS);
-    this.blit = made(BLIT);
+    this.points = program(gl, POINTS);
+    this.images = program(gl, IMAGES);
+    this.grounds = program(gl, GROUNDS);
+    this.blit = program(gl, BLIT);
     this.table = texture(gl, gl.TEXTURE_2D);
     this.palette = texture(gl, gl.TEXTURE_2D);
     this.codes = texture(gl, gl.TEXTURE_2D);
     this.flags = texture(gl, gl.TEXTURE_2D);
     /** @type {Map<Layout, Vertices & {revision: number}>} */ this.layouts = new Map();
     this.seen = { codes: 0, flags: 0, palette: '' };
+    this.colours = new Uint8Array(4);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.disable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
@@ -238,24 +247,16 @@ export class Gpu {
   /** Bring the textures of rows and the palette up to date. @param {Rows} rows @param {Colouring | undefined} colouring @param {boolean} dark */
   update(rows, colouring, dark) {
     const { gl, seen } = this;
+    const { TEXTURE_2D: kind, RGBA, UNSIGNED_BYTE } = gl;
     const key = `${dark} ${colouring?.title} ${colouring?.table}`;
     if (seen.codes !== rows.codesChanged) this.fill(this.codes, rows.codes);
     if (seen.flags !== rows.flagsChanged) this.fill(this.flags, rows.flags);
     if (seen.palette !== key) {
-      this.colours = paletteBytes(colouring, dark);
-      gl.bindTexture(gl.TEXTURE_2D, this.palette);
-      if (!seen.palette) gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, 256, 256);
-      gl.texSubImage2D(
-        gl.TEXTURE_2D,
-        0,
-        0,
-        0,
-        256,
-        this.colours.length / 1024,
-        gl.RGBA,
-        gl.UNSIGNED_BYTE,
-        this.colours,
-      );
+      const colours = (this.colours = paletteBytes(colouring, dark));
+      gl.bindTexture(kind, this.palette);
+      if (!seen.palette) gl.texStorage2D(kind, 1, gl.RGBA8, 256, 256);
+      const lines = colours.length / 1024;
+      gl.texSubImage2D(kind, 0, 0, 0, 256, lines, RGBA, UNSIGNED_BYTE, colours);
     }
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
@@ -267,27 +268,17 @@ export class Gpu {
     const height = Math.max(1, Math.ceil(values.length / WIDTH));
     const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // the texture has no part of a line
     lines.set(values);
-    const [format, kind] = wide ? [gl.R16UI, gl.UNSIGNED_SHORT] : [gl.R8UI, gl.UNSIGNED_BYTE];
+    const [format, type] = wide ? [gl.R16UI, gl.UNSIGNED_SHORT] : [gl.R8UI, gl.UNSIGNED_BYTE];
     gl.bindTexture(gl.TEXTURE_2D, into);
-    gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, lines);
+    gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, type, lines);
   }
 
   /** @param {Float32Array} texels three a panel */
   setTable(texels) {
     const { gl } = this;
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.table);
-    gl.texImage2D(
-      gl.TEXTURE_2D,
-      0,
-      gl.RGBA32F,
-      TEXELS,
-      texels.length / (4 * TEXELS),
-      0,
-      gl.RGBA,
-      gl.FLOAT,
-      texels,
-    );
+    const { TEXTURE_2D: kind, RGBA32F, RGBA, FLOAT } = gl;
+    bind(gl, 0, kind, this.table);
+    gl.texImage2D(kind, 0, RGBA32F, 3, texels.length / 12, 0, RGBA, FLOAT, texels);
   }
 
   /** Vertices of a layout, made when it is first drawn or an axis of a panel changed. @param {Layout} layout */
@@ -297,22 +288,19 @@ export class Gpu {
     cached?.free();
     const panels = new Uint16Array(layout.rows.length);
     for (const { index, start, count } of layout.panels) panels.fill(index, start, start + count);
-    const made = {
-      ...vertices(this.gl, { 0: [layout.xy, 2], 1: [layout.rows, 1], 2: [panels, 1] }),
-      revision: layout.revision,
-    };
-    this.layouts.set(layout, made);
-    return made;
+    const made = vertices(this.gl, { 0: [layout.xy, 2], 1: [layout.rows, 1], 2: [panels, 1] });
+    const kept = { ...made, revision: layout.revision };
+    this.layouts.set(layout, kept);
+    return kept;
   }
 
   /** Let go of layouts that are not shown. @param {Set<Layout>} kept */
   prune(kept) {
-    for (const [layout, made] of this.layouts) {
+    for (const [layout, made] of this.layouts)
       if (!kept.has(layout)) {
         made.free();
         this.layouts.delete(layout);
       }
-    }
   }
 
   destroy() {

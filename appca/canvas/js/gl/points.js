@@ -1,45 +1,34 @@
 /** Points of many panels in one call, the grounds below them, images over them, and the layer that keeps what was drawn. */
 
-import { clamp, pointToPage } from '../layout/geometry.js';
+import { box, clamp, holds, pointToPage, scaleOf } from '../layout/geometry.js';
 import { element, paint } from '../parts/dom.js';
+import { HIDDEN } from '../scene/rows.js';
 import { rgb } from '../theme.js';
-import { texture, vertices } from './gpu.js';
+import { bind, texture, vertices } from './gpu.js';
 
-/** @typedef {{array: WebGLVertexArrayObject, x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source */
+/** @typedef {{x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source how raw numbers become places */
+/** @typedef {Source & {array: WebGLVertexArrayObject, base: number, firsts: number[], counts: number[], passes?: number[]}} Draw points of one layout, whose panels begin at `base` of the table */
 
-/** Set what points and images have in common. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {number} base @param {Partial<Source>} source */
-export function prepare(gpu, program, look, base, source) {
-  const { gl } = gpu;
-  const { at } = program;
-  gl.useProgram(program.program);
-  [gpu.table, gpu.palette, gpu.codes, gpu.flags].forEach((texture, i) => {
-    gl.activeTexture(gl.TEXTURE0 + i);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
+/** Set what points and images have in common, and more. @param {Gpu} gpu @param {import('./gpu.js').Program} program @param {Look} look @param {Source} source @param {Record<string, number | number[]>} more */
+function prepare(gpu, program, look, { x, y, mode = 0, t = 1, fade = [1, 1] }, more) {
+  const { gl, table, palette, codes, flags } = gpu;
+  [table, palette, codes, flags].forEach((made, i) => bind(gl, i, gl.TEXTURE_2D, made));
+  program({
+    ...{ uPanels: 0, uPalette: 1, uCodes: 2, uFlags: 3, uX: x ?? [1, 0, 0, 0] },
+    ...{ uY: y ?? [0, 1, 0, 0], uView: [look.width, look.height], uFade: fade, uMode: mode, uT: t },
+    ...{ uSelecting: look.selecting ? 1 : 0, uOnly: look.only, uGrey: rgb(look.grey) },
+    ...{ uDpr: look.dpr, ...more },
   });
-  gl.uniform1i(at.uPanels, 0);
-  gl.uniform1i(at.uPalette, 1);
-  gl.uniform1i(at.uCodes, 2);
-  gl.uniform1i(at.uFlags, 3);
-  gl.uniform4fv(at.uX, source.x ?? [1, 0, 0, 0]);
-  gl.uniform4fv(at.uY, source.y ?? [0, 1, 0, 0]);
-  gl.uniform2f(at.uView, look.width, look.height);
-  gl.uniform2fv(at.uFade, source.fade ?? [1, 1]);
-  gl.uniform1i(at.uBase, base);
-  gl.uniform1i(at.uMode, source.mode ?? 0);
-  gl.uniform1f(at.uT, source.t ?? 1);
-  gl.uniform1i(at.uSelecting, look.selecting ? 1 : 0);
-  gl.uniform1i(at.uOnly, look.only);
-  gl.uniform3fv(at.uGrey, rgb(look.grey));
-  gl.uniform1f(at.uDpr, look.dpr);
 }
 
-/** @param {Gpu} gpu @param {Look} look @param {Source} source @param {number} base @param {number[]} firsts @param {number[]} counts @param {number[]} [passes] */
-export function drawPoints(gpu, look, source, base, firsts, counts, passes = passesOf(look)) {
+/** @param {Gpu} gpu @param {Look} look @param {Draw} draw */
+export function drawPoints(gpu, look, draw) {
   const { gl, multi, points } = gpu;
-  prepare(gpu, points, look, base, source);
-  gl.bindVertexArray(source.array);
-  for (const pass of passes) {
-    gl.uniform1i(points.at.uPass, pass);
+  const { firsts, counts } = draw;
+  prepare(gpu, points, look, draw, { uBase: draw.base });
+  gl.bindVertexArray(draw.array);
+  for (const pass of draw.passes ?? passesOf(look)) {
+    points({ uPass: pass });
     if (multi) multi.multiDrawArraysWEBGL(gl.POINTS, firsts, 0, counts, 0, firsts.length);
     else firsts.forEach((first, i) => gl.drawArrays(gl.POINTS, first, counts[i]));
   }
@@ -48,16 +37,12 @@ export function drawPoints(gpu, look, source, base, firsts, counts, passes = pas
 
 /** Draw only within a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {Rect} rect */
 export function scissor(gl, { dpr, height }, { x, y, w, h }) {
-  gl.scissor(
-    Math.round(x * dpr),
-    Math.round((height - y - h) * dpr),
-    Math.max(0, Math.round(w * dpr)),
-    Math.max(0, Math.round(h * dpr)),
-  );
+  const [left, bottom, wide, high] = [x, height - y - h, w, h].map((px) => Math.round(px * dpr));
+  gl.scissor(left, bottom, Math.max(0, wide), Math.max(0, high));
 }
 
 /** Grey points first, then those that stand out. @param {Look} look */
-export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
+const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 
 const ALL = 700000; // points; in a view of more, each panel draws a sample
 const A_PIXEL = 1.5; // points of such a sample
@@ -69,29 +54,26 @@ export const drawnOf = ({ panel: { count }, plot }, all) =>
 /** @param {Placed[]} placed */
 export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + panel.count, 0);
 
-/** Ranges of the panels shown, at most `budget` points in all, each panel by its share. @param {Placed[]} placed @param {number} budget @returns {Job[]} */
-export function jobsOf(placed, budget) {
+/** Points of the panels shown, at most `budget` in all, each panel by its share; what stands out last and, if nothing else is left out, whole. @param {Gpu} gpu @param {Look} look @param {Placed[]} placed @param {number} budget @returns {Draw[]} */
+export function drawsOf(gpu, look, placed, budget) {
   const all = pointsIn(placed);
   const drawn = placed.reduce((sum, spot) => sum + drawnOf(spot, all), 0);
   const share = Math.min(1, budget / Math.max(1, drawn));
-  /** @type {Map<object, Job>} */ const jobs = new Map();
-  for (const spot of placed) {
-    const { part, panel, strength } = spot;
-    if (strength <= 0.02) continue;
-    const job = jobs.get(part) ?? {
-      layout: part.layout,
-      base: part.base,
-      firsts: [],
-      counts: [],
-      fulls: [],
-    };
-    const count = Math.ceil(drawnOf(spot, all) * share);
-    job.firsts.push(panel.start);
-    job.counts.push(count);
-    job.fulls.push(share === 1 ? panel.count : count);
-    jobs.set(part, job);
-  }
-  return [...jobs.values()];
+  const shown = placed.filter(({ strength }) => strength > 0.02);
+  return passesOf(look).flatMap((pass) =>
+    [...new Set(shown.map(({ part }) => part))].map((part) => {
+      const spots = shown.filter((spot) => spot.part === part);
+      return {
+        array: gpu.layout(part.layout).array,
+        base: part.base,
+        passes: [pass],
+        firsts: spots.map(({ panel }) => panel.start),
+        counts: spots.map((spot) =>
+          pass === 2 && share === 1 ? spot.panel.count : Math.ceil(drawnOf(spot, all) * share),
+        ),
+      };
+    }),
+  );
 }
 
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
@@ -108,43 +90,30 @@ export const groundOf = (spot) => ({
 /** Edges and axes are shaded; what is between them is cleared to its colour, the cheapest way to fill. @param {Gpu} gpu @param {Ground[]} grounds @param {Theme} theme @param {Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
+  const { width, height, dpr } = look;
   const flat = (/** @type {(ground: Ground) => number[]} */ pick) =>
     Float32Array.from(grounds.flatMap(pick));
-  const between = flat((ground) => betweenEdges(ground, look.dpr));
+  const between = flat((ground) => betweenEdges(ground, dpr));
   gl.clearColor(...rgb(theme.panel), 1);
   for (let at = 0; at < between.length; at += 4) {
     const [x, y, right, bottom] = between.subarray(at, at + 4);
     const left = Math.max(x, view.x);
-    scissor(gl, look, { x: left, y, w: Math.min(right, view.x + view.w) - left, h: bottom - y });
+    scissor(gl, look, box(left, y, Math.min(right, view.x + view.w) - left, bottom - y));
     if (right > left) gl.clear(gl.COLOR_BUFFER_BIT);
   }
   scissor(gl, look, view);
-  const made = vertices(
-    gl,
-    {
-      0: [flat(({ card }) => [card.x, card.y, card.w, card.h]), 4],
-      1: [flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), 4],
-      2: [flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), 4],
-      3: [between, 4],
-    },
-    1,
-  );
-  gl.useProgram(program.program);
-  gl.uniform2f(program.at.uView, look.width, look.height);
-  gl.uniform1f(program.at.uDpr, look.dpr);
-  gl.uniform2f(
-    program.at.uPixel,
-    look.width / gl.drawingBufferWidth,
-    look.height / gl.drawingBufferHeight,
-  );
-  for (const [name, hex] of [
-    ['uFill', theme.panel],
-    ['uLine', theme.line],
-    ['uAxis', theme.axis],
-    ['uAccent', theme.primary],
-  ]) {
-    gl.uniform3fv(program.at[name], rgb(hex));
-  }
+  /** @type {import('./gpu.js').Attributes} */ const attributes = {
+    0: [flat(({ card }) => [card.x, card.y, card.w, card.h]), 4],
+    1: [flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), 4],
+    2: [flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), 4],
+    3: [between, 4],
+  };
+  const made = vertices(gl, attributes, 1);
+  program({
+    ...{ uView: [width, height], uDpr: dpr, uFill: rgb(theme.panel), uLine: rgb(theme.line) },
+    ...{ uAxis: rgb(theme.axis), uAccent: rgb(theme.primary) },
+    uPixel: [width / gl.drawingBufferWidth, height / gl.drawingBufferHeight],
+  });
   gl.bindVertexArray(made.array);
   gl.drawArraysInstanced(gl.TRIANGLES, 0, 36, grounds.length);
   made.free();
@@ -159,7 +128,6 @@ function betweenEdges({ card: { x, y, w, h }, strength, apart }, dpr) {
 }
 
 /** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
-/** @typedef {{source: WebGLVertexArrayObject, base: number, first: number, count: number, passes: number[]}} Chunk */
 
 const UNDER = 0.4; // strength of the last picture under a sample of the next
 
@@ -167,10 +135,10 @@ export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    /** @type {(Sheet | null)[]} */ this.sheets = [null, null];
+    /** @type {(Sheet | null)[]} the one shown, the one that is built */ this.sheets = [null, null];
     this.key = ''; // of the picture that is shown
     this.building = '';
-    /** @type {Chunk[]} */ this.queue = [];
+    /** @type {Draw[]} */ this.queue = [];
     /** @type {Camera[]} cameras the picture was drawn from, one a view */ this.cameras = [];
     /** @type {Camera[]} */ this.next = [];
     this.chunk = 80000; // points at a time, adapted to how long they take
@@ -179,43 +147,35 @@ export class Layer {
     this.through = 0; // when the last one was
   }
 
-  /** Begin another picture; `key` says of what. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
-  begin(key, jobs, look, cameras) {
+  /** Draw into the sheet that is built. @private @param {() => void} draw */
+  into(draw) {
     const { gl } = this.gpu;
-    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
-    let back = this.sheets[1];
-    if (!back || back.width !== width || back.height !== height)
-      back = this.sheets[1] = this.sheet(back, width, height);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, back.target);
-    gl.disable(gl.SCISSOR_TEST);
-    gl.clearColor(0, 0, 0, 0);
-    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
+    draw();
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    this.building = key;
-    this.forget(this.fences.length);
-    this.next = cameras;
-    this.queue = passesOf(look).flatMap((pass) =>
-      jobs.flatMap((job) =>
-        job.firsts.map((first, i) => ({
-          source: this.gpu.layout(job.layout).array,
-          base: job.base,
-          first,
-          count: pass === 2 ? job.fulls[i] : job.counts[i],
-          passes: [pass],
-        })),
-      ),
-    );
   }
 
-  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
-  quick(key, jobs, look, cameras, same) {
+  /** Begin another picture; `key` says of what. @param {string} key @param {Draw[]} draws @param {Camera[]} cameras */
+  begin(key, draws, cameras) {
     const { gl } = this.gpu;
-    this.begin(key, jobs, look, cameras);
-    if (same.length) {
-      const page = { x: 0, y: 0, w: look.width, h: look.height };
-      gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
-      this.show(same, look, page, page, UNDER);
-    }
+    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
+    const back = this.sheets[1];
+    if (back?.width !== width || back.height !== height)
+      this.sheets[1] = this.sheet(back, width, height);
+    this.into(() => {
+      gl.disable(gl.SCISSOR_TEST);
+      gl.clearColor(0, 0, 0, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    });
+    this.forget(this.fences.length);
+    [this.building, this.queue, this.next] = [key, draws, cameras];
+  }
+
+  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Draw[]} draws @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
+  quick(key, draws, look, cameras, same) {
+    this.begin(key, draws, cameras);
+    const page = box(0, 0, look.width, look.height);
+    if (same.length) this.into(() => this.show(same, look, page, page, UNDER));
     this.draw(look, Infinity);
     this.swap();
   }
@@ -223,23 +183,19 @@ export class Layer {
   /** Draw the next chunk when the last but one is through; true when the picture stands. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;
+    const { fences } = this;
     const now = performance.now();
-    while (
-      this.fences.length &&
-      gl.getSyncParameter(this.fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED
-    ) {
-      const took = now - Math.max(this.through, this.fences[0].sent);
+    while (fences.length && gl.getSyncParameter(fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED) {
+      const took = now - Math.max(this.through, fences[0].sent);
       this.chunk = clamp(this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1), 40000, 600000);
       this.through = now;
       this.forget(1);
     }
-    if (!this.queue.length) return this.fences.length ? false : this.swap();
-    if (this.fences.length > 1) return false;
+    if (!this.queue.length) return fences.length ? false : this.swap();
+    if (fences.length > 1) return false;
     this.draw(look, this.chunk);
-    this.fences.push({
-      sync: /** @type {WebGLSync} */ (gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)),
-      sent: now,
-    });
+    const sync = /** @type {WebGLSync} */ (gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0));
+    fences.push({ sync, sent: now });
     gl.flush();
     return false;
   }
@@ -251,40 +207,35 @@ export class Layer {
 
   /** @private @param {Look} look @param {number} left points */
   draw(look, left) {
-    const { gl } = this.gpu;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
-    while (left > 0 && this.queue.length) {
-      const { source, base, passes } = this.queue[0];
-      const firsts = [];
-      const counts = [];
-      while (
-        left > 0 &&
-        this.queue[0]?.source === source &&
-        this.queue[0].base === base &&
-        this.queue[0].passes[0] === passes[0]
-      ) {
-        const chunk = this.queue[0];
-        const count = Math.min(chunk.count, Math.max(1, Math.round(left)));
-        firsts.push(chunk.first);
-        counts.push(count);
-        left -= count;
-        if (count === chunk.count) this.queue.shift();
-        else {
-          chunk.first += count;
-          chunk.count -= count;
+    const { gpu, queue } = this;
+    this.into(() => {
+      while (left > 0 && queue.length) {
+        const { firsts, counts } = queue[0];
+        /** @type {Draw & {firsts: number[]}} */ const part = {
+          ...queue[0],
+          firsts: [],
+          counts: [],
+        };
+        for (; left > 0 && firsts.length; left -= part.counts.at(-1) ?? 0) {
+          const count = Math.min(counts[0], Math.max(1, Math.round(left)));
+          part.firsts.push(firsts[0]);
+          part.counts.push(count);
+          firsts[0] += count;
+          counts[0] -= count;
+          if (counts[0]) continue;
+          firsts.shift();
+          counts.shift();
         }
+        drawPoints(gpu, look, part);
+        if (!firsts.length) queue.shift();
       }
-      drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);
-    }
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    });
   }
 
   /** @private */
   swap() {
-    [this.sheets[0], this.sheets[1]] = [this.sheets[1], this.sheets[0]];
-    this.key = this.building;
-    this.cameras = this.next;
-    this.building = '';
+    this.sheets.reverse();
+    [this.key, this.building, this.cameras] = [this.building, '', this.next];
     return true;
   }
 
@@ -292,29 +243,23 @@ export class Layer {
   show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
-    const made = vertices(
-      gl,
-      { 0: [Float32Array.from(placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h])), 4] },
-      1,
-    );
-    gl.useProgram(blit.program);
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
+    const cards = placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h]);
+    const made = vertices(gl, { 0: [Float32Array.from(cards), 4] }, 1);
+    bind(gl, 0, gl.TEXTURE_2D, this.sheets[0].texture);
     const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // unscaled, pixels fall on pixels
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
-    gl.uniform1i(blit.at.uLayer, 0);
-    gl.uniform1f(blit.at.uStrength, strength);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
-    gl.uniform4f(
-      blit.at.uCarry,
-      kx / gl.drawingBufferWidth,
-      ky / gl.drawingBufferHeight,
-      (from.x - to.x * kx) / width,
-      1 - ky + (to.y * ky - from.y) / height,
-    );
-    gl.uniform4f(blit.at.uTo, to.x, to.y, to.w, to.h);
-    gl.uniform2f(blit.at.uView, width, height);
+    const scale = [kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight];
+    const shift = [(from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height];
+    const uTo = [to.x, to.y, to.w, to.h];
+    blit({
+      uLayer: 0,
+      uStrength: strength,
+      uCarry: [...scale, ...shift],
+      uTo,
+      uView: [width, height],
+    });
     gl.bindVertexArray(made.array);
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, placed.length);
     made.free();
@@ -323,16 +268,15 @@ export class Layer {
   /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
   sheet(old, width, height) {
     const { gl } = this.gpu;
-    if (old) {
-      gl.deleteTexture(old.texture);
-      gl.deleteFramebuffer(old.target);
-    }
-    const made = texture(gl, gl.TEXTURE_2D, gl.LINEAR);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+    const { TEXTURE_2D: kind, RGBA, FRAMEBUFFER } = gl;
+    gl.deleteTexture(old?.texture ?? null);
+    gl.deleteFramebuffer(old?.target ?? null);
+    const made = texture(gl, kind, gl.LINEAR);
+    gl.texImage2D(kind, 0, gl.RGBA8, width, height, 0, RGBA, gl.UNSIGNED_BYTE, null);
     const target = gl.createFramebuffer();
-    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
-    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made, 0);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.bindFramebuffer(FRAMEBUFFER, target);
+    gl.framebufferTexture2D(FRAMEBUFFER, gl.COLOR_ATTACHMENT0, kind, made, 0);
+    gl.bindFramebuffer(FRAMEBUFFER, null);
     return { texture: made, target, width, height };
   }
 }
@@ -348,51 +292,48 @@ export class Sheets {
     this.meta = meta;
     this.get = /** @type {(sheet: number) => Promise<Blob>} */ (input.sheets?.tile);
     this.arrived = arrived;
-    this.side = meta.cell * meta.columns;
-    this.height = meta.cell * Math.ceil(meta.per_sheet / meta.columns);
-    this.layers = Math.min(LAYERS, meta.count);
-    /** @type {{sheet: number, used: number, ready: boolean}[]} */
-    this.slots = Array.from({ length: this.layers }, () => ({ sheet: -1, used: 0, ready: false }));
+    const layers = Math.min(LAYERS, meta.count);
+    this.slots = Array.from({ length: layers }, () => ({ sheet: -1, used: 0, ready: false }));
     this.clock = 0;
     this.loading = 0;
     const { gl } = gpu;
-    this.texture = texture(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
-    gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
+    const { TEXTURE_2D_ARRAY: kind } = gl;
+    this.texture = texture(gl, kind, gl.LINEAR);
+    gl.texParameteri(kind, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
     const levels = 1 + Math.floor(Math.log2(meta.cell));
-    gl.texStorage3D(
-      gl.TEXTURE_2D_ARRAY,
-      levels,
-      meta.tile[2] === 3 ? gl.RGBA8 : gl.R8,
-      this.side,
-      this.side,
-      this.layers,
-    );
+    const format = meta.tile[2] === 3 ? gl.RGBA8 : gl.R8;
+    const side = meta.cell * meta.columns;
+    gl.texStorage3D(kind, levels, format, side, side, layers);
     this.reader = gl.createFramebuffer();
     /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */ this.pictures = new Map();
   }
 
+  /** The sheet that a tile is in. @param {number} tile */
+  of(tile) {
+    return Math.floor(tile / this.meta.per_sheet);
+  }
+
   /** The slot of a tile's sheet times tiles a sheet plus the tile, or -1 while it is not there. @param {number} tile */
   place(tile) {
-    const sheet = Math.floor(tile / this.meta.per_sheet);
+    const sheet = this.of(tile);
     const slot = this.slots.findIndex((entry) => entry.sheet === sheet);
-    if (slot < 0 || !this.slots[slot].ready) return -1;
+    if (!this.slots[slot]?.ready) return -1;
     this.slots[slot].used = this.clock;
     return slot * this.meta.per_sheet + (tile % this.meta.per_sheet);
   }
 
-  /** Fetch sheets that images now wanted are in, the most wanted first. @param {Map<number, number>} wanted sheet to how many images */
-  ask(wanted) {
+  /** Fetch sheets of images that are wanted now, those of most images first. @param {number[]} tiles */
+  ask(tiles) {
+    /** @type {Map<number, number>} */ const wanted = new Map();
+    for (const tile of tiles) wanted.set(this.of(tile), 1 + (wanted.get(this.of(tile)) ?? 0));
+    const most = [...wanted].sort((a, b) => b[1] - a[1]).slice(0, this.slots.length);
+    const order = most.map(([sheet]) => sheet);
     this.clock += 1;
-    const order = [...wanted]
-      .sort((a, b) => b[1] - a[1])
-      .slice(0, this.layers)
-      .map(([sheet]) => sheet);
     for (const slot of this.slots) if (order.includes(slot.sheet)) slot.used = this.clock;
     for (const sheet of order) {
       if (this.loading >= AT_ONCE || this.slots.some((slot) => slot.sheet === sheet)) continue;
-      const slot = this.slots
-        .filter((entry) => entry.ready || entry.sheet < 0)
-        .sort((a, b) => a.used - b.used)[0];
+      const idle = this.slots.filter((entry) => entry.ready || entry.sheet < 0);
+      const [slot] = idle.sort((a, b) => a.used - b.used);
       if (!slot || (slot.used === this.clock && slot.sheet >= 0)) return;
       Object.assign(slot, { sheet, ready: false, used: this.clock });
       this.load(slot, sheet);
@@ -403,30 +344,17 @@ export class Sheets {
   async load(slot, sheet) {
     this.loading += 1;
     try {
-      const blob = await this.get(sheet);
-      const bitmap = await createImageBitmap(blob, {
-        premultiplyAlpha: 'none',
-        colorSpaceConversion: 'none',
-      });
+      const how = /** @type {const} */ ({ premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
+      const bitmap = await createImageBitmap(await this.get(sheet), how);
       const { gl } = this.gpu;
       if (!gl.isContextLost() && slot.sheet === sheet) {
-        gl.activeTexture(gl.TEXTURE4);
-        gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture);
+        const { TEXTURE_2D_ARRAY: kind, UNSIGNED_BYTE } = gl;
+        bind(gl, 4, kind, this.texture);
         const format = this.meta.tile[2] === 3 ? gl.RGBA : gl.RED;
-        gl.texSubImage3D(
-          gl.TEXTURE_2D_ARRAY,
-          0,
-          0,
-          0,
-          this.slots.indexOf(slot),
-          bitmap.width,
-          bitmap.height,
-          1,
-          format,
-          gl.UNSIGNED_BYTE,
-          bitmap,
-        );
-        gl.generateMipmap(gl.TEXTURE_2D_ARRAY);
+        const { width, height } = bitmap;
+        const at = this.slots.indexOf(slot);
+        gl.texSubImage3D(kind, 0, 0, 0, at, width, height, 1, format, UNSIGNED_BYTE, bitmap);
+        gl.generateMipmap(kind);
         slot.ready = true;
       }
       bitmap.close();
@@ -450,33 +378,23 @@ export class Sheets {
     const placed = this.place(tile);
     if (placed < 0) return null;
     const { gl } = this.gpu;
+    const { FRAMEBUFFER, COLOR_ATTACHMENT0 } = gl;
     const { cell, columns, per_sheet: per } = this.meta;
     const [h, w] = this.meta.tile;
     const at = placed % per;
+    const x = (at % columns) * cell + ((cell - w) >> 1);
+    const y = Math.floor(at / columns) * cell + ((cell - h) >> 1);
     const bytes = new Uint8ClampedArray(w * h * 4);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.reader);
-    gl.framebufferTextureLayer(
-      gl.FRAMEBUFFER,
-      gl.COLOR_ATTACHMENT0,
-      this.texture,
-      0,
-      Math.floor(placed / per),
-    );
-    gl.readPixels(
-      (at % columns) * cell + ((cell - w) >> 1),
-      Math.floor(at / columns) * cell + ((cell - h) >> 1),
-      w,
-      h,
-      gl.RGBA,
-      gl.UNSIGNED_BYTE,
-      bytes,
-    );
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.bindFramebuffer(FRAMEBUFFER, this.reader);
+    const slot = Math.floor(placed / per);
+    gl.framebufferTextureLayer(FRAMEBUFFER, COLOR_ATTACHMENT0, this.texture, 0, slot);
+    gl.readPixels(x, y, w, h, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+    gl.bindFramebuffer(FRAMEBUFFER, null);
     return bytes;
   }
 }
 
-/** @typedef {{raw: number[], row: number[], panel: number[], tile: number[], from?: number[]}} Wanted */
+/** @typedef {{raw: number[], row: number, key: number, tile: number, from?: number[]}} Picture of a row in the panel of this key, where its two or four raw numbers put it */
 
 const MOST = 900;
 
@@ -494,109 +412,84 @@ const LOOSE = 600; // rows tried where nobody knows ahead who has room
 /** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
-/** How many of a panel's images have room. @param {Placed} spot @param {number} px @param {number} [dense] how much closer they may stand */
-function roomFor({ panel, plot, range, part }, px, dense = 1) {
-  const { spacing } = part.layout;
-  const { levels } = panel;
+/** How much closer an opened panel is seen than when it is one of all. @param {Placed} spot */
+const zoomOf = ({ panel, range }) => (panel.range[1] - panel.range[0]) / (range[1] - range[0]);
+
+/** How many of a panel's images have room. @param {Placed} spot @param {number} px @param {number} dense how much closer they may stand */
+function roomFor(spot, px, dense) {
+  const { levels } = spot.panel;
   if (!levels.length) return LOOSE;
-  const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
-  const side = Math.min(plot.w, plot.h) * zoom;
+  const side = Math.min(spot.plot.w, spot.plot.h) * Math.max(1e-9, zoomOf(spot));
   const apart = apartOn(px, side) / side / dense;
-  const step = Math.floor(4 * Math.log2(spacing / apart));
+  const step = Math.floor(4 * Math.log2(spot.part.layout.spacing / apart));
   if (step < 0) return side > 44 ? Math.min(2, levels[0]) : 0;
   return levels[Math.min(step, levels.length - 1)];
 }
 
 /** Whether all points of a panel that are in view have room as images: at a deep zoom none stays a point. @param {Placed} spot @param {number} px */
-function allFit(
-  { panel: { start, count, range: whole }, plot, range, view: { rect }, part: { layout } },
-  px,
-) {
-  const [w, h] = [Math.min(plot.w, rect.w), Math.min(plot.h, rect.h)];
-  const most = (FILLED * w * h) / px ** 2;
-  const zoom = (whole[1] - whole[0]) / (range[1] - range[0]); // an opened panel has its own range
-  if (zoom ** 2 * plot.w * plot.h < DEEP * w * h) return false;
+function allFit(spot, px) {
+  const { panel, plot, view, part } = spot;
+  const { xy } = part.layout;
+  const area = Math.min(plot.w, view.rect.w) * Math.min(plot.h, view.rect.h);
+  const most = (FILLED * area) / px ** 2;
+  if (zoomOf(spot) ** 2 * plot.w * plot.h < DEEP * area) return false;
+  const { left, bottom, kx, ky } = scaleOf(spot);
   let seen = 0;
-  for (let i = start; i < start + count && seen <= most; i += 1) {
-    const x = plot.x + ((layout.xy[2 * i] - range[0]) / (range[1] - range[0])) * plot.w;
-    const y =
-      plot.y + plot.h - ((layout.xy[2 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
-    if (x > rect.x && x < rect.x + rect.w && y > rect.y && y < rect.y + rect.h) seen += 1;
-  }
+  for (let i = panel.start; i < panel.start + panel.count && seen <= most; i += 1)
+    if (holds(view.rect, left + xy[2 * i] * kx, bottom - xy[2 * i + 1] * ky)) seen += 1;
   return seen <= most;
 }
 
-/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {number} size px @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @param {number} [dense] @returns {Wanted} */
-export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
-  /** @type {Wanted} */ const wanted = { raw: [], row: [], panel: [], tile: [] };
+/** Images of the panels shown that stand inside the view. @param {Stage} stage @param {Placed[]} placed @param {number} size px */
+export function chooseImages({ scene, rows, options: { dense = 1 } }, placed, size) {
+  /** @type {Picture[]} */ const wanted = [];
   for (const spot of placed) {
-    const { key, panel, plot, range, view, strength } = spot;
-    const { layout } = spot.part;
+    const { key, panel, plot, view, strength, part } = spot;
+    const { xy, rows: numbers } = part.layout;
     const side = Math.min(plot.w, plot.h);
     const all = side > WHOLE && allFit(spot, size);
     const wished = all ? panel.count : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
     const apart = all || panel.levels.length ? 0 : apartOn(size, side) / dense;
+    const margin = side < WHOLE ? size / 2 : 0;
     /** @type {[number, number][]} */ const taken = [];
-    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-    for (let i = panel.start; i < panel.start + room && wanted.row.length < MOST; i += 1) {
-      const [x, y, row] = [layout.xy[2 * i], layout.xy[2 * i + 1], layout.rows[i]];
-      const [px, py] = [plot.x + (x - range[0]) * kx, plot.y + plot.h - (y - range[2]) * ky];
-      const inside =
-        px > view.rect.x - 40 &&
-        px < view.rect.x + view.rect.w + 40 &&
-        py > -40 &&
-        py < view.rect.y + view.rect.h + 40;
-      if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart))
+    const { left, bottom, kx, ky } = scaleOf(spot);
+    for (let i = panel.start; i < panel.start + room && wanted.length < MOST; i += 1) {
+      const row = numbers[i];
+      const [x, y] = [left + xy[2 * i] * kx, bottom - xy[2 * i + 1] * ky];
+      if (!holds(view.rect, x, y, 40) || !holds(plot, x, y, -margin) || rows.flags[row] & HIDDEN)
         continue;
-      const margin = side < WHOLE ? size / 2 : 0;
-      if (
-        !inside ||
-        px < plot.x + margin ||
-        px > plot.x + plot.w - margin ||
-        py < plot.y + margin ||
-        py > plot.y + plot.h - margin ||
-        hidden(row)
-      )
-        continue;
-      if (apart) taken.push([px, py]);
-      wanted.raw.push(x, y, 0, 0);
-      wanted.row.push(row);
-      wanted.panel.push(key);
-      wanted.tile.push(tileOf(row));
+      if (apart) {
+        if (taken.some(([u, v]) => Math.max(Math.abs(u - x), Math.abs(v - y)) < apart)) continue;
+        taken.push([x, y]);
+      }
+      wanted.push({ raw: [xy[2 * i], xy[2 * i + 1], 0, 0], row, key, tile: scene.tile[row] });
     }
   }
   return wanted;
 }
 
-/** Draw the images whose sheet is there; says how many. @param {Gpu} gpu @param {Sheets} sheets @param {Wanted} wanted @param {Look} look @param {number} px @param {string} card @param {Partial<import('./points.js').Source>} [source] */
+/** Draw the images whose sheet is there; says how many. @param {Gpu} gpu @param {Sheets} sheets @param {Picture[]} wanted @param {Look} look @param {number} px @param {string} card @param {Source} [source] */
 export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const { gl, images } = gpu;
-  const places = wanted.tile.map((tile) => sheets.place(tile));
-  const there = [...places.keys()].filter((i) => places[i] >= 0);
+  const there = wanted.filter(({ tile }) => sheets.place(tile) >= 0);
   if (!there.length) return 0;
-  const { from } = wanted;
   /** @type {import('./gpu.js').Attributes} */ const attributes = {
-    0: [Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), 4],
-    1: [Uint32Array.from(there, (i) => wanted.row[i]), 1],
-    2: [Uint16Array.from(there, (i) => wanted.panel[i]), 1],
-    4: [Uint32Array.from(there, (i) => places[i]), 1],
+    0: [Int16Array.from(there.flatMap(({ raw }) => raw)), 4],
+    1: [Uint32Array.from(there, ({ row }) => row), 1],
+    2: [Uint16Array.from(there, ({ key }) => key), 1],
+    4: [Uint32Array.from(there, ({ tile }) => sheets.place(tile)), 1],
   };
-  if (from)
-    attributes[3] = [Float32Array.from(there.flatMap((i) => from.slice(3 * i, 3 * i + 3))), 3];
+  if (there[0].from)
+    attributes[3] = [Float32Array.from(there.flatMap(({ from }) => from ?? [])), 3];
   const made = vertices(gl, attributes, 1);
-  prepare(gpu, images, look, 0, source);
-  const { cell, columns: across, per_sheet: per, style } = sheets.meta;
+  const { cell, columns: across, per_sheet: uPer, style } = sheets.meta;
   const [h, w, channels] = sheets.meta.tile;
-  gl.activeTexture(gl.TEXTURE4);
-  gl.bindTexture(gl.TEXTURE_2D_ARRAY, sheets.texture);
-  gl.uniform1i(images.at.uSheets, 4);
-  gl.uniform1f(images.at.uPx, px);
-  gl.uniform4f(images.at.uSheet, h, w, cell, across);
-  gl.uniform1f(images.at.uPer, per);
-  gl.uniform3fv(images.at.uCard, rgb(card));
-  gl.uniform1i(images.at.uInk, style === 'ink' && channels === 1 ? 1 : channels === 1 ? 2 : 0);
-  gl.uniform1f(images.at.uHeavy, look.selecting ? 0.8 : 0);
+  const uInk = channels > 1 ? 0 : style === 'ink' ? 1 : 2;
+  const more = { uPer, uInk, uPx: px, uCard: rgb(card), uHeavy: look.selecting ? 0.8 : 0 };
+  const sheet = { uBase: 0, uSheets: 4, uSheet: [h, w, cell, across] };
+  prepare(gpu, images, look, source, { ...sheet, ...more });
+  bind(gl, 4, gl.TEXTURE_2D_ARRAY, sheets.texture);
   gl.bindVertexArray(made.array);
   gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, there.length);
   made.free();

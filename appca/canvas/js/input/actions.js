@@ -1,6 +1,15 @@
 /** What can be done with the picture, whoever asks: select, hold, open, turn, zoom, fly and filter. */
 
-import { between, clamp, fitting, holds, toPage, pointToPage } from '../layout/geometry.js';
+import {
+  between,
+  box,
+  clamp,
+  fitting,
+  holds,
+  pointToPage,
+  scaleOf,
+  toPage,
+} from '../layout/geometry.js';
 import { makeView, share } from '../layout/view.js';
 import { ease, Morph, placesOf, sine, Tour } from '../motion.js';
 import { setAxes } from '../scene/layouts.js';
@@ -14,9 +23,8 @@ const SHIFT = 16; // bits of a cell's parts: whole numbers are fast before a loo
 
 /** Fill a polygon, even-odd. @param {[number, number][]} path @returns {Mask} */
 export function maskOf(path) {
-  const xs = path.map(([x]) => x * FINE);
-  const ys = path.map(([, y]) => y * FINE);
-  const [x, y] = [Math.floor(Math.min(...xs)), Math.floor(Math.min(...ys))];
+  const [xs, ys] = [0, 1].map((axis) => path.map((at) => at[axis] * FINE));
+  const [x, y] = [xs, ys].map((all) => Math.floor(Math.min(...all)));
   const [w, h] = [Math.ceil(Math.max(...xs)) - x + 1, Math.ceil(Math.max(...ys)) - y + 1];
   /** @type {number[][]} where the path crosses the middle of each line */
   const crossings = Array.from({ length: h }, () => []);
@@ -28,8 +36,7 @@ export function maskOf(path) {
   }
   const mask = new Uint8Array(w * h);
   crossings.forEach((at, line) => {
-    if (at.length > 2) at.sort((a, b) => a - b);
-    else if (at[0] > at[1]) at.reverse();
+    at.sort((a, b) => a - b);
     for (let k = 0; k + 1 < at.length; k += 2) mask.fill(1, line * w + at[k], line * w + at[k + 1]);
   });
   return { x, y, w, h, mask };
@@ -45,92 +52,66 @@ export function markUnder(mask, placed, hits) {
 }
 
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
-function markIn({ x, y, w, h, mask }, { part, panel, plot, range }, hits) {
+function markIn({ x, y, w, h, mask }, { part, panel: { start, count }, plot, range }, hits) {
   const { xy, rows } = part.layout;
-  const { start, count } = panel;
-  const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map(
-    (at, i) => at * FINE - (i % 2 ? y : x),
-  );
-  const [x0, y0, x1, y1] = [
-    Math.max(0, left),
-    Math.max(0, top),
-    Math.min(w - 1, right),
-    Math.min(h - 1, bottom),
-  ]; // beyond the plot nothing is drawn
+  const inMask = box(plot.x * FINE - x, plot.y * FINE - y, plot.w * FINE, plot.h * FINE);
+  const { left, bottom, kx, ky } = scaleOf({ plot: inMask, range });
+  const [x0, x1] = [Math.max(0, inMask.x), Math.min(w - 1, inMask.x + inMask.w)]; // beyond the plot nothing is drawn
+  const [y0, y1] = [Math.max(0, inMask.y), Math.min(h - 1, inMask.y + inMask.h)];
   if (x0 > x1 || y0 > y1) return;
-  const [kx, ky] = [(right - left) / (range[1] - range[0]), (bottom - top) / (range[3] - range[2])];
-  const [ox, oy] = [left - range[0] * kx, bottom + range[2] * ky];
-  const [low, high, under, over] = [
-    Math.ceil((x0 - ox) / kx),
-    Math.floor((x1 - ox) / kx),
-    Math.ceil((oy - y1) / ky),
-    Math.floor((oy - y0) / ky),
-  ];
-  const [kx1, ky1, ox1, oy1] = [kx, ky, ox, oy].map((value) => Math.round(value * 2 ** SHIFT));
+  const [low, high] = [Math.ceil((x0 - left) / kx), Math.floor((x1 - left) / kx)];
+  const [under, over] = [Math.ceil((bottom - y1) / ky), Math.floor((bottom - y0) / ky)];
+  const [kx1, ky1, ox1, oy1] = [kx, ky, left, bottom].map((value) =>
+    Math.round(value * 2 ** SHIFT),
+  );
   for (let at = 2 * start, end = at + 2 * count; at < end; at += 2) {
     const px = xy[at];
     if (px < low || px > high) continue;
     const py = xy[at + 1];
-    if (
-      py >= under &&
-      py <= over &&
-      mask[((oy1 - py * ky1) >> SHIFT) * w + ((ox1 + px * kx1) >> SHIFT)]
-    )
+    if (py < under || py > over) continue;
+    if (mask[((oy1 - py * ky1) >> SHIFT) * w + ((ox1 + px * kx1) >> SHIFT)])
       hits[rows[at >> 1]] = 1;
   }
 }
 
 /** @param {Stage} stage @param {Actions} actions @param {Target} target */
-export async function fly(stage, actions, target) {
-  let [view] = stage.views;
-  if (target.layout && target.layout !== view.layout.name) {
-    await actions.morph(view, target.layout);
-    [view] = stage.views;
-  }
-  if (target.sought) {
-    stage.options.sought = [`${target.sought}`, ...(stage.options.sought ?? [])].slice(0, 12);
+export async function fly(stage, actions, { layout: name, sought, component, code, panel, row }) {
+  const { rows, options, callbacks, meta } = stage;
+  if (name) await actions.morph(stage.views[0], name);
+  if (sought) {
+    options.sought = [`${sought}`, ...(options.sought ?? [])].slice(0, 12);
     await actions.reopen();
-    [view] = stage.views;
-    const panel = view.layout.panels.findIndex(
-      ({ components }) => `${components}` === `${target.sought}`,
-    );
-    if (panel >= 0) actions.open(view, panel);
-    return;
+    const { panels } = stage.views[0].layout;
+    panel = panels.find(({ components }) => `${components}` === `${sought}`)?.index;
   }
-  if (target.component !== undefined) {
-    const { first = view.layout.name } = stage.meta;
-    if (view.layout.kind === 'map') await actions.morph(view, first);
-    actions.filter({ ...stage.options.filter, components: [target.component] });
-    return;
-  }
-  if (target.code !== undefined) {
-    const { codes } = stage.rows;
-    actions.select([...codes.keys()].filter((row) => codes[row] === target.code));
-    return;
-  }
-  if (target.panel !== undefined) return actions.open(view, target.panel);
-  if (target.row === undefined) return;
+  const [view] = stage.views;
   const { layout } = view;
-  const point = layout.rows.indexOf(target.row);
-  const panel = layout.panels.find(({ start, count }) => point >= start && point < start + count);
-  if (!panel) return;
-  const seen = view.opened ? undefined : seenFrom(stage, view, panel, point);
-  if (seen) actions.flyTo(view, seen.cam);
-  else actions.open(view, panel.index);
-  if (stage.callbacks.onPoint)
-    actions.hold(target.row, seen?.place, seen?.cam); // as a click does
-  else actions.select([target.row]);
+  if (component !== undefined) {
+    if (layout.kind === 'map') await actions.morph(view, meta.first ?? layout.name);
+    actions.filter({ ...options.filter, components: [component] });
+  } else if (code !== undefined)
+    actions.select([...rows.codes.keys()].filter((one) => rows.codes[one] === code));
+  else if (panel !== undefined) actions.open(view, panel);
+  else if (row !== undefined) {
+    const point = layout.rows.indexOf(row);
+    const home = layout.panels.find(({ start, count }) => point >= start && point < start + count);
+    if (!home) return;
+    const seen = view.opened ? undefined : seenFrom(stage, view, home, point);
+    if (seen) actions.flyTo(view, seen.cam);
+    else actions.open(view, home.index);
+    if (callbacks.onPoint)
+      actions.hold(row, seen?.place, seen?.cam); // as a click does
+    else actions.select([row]);
+  }
 }
 
-/** Where the camera sees a point of a panel from, and where the point is then. @param {Stage} stage @param {View} view @param {View['layout']['panels'][number]} panel @param {number} point @returns {{cam: Camera, place?: [number, number]}} */
+/** Where the camera sees a point of a panel from, and where the point is then. @param {Stage} stage @param {View} view @param {Panel} panel @param {number} point @returns {{cam: Camera, place?: [number, number]}} */
 function seenFrom(stage, view, panel, point) {
-  const { layout, rect, home, cam: kept } = view;
+  const { layout, rect, home, cam: kept, parts } = view;
   const isMap = layout.kind === 'map';
   view.shift = 1;
   stage.tweens.stop('shift');
-  const cam = isMap
-    ? { ...home, k: home.k * 8 }
-    : fitting(view.parts[0].rects[panel.index], rect, 0.3);
+  const cam = isMap ? { ...home, k: home.k * 8 } : fitting(parts[0].rects[panel.index], rect, 0.3);
   view.cam = cam; // where the row is seen from there
   stage.draw();
   view.cam = kept;
@@ -138,23 +119,33 @@ function seenFrom(stage, view, panel, point) {
   if (!spot) return { cam };
   const place = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
   if (!isMap) return { cam, place };
-  const middle = /** @type {[number, number]} */ ([rect.x + rect.w / 2, rect.y + rect.h / 2]);
-  cam.x += (place[0] - middle[0]) / cam.k;
-  cam.y += (place[1] - middle[1]) / cam.k;
-  return { cam, place: middle };
+  const [x, y] = [rect.x + rect.w / 2, rect.y + rect.h / 2];
+  cam.x += (place[0] - x) / cam.k;
+  cam.y += (place[1] - y) / cam.k;
+  return { cam, place: [x, y] };
 }
 
 const OPEN = 320; // ms
 const MORPH = 420;
 const TURN = 1400;
+const TELL = 250; // ms after a click until the host hears of it: a double click opens a panel
+const ANSWER = 5000; // ms
+const STEP = 8; // px in which a place that is seen is looked for
 
-class Moves {
+export class Actions {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
     /** @type {(text: string) => void} tell what happened, for screen readers */
     this.say = () => {};
     /** @type {(() => void)[]} after the views changed */ this.changed = [];
+    /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
+    this.rest = () => {};
+    this.told = -1; // the row that the host knows to be held
+    this.asked = 0; // ms until which the host's answer about it is awaited
+    this.telling = 0;
+    /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
+    this.back = null;
   }
 
   /** @param {View} view @param {number} panel @param {Part} [part] */
@@ -181,16 +172,8 @@ class Moves {
     stage.tweens.stop('shift');
     view.hold();
     change();
-    stage.tweens.start(
-      'shift',
-      OPEN,
-      (t) => {
-        view.shift = ease(t);
-      },
-      () => {
-        view.from = null;
-      },
-    );
+    const step = (/** @type {number} */ t) => (view.shift = ease(t));
+    stage.tweens.start('shift', OPEN, step, () => (view.from = null));
     this.after();
   }
 
@@ -203,24 +186,17 @@ class Moves {
       stage.tour = new Tour(stage, view, view.opened.panel, to);
     }
     const { tour } = stage;
+    const from = tour.t;
     stage.frame = '';
     stage.tweens.stop('tour');
-    const from = tour.t;
+    stage.moved();
     if (t !== undefined) {
       tour.t = clamp(t, 0, 1);
-      stage.moved();
-    } else {
-      stage.tweens.start(
-        'tour',
-        TURN * (1 - from),
-        (share) => {
-          tour.t = from + (1 - from) * sine(share);
-        },
-        () => this.arrive(view, to),
-      );
-      stage.moved();
-      this.say(`${tour.a.name} turns into ${tour.b.name}`);
+      return;
     }
+    const step = (/** @type {number} */ share) => (tour.t = from + (1 - from) * sine(share));
+    stage.tweens.start('tour', TURN * (1 - from), step, () => this.arrive(view, to));
+    this.say(`${tour.a.name} turns into ${tour.b.name}`);
   }
 
   /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
@@ -229,12 +205,8 @@ class Moves {
     const large = /** @type {Rect} */ (before.rects.get(before.panel));
     this.shift(view, () => view.open(to));
     view.from?.delete(before.panel);
-    view.from?.set(to, {
-      card: large,
-      range: view.layout.panels[to].extent,
-      strength: 1,
-      open: true,
-    });
+    const range = view.layout.panels[to].extent;
+    view.from?.set(to, { card: large, range, strength: 1, open: true });
   }
 
   /** Stop a turn where it is; whether there was one. */
@@ -267,29 +239,22 @@ class Moves {
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
-  /** Put another view in the place of one, or the same after a change; its points travel there, if anything may move. @param {View} view @param {View} made @param {() => void} [change] */
-  replace(view, made, change) {
+  /** Put another view in the place of one; its points travel there, if anything may move. @param {View} view @param {View} made */
+  replace(view, made) {
     const { stage } = this;
     const old = stage.tweens.reduced ? null : placesOf(stage, view);
-    change?.();
     stage.tweens.stop('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);
     stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
-    stage.morph?.free();
+    stage.morph?.made.free();
     const morph = old && new Morph(stage, made, old);
     stage.morph = morph;
-    stage.tweens.start(
-      'morph',
-      MORPH,
-      (t) => {
-        if (morph) morph.t = ease(t);
-      },
-      () => {
-        stage.morph = null;
-        morph?.free();
-      },
-    );
+    const step = (/** @type {number} */ t) => morph && (morph.t = ease(t));
+    stage.tweens.start('morph', MORPH, step, () => {
+      stage.morph = null;
+      morph?.made.free();
+    });
     this.after();
   }
 
@@ -310,24 +275,6 @@ class Moves {
   zoom(view, factor) {
     const { x, y, w, h } = view.rect;
     zoomView(this.stage, view, x + w / 2, y + h / 2, factor);
-  }
-}
-
-const TELL = 250; // ms after a click until the host hears of it: a double click opens a panel
-const ANSWER = 5000; // ms
-const STEP = 8; // px in which a place that is seen is looked for
-
-export class Actions extends Moves {
-  /** @param {Stage} stage */
-  constructor(stage) {
-    super(stage);
-    /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
-    this.rest = () => {};
-    this.told = -1; // the row that the host knows to be held
-    this.asked = 0; // ms until which the host's answer about it is awaited
-    this.telling = 0;
-    /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
-    this.back = null;
   }
 
   /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row @param {[number, number]} [place] of the row @param {Camera} [cam] to which the picture is flying */
@@ -381,14 +328,11 @@ export class Actions extends Moves {
 
   /** @param {View} view @param {[number, number][]} path @param {How} how */
   lasso(view, path, how) {
-    const { stage } = this;
-    const hits = stage.rows.bytes();
-    markUnder(
-      maskOf(path),
-      stage.placed.filter((spot) => spot.view === view),
-      hits,
-    );
-    stage.rows.apply(hits, how);
+    const { rows, placed } = this.stage;
+    const hits = rows.bytes();
+    const shown = placed.filter((spot) => spot.view === view);
+    markUnder(maskOf(path), shown, hits);
+    rows.apply(hits, how);
     this.selected();
   }
 
@@ -399,14 +343,15 @@ export class Actions extends Moves {
     const spot = panelAt(stage, x, y);
     const axis = spot && axisAt(spot, x, y);
     const picture = spot ? undefined : componentAt(stage.viewAt(x), x, y);
+    const plain = how === 'replace';
     if (spot && axis !== undefined) this.turnAxis(spot.view, axis);
     else if (picture !== undefined) this.toggleComponent(picture);
     else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
-    else if (hit && how === 'replace' && stage.callbacks.onPoint)
+    else if (hit && plain && stage.callbacks.onPoint)
       this.hold(hit.row === stage.held ? -1 : hit.row, [x, y]);
     else if (hit) this.select([hit.row], how);
-    else if (how === 'replace' && stage.held >= 0) this.hold(-1, [x, y]);
-    else if (how === 'replace' && stage.rows.selected) this.select([]);
+    else if (plain && stage.held >= 0) this.hold(-1, [x, y]);
+    else if (plain && stage.rows.selected) this.select([]);
   }
 
   /** Select rows and tell the host. @param {Iterable<number>} rows @param {How} [how] */
@@ -423,28 +368,22 @@ export class Actions extends Moves {
 
   /** Show the panel's next component on an axis of the opened panel. @param {View} view @param {number} axis */
   turnAxis(view, axis) {
+    const { scene, meta } = this.stage;
     const panel = view.opened && view.layout.panels[view.opened.panel];
     const others = panel?.components.filter((k) => k !== panel.axes[1 - axis]) ?? [];
     if (!panel || others.length < 2) return;
-    const axes = [...panel.axes];
-    axes[axis] = others[(others.indexOf(axes[axis]) + 1) % others.length];
-    setAxes(this.stage.scene, view.layout, panel, axes);
+    const next = others[(others.indexOf(panel.axes[axis]) + 1) % others.length];
+    setAxes(scene, view.layout, panel, panel.axes.with(axis, next));
     view.open(panel.index);
-    this.say(
-      `Component ${this.stage.meta.components[axes[axis]].number} on the ${axis ? 'vertical' : 'horizontal'} axis`,
-    );
+    const along = axis ? 'vertical' : 'horizontal';
+    this.say(`Component ${meta.components[next].number} on the ${along} axis`);
     this.after();
   }
 
   /** Show only panels with a component, or all again. @param {number} component */
   toggleComponent(component) {
-    const { components = [], ...filter } = this.stage.options.filter ?? {};
-    this.filter({
-      ...filter,
-      components: components.includes(component)
-        ? components.filter((k) => k !== component)
-        : [...components, component],
-    });
+    const { filter } = this.stage.options;
+    this.filter({ ...filter, components: flipped(filter?.components, component) });
   }
 
   /** The selection changed here: show it and tell the host. */
@@ -463,13 +402,12 @@ export class Actions extends Moves {
       String(filter.components ?? '') !== String(stage.options.filter?.components ?? '');
     stage.options.filter = filter;
     for (const view of stage.views) view.filter = filter;
-    const { classes, certainty } = filter;
+    const { classes, certainty = 0 } = filter;
     const kept = classes?.length ? new Set(classes) : null;
     const { codes } = stage.rows;
     const { doubt } = stage.scene;
-    stage.rows.filter(
-      (row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= 255 * (certainty ?? 0),
-    );
+    const least = 255 * certainty;
+    stage.rows.filter((row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= least);
     stage.frame = '';
     this.after();
     if (others) this.reopen();
@@ -487,19 +425,19 @@ export class Actions extends Moves {
   }
 }
 
+/** A list with an item, or without it where it has it. @template T @param {T[] | undefined} list @param {T} item */
+export const flipped = (list = [], item) =>
+  list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
+
 /** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {Placed} spot @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
-  return y < plot.y && x < card.x + 160
-    ? 1
-    : y > plot.y + plot.h && x > card.x + card.w - 160
-      ? 0
-      : undefined;
+  if (y < plot.y && x < card.x + 160) return 1;
+  return y > plot.y + plot.h && x > card.x + card.w - 160 ? 0 : undefined;
 }
 
 /** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
-function componentAt(view, x, y) {
-  if (view.opened) return undefined;
-  const { diagonal } = view.arrangement;
-  return diagonal.find(({ rect }) => holds(toPage(view.cam, view.rect, rect), x, y))?.component;
+function componentAt({ opened, arrangement, cam, rect: view }, x, y) {
+  const at = arrangement.diagonal.find(({ rect }) => holds(toPage(cam, view, rect), x, y));
+  return opened ? undefined : at?.component;
 }

@@ -1,8 +1,10 @@
-/** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
+/** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest; and the keys, which reach every panel. */
 
-import { imagesShown } from '../draw.js';
-import { clamp, holds, zoomed, pointToPage } from '../layout/geometry.js';
+import { clamp, holds, mix, pointToPage, scaleOf, within, zoomed } from '../layout/geometry.js';
 import { isCompact } from '../layout/view.js';
+import { element } from '../parts/dom.js';
+import { fullest } from '../scene/layouts.js';
+import { grouped } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 
 const REACH = 9; // px from the hand to a point
@@ -20,291 +22,394 @@ export function panelAt(stage, x, y) {
 
 /** Counting sort of a panel's points into cells of its own extent. @param {Layout} layout @param {Panel} panel @returns {Grid} */
 function gridOf(layout, panel) {
+  const { start, count } = panel;
+  const { xy } = layout;
   const key = `${layout.name} ${layout.revision} ${layout.rows.length}`;
   const cached = grids.get(panel);
   if (cached?.key === key) return cached.grid;
-  const side = clamp(Math.ceil(Math.sqrt(panel.count / 3)), 1, 512);
-  const cell = cellIn(panel, side);
-  const cells = new Uint32Array(panel.count);
+  const side = clamp(Math.ceil(Math.sqrt(count / 3)), 1, 512);
+  const cells = new Uint32Array(count);
   const starts = new Uint32Array(side * side + 1);
-  for (let j = 0; j < panel.count; j += 1) {
-    const i = 2 * (panel.start + j);
-    cells[j] = cell(0, layout.xy[i]) + side * cell(1, layout.xy[i + 1]);
+  for (let j = 0; j < count; j += 1) {
+    const at = 2 * (start + j);
+    cells[j] = cellOf(panel, side, 0, xy[at]) + side * cellOf(panel, side, 1, xy[at + 1]);
     starts[cells[j] + 1] += 1;
   }
   for (let c = 0; c < side * side; c += 1) starts[c + 1] += starts[c];
   const next = starts.slice();
-  const list = new Uint32Array(panel.count);
-  for (let j = 0; j < panel.count; j += 1) {
-    list[next[cells[j]]] = panel.start + j;
-    next[cells[j]] += 1;
-  }
+  const list = new Uint32Array(count);
+  for (let j = 0; j < count; j += 1) list[next[cells[j]]++] = start + j;
   const grid = { side, starts, list };
   grids.set(panel, { key, grid });
   return grid;
 }
 
-/** @param {Panel} panel @param {number} side @returns {(axis: number, value: number) => number} */
-const cellIn =
-  ({ extent }, side) =>
-  (axis, value) =>
-    clamp(
-      Math.floor(((value - extent[2 * axis]) / (extent[2 * axis + 1] - extent[2 * axis])) * side),
-      0,
-      side - 1,
-    );
+/** @param {Panel} panel @param {number} side cells @param {number} axis @param {number} value */
+function cellOf({ extent }, side, axis, value) {
+  const [low, high] = [extent[2 * axis], extent[2 * axis + 1]];
+  return clamp(Math.floor(((value - low) / (high - low)) * side), 0, side - 1);
+}
 
 /** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @returns {Found | null} */
 export function pick(stage, x, y) {
   const spot = panelAt(stage, x, y);
   if (!spot || stage.morph || stage.tour) return null;
-  const image = imageAt(stage, spot, x, y);
-  if (image) return image;
-  const { panel, plot, range } = spot;
-  const { layout } = spot.part;
-  const grid = gridOf(layout, panel);
-  const [ux, uy] = [(range[1] - range[0]) / plot.w, (range[3] - range[2]) / plot.h];
-  const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
-  const cell = cellIn(panel, grid.side);
-  let best = null;
-  let least = REACH ** 2;
-  for (let b = cell(1, vy - REACH * uy); b <= cell(1, vy + REACH * uy); b += 1) {
-    for (let a = cell(0, vx - REACH * ux); a <= cell(0, vx + REACH * ux); a += 1) {
-      for (let k = grid.starts[a + grid.side * b]; k < grid.starts[a + grid.side * b + 1]; k += 1) {
-        const i = grid.list[k];
-        const [dx, dy] = [(layout.xy[2 * i] - vx) / ux, (layout.xy[2 * i + 1] - vy) / uy];
-        if (dx * dx + dy * dy >= least || stage.rows.flags[layout.rows[i]] & HIDDEN) continue;
-        least = dx * dx + dy * dy;
-        best = { row: layout.rows[i], x: x + dx, y: y - dy, spot, index: i };
-      }
-    }
-  }
-  return best;
-}
-
-/** @param {Stage} stage @param {Placed} spot @param {number} x @param {number} y @returns {Found | null} */
-function imageAt(stage, spot, x, y) {
-  let best = null;
-  for (const { wanted, px } of imagesShown(stage)) {
-    wanted.panel.forEach((key, i) => {
-      if (key !== spot.key) return;
-      const [ix, iy] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
+  /** @type {Found | null} */ let best = null;
+  for (const { wanted, px } of stage.images)
+    for (const { key, row, raw } of wanted) {
+      if (key !== spot.key) continue;
+      const [ix, iy] = pointToPage(spot, raw[0], raw[1]);
       if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2)
-        best = { row: wanted.row[i], x: ix, y: iy, spot, index: -1 };
-    });
-  }
+        best = { row, x: ix, y: iy, spot, index: -1 };
+    }
+  if (best) return best;
+  const { layout } = spot.part;
+  const { side, starts, list } = gridOf(layout, spot.panel);
+  const { left, bottom, kx, ky } = scaleOf(spot);
+  const [u, v] = [(x - left) / kx, (bottom - y) / ky];
+  const cell = (/** @type {number} */ axis, /** @type {number} */ value) =>
+    cellOf(spot.panel, side, axis, value);
+  let least = REACH ** 2;
+  for (let b = cell(1, v - REACH / ky); b <= cell(1, v + REACH / ky); b += 1)
+    for (let a = cell(0, u - REACH / kx); a <= cell(0, u + REACH / kx); a += 1)
+      for (const index of list.subarray(starts[a + side * b], starts[a + side * b + 1])) {
+        const row = layout.rows[index];
+        const [dx, dy] = [(layout.xy[2 * index] - u) * kx, (layout.xy[2 * index + 1] - v) * ky];
+        if (dx * dx + dy * dy >= least || stage.rows.flags[row] & HIDDEN) continue;
+        least = dx * dx + dy * dy;
+        best = { row, x: x + dx, y: y - dy, spot, index };
+      }
   return best;
 }
 
 const CLICK = 4; // px a press may move and still be a click
 const TWICE = 600; // ms in which a second click may make a double click of the first
 
-export class Gestures {
-  /** @param {Stage} stage @param {Actions} actions */
-  constructor(stage, actions) {
-    this.stage = stage;
-    this.actions = actions;
-    /** @type {Map<number, [number, number]>} */ this.pointers = new Map();
-    /** @type {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean} | null} */
-    this.drag = null;
-    /** @type {[number, number][]} the lasso or box being drawn */ this.path = [];
-    /** @type {[number, number] | null} where the hand is */ this.at = null;
-    this.before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
-    const on = (
-      /** @type {string} */ kind,
-      /** @type {(event: any) => void} */ run,
-      passive = true,
-    ) => stage.hit.addEventListener(kind, run, { passive });
-    on('wheel', (event) => this.wheel(event), false);
-    on('pointerdown', (event) => this.down(event));
-    on('pointermove', (event) => this.move(event));
-    on('pointerup', (event) => this.up(event));
-    on('pointercancel', (event) => {
-      this.path = [];
-      this.up(event);
-    });
-    on('pointerleave', () => {
-      this.at = null;
-      actions.rest(null);
-    });
-    on('dblclick', (event) => this.twice(event));
-  }
+/** @typedef {{at: [number, number] | null, path: [number, number][]}} Hand where it is, and the lasso or box that it draws */
+/** @typedef {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean}} Drag */
 
-  /** Open or close a panel, with the selection there was before the two clicks. @param {MouseEvent} event */
-  twice(event) {
-    const { stage, actions, before } = this;
-    const spot = panelAt(stage, ...this.place(event));
-    if (!spot) return;
-    if (before.change !== stage.rows.flagsChanged) {
-      stage.rows.unpack(before.bits);
-      actions.selected();
-    }
-    actions.hold(before.held);
-    if (spot.open) actions.close(spot.view);
-    else actions.open(spot.view, spot.panel.index, spot.part);
-  }
-
-  /** @param {PointerEvent} event @param {How} how */
-  click(event, how) {
-    const { rows } = this.stage;
-    if (event.timeStamp - this.before.time > TWICE)
-      this.before = {
-        bits: rows.packed,
-        change: rows.flagsChanged,
-        held: this.stage.held,
-        time: event.timeStamp,
-      };
-    this.actions.click(...this.place(event), how);
-  }
-
+/** @param {Stage} stage @param {Actions} actions @returns {Hand} kept current */
+export function listenToHand(stage, actions) {
+  const { hit, root, options } = stage;
+  /** @type {Hand} */ const hand = { at: null, path: [] };
+  /** @type {Map<number, [number, number]>} */ const pointers = new Map();
+  /** @type {Drag | null} */ let drag = null;
+  let before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
   /** @param {MouseEvent} event @returns {[number, number]} */
-  place(event) {
-    const box = this.stage.root.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  /** @param {WheelEvent} event */
-  wheel(event) {
-    if (
-      isCompact(this.stage.options) &&
-      !event.ctrlKey &&
-      document.activeElement !== this.stage.hit
-    )
-      return; // the page scrolls
-    event.preventDefault();
-    const [x, y] = this.place(event);
-    const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
-    zoomView(this.stage, this.stage.viewAt(x), x, y, factor);
-  }
-
-  /** @param {PointerEvent} event */
-  down(event) {
-    const { stage, pointers, actions } = this;
-    const [x, y] = this.place(event);
-    stage.hit.focus({ preventScroll: true });
-    stage.hit.setPointerCapture?.(event.pointerId);
-    pointers.set(event.pointerId, [x, y]);
-    actions.rest(null);
-    const view = stage.viewAt(x);
-    stage.tweens.stop('fly');
-    if (pointers.size === 2) {
-      this.path = [];
-      this.drag = null;
-      return;
-    }
-    const tool = stage.options.tool ?? 'pan';
-    const keys = event.shiftKey || event.ctrlKey || event.metaKey;
-    const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
-    this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
-    this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
-  }
-
+  const place = ({ clientX, clientY }) => {
+    const { left, top } = root.getBoundingClientRect();
+    return [clientX - left, clientY - top];
+  };
   /** The middle between two fingers, and how far apart they are. */
-  fingers() {
-    const [[ax, ay], [bx, by]] = this.pointers.values();
+  const fingers = () => {
+    const [[ax, ay], [bx, by]] = pointers.values();
     const apart = Math.max(1, Math.hypot(ax - bx, ay - by));
     return { x: (ax + bx) / 2, y: (ay + by) / 2, apart };
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const { stage, pointers, drag } = this;
-    const [x, y] = (this.at = this.place(event));
-    stage.active = stage.views.indexOf(stage.viewAt(x));
-    if (pointers.size === 2 && pointers.has(event.pointerId)) {
-      const before = this.fingers();
+  };
+  /** @type {Record<string, (event: any) => void>} */ const acts = {
+    wheel: (event) => {
+      if (isCompact(options) && !event.ctrlKey && document.activeElement !== hit) return; // the page scrolls
+      event.preventDefault();
+      const [x, y] = place(event);
+      const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
+      zoomView(stage, stage.viewAt(x), x, y, factor);
+    },
+    pointerdown: (event) => {
+      const [x, y] = place(event);
+      hit.focus({ preventScroll: true });
+      hit.setPointerCapture?.(event.pointerId);
       pointers.set(event.pointerId, [x, y]);
-      const now = this.fingers();
-      const view = stage.viewAt(now.x);
-      panView(stage, view, now.x - before.x, now.y - before.y);
-      zoomView(stage, view, now.x, now.y, now.apart / before.apart);
-      return;
-    }
-    if (!drag) {
-      const came = this.actions.cameAt(x, y);
-      if (stage.hit.title !== came) stage.hit.title = came;
-      this.actions.rest([x, y]);
-      return;
-    }
-    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
-    if (drag.kind !== 'pan') {
-      if (drag.kind === 'box')
-        this.path = [
-          [drag.x, drag.y],
-          [x, drag.y],
-          [x, y],
-          [drag.x, y],
-        ];
-      else this.path.push([x, y]);
-      stage.schedule();
-    } else if (drag.moved) {
-      drag.view.cam = { ...drag.view.cam, x: drag.cam.x, y: drag.cam.y };
-      if (drag.view.opened && drag.range) drag.view.opened.range = drag.range;
-      panView(stage, drag.view, x - drag.x, y - drag.y);
-    }
-  }
-
-  /** @param {PointerEvent} event */
-  up(event) {
-    const { stage, drag, path, actions } = this;
-    this.pointers.delete(event.pointerId);
-    this.drag = null;
-    this.path = [];
-    if (!drag) return;
-    const how = event.shiftKey
-      ? 'add'
-      : event.ctrlKey || event.metaKey || event.altKey
-        ? 'subtract'
-        : 'replace';
-    if (!drag.moved && event.type === 'pointerup') this.click(event, how);
-    else if (path.length > 2) actions.lasso(drag.view, path, how);
-    stage.settleSoon();
-  }
+      actions.rest(null);
+      stage.tweens.stop('fly');
+      hand.path = [];
+      drag = null;
+      if (pointers.size === 2) return;
+      const view = stage.viewAt(x);
+      const { tool = 'pan' } = options;
+      const keys = event.shiftKey || event.ctrlKey || event.metaKey;
+      const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
+      drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
+      if (kind !== 'pan') hand.path = [[x, y]];
+    },
+    pointermove: (event) => {
+      const [x, y] = (hand.at = place(event));
+      stage.active = stage.views.indexOf(stage.viewAt(x));
+      if (pointers.size === 2 && pointers.has(event.pointerId)) {
+        const last = fingers();
+        pointers.set(event.pointerId, [x, y]);
+        const now = fingers();
+        const view = stage.viewAt(now.x);
+        panView(stage, view, now.x - last.x, now.y - last.y);
+        return zoomView(stage, view, now.x, now.y, now.apart / last.apart);
+      }
+      if (!drag) {
+        const came = actions.cameAt(x, y);
+        if (hit.title !== came) hit.title = came;
+        return actions.rest([x, y]);
+      }
+      const { kind, view, cam, range, x: x0, y: y0 } = drag;
+      drag.moved ||= Math.hypot(x - x0, y - y0) > CLICK;
+      if (kind === 'lasso') hand.path.push([x, y]);
+      if (kind === 'box')
+        hand.path = [0, 1, 2, 3].map((corner) => [corner % 3 ? x : x0, corner > 1 ? y : y0]);
+      if (kind !== 'pan') return stage.schedule();
+      if (!drag.moved) return;
+      view.cam = { ...view.cam, x: cam.x, y: cam.y };
+      if (view.opened && range) view.opened.range = range;
+      panView(stage, view, x - x0, y - y0);
+    },
+    pointerup: (event) => {
+      const { shiftKey, ctrlKey, metaKey, altKey, type, timeStamp: time } = event;
+      const [was, { path }] = [drag, hand];
+      pointers.delete(event.pointerId);
+      drag = null;
+      hand.path = [];
+      if (!was) return;
+      const how = shiftKey ? 'add' : ctrlKey || metaKey || altKey ? 'subtract' : 'replace';
+      if (!was.moved && type === 'pointerup') {
+        const { packed: bits, flagsChanged: change } = stage.rows;
+        if (time - before.time > TWICE) before = { bits, change, held: stage.held, time };
+        actions.click(...place(event), how);
+      } else if (path.length > 2 && type === 'pointerup') actions.lasso(was.view, path, how);
+      stage.settleSoon();
+    },
+    pointercancel: (event) => acts.pointerup(event),
+    pointerleave: () => {
+      hand.at = null;
+      actions.rest(null);
+    },
+    /** Open or close a panel, with the selection there was before the two clicks. */
+    dblclick: (event) => {
+      const spot = panelAt(stage, ...place(event));
+      if (!spot) return;
+      if (before.change !== stage.rows.flagsChanged) {
+        stage.rows.unpack(before.bits);
+        actions.selected();
+      }
+      actions.hold(before.held);
+      if (spot.open) actions.close(spot.view);
+      else actions.open(spot.view, spot.panel.index, spot.part);
+    },
+  };
+  for (const [kind, act] of Object.entries(acts))
+    hit.addEventListener(kind, act, { passive: kind !== 'wheel' });
+  return hand;
 }
 
 /** Zoom about a point; in an opened panel its range changes instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
 export function zoomView(stage, view, x, y, factor) {
-  const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
-  if (view.opened && spot && !stage.tour) {
-    const { plot, panel } = spot;
-    const [x0, x1, y0, y1] = spot.range;
-    const { extent } = panel;
+  const { opened, home } = view;
+  const spot = opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (opened && spot && !stage.tour) {
+    const { extent } = spot.panel;
     const whole = extent[1] - extent[0];
-    const by = clamp((x1 - x0) / factor, whole / 4000, 3 * whole) / (x1 - x0);
-    const [cx, cy] = [
-      x0 + ((x - plot.x) / plot.w) * (x1 - x0),
-      y1 - ((y - plot.y) / plot.h) * (y1 - y0),
-    ];
-    view.opened.range = [
-      cx + (x0 - cx) * by,
-      cx + (x1 - cx) * by,
-      cy + (y0 - cy) * by,
-      cy + (y1 - cy) * by,
-    ];
-  } else if (!view.opened)
-    view.cam = zoomed(view.cam, view.rect, x, y, factor, view.home.k * 0.5, view.home.k * 4000);
+    const wide = spot.range[1] - spot.range[0];
+    const by = clamp(wide / factor, whole / 4000, 3 * whole) / wide;
+    const { left, bottom, kx, ky } = scaleOf(spot);
+    const [u, v] = [(x - left) / kx, (bottom - y) / ky];
+    const range = spot.range.map((at, i) => mix(i < 2 ? u : v, at, by));
+    opened.range = /** @type {Bounds} */ (range);
+  } else if (!opened)
+    view.cam = zoomed(view.cam, view.rect, x, y, factor, home.k * 0.5, home.k * 4000);
   stage.moved();
 }
 
 /** @param {Stage} stage @param {View} view @param {number} dx @param {number} dy */
-export function panView(stage, view, dx, dy) {
-  const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
-  if (view.opened && spot) {
-    const { plot } = spot;
-    const [x0, x1, y0, y1] = view.opened.range;
-    const [sx, sy] = [(-dx * (x1 - x0)) / plot.w, (dy * (y1 - y0)) / plot.h];
-    view.opened.range = [x0 + sx, x1 + sx, y0 + sy, y1 + sy];
+function panView(stage, view, dx, dy) {
+  const { opened, cam, arrangement, parts } = view;
+  const spot = opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (opened && spot) {
+    const { kx, ky } = scaleOf({ plot: spot.plot, range: opened.range });
+    const range = opened.range.map((at, i) => at + (i < 2 ? -dx / kx : dy / ky));
+    opened.range = /** @type {Bounds} */ (range);
   } else {
-    const { x, y, w, h } = view.arrangement.world;
-    const tall =
-      view.arrangement.kind === 'columns'
-        ? Math.max(h, ...view.parts[0].rects.map((rect) => rect.y + rect.h))
-        : h;
-    view.cam = {
-      ...view.cam,
-      x: clamp(view.cam.x - dx / view.cam.k, x, x + w),
-      y: clamp(view.cam.y - dy / view.cam.k, y, y + tall),
-    };
+    const { x, y, w, h } = arrangement.world;
+    const below = arrangement.kind === 'columns' ? parts[0].rects : []; // than what "all panels" shows
+    const bottom = Math.max(y + h, ...below.map((rect) => rect.y + rect.h));
+    const to = { x: clamp(cam.x - dx / cam.k, x, x + w), y: clamp(cam.y - dy / cam.k, y, bottom) };
+    view.cam = { ...to, k: cam.k };
   }
   stage.moved();
+}
+
+const LISTED = 250;
+const AFTER = 200; // ms until the table follows: the picture comes first
+
+/** What a screen reader hears: what happens, and a table of the panels. @param {Stage} stage @param {Actions} actions */
+export function buildSpoken(stage, actions) {
+  const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
+  const caption = element('caption', '');
+  const body = element('tbody', '');
+  const line = (/** @type {'td' | 'th'} */ tag, /** @type {string[]} */ texts) => {
+    const look = tag === 'th' ? { scope: 'col' } : undefined;
+    return element('tr', '', {}, ...texts.map((text) => element(tag, '', look, text)));
+  };
+  const head = element('thead', '', {}, line('th', ['Panel', 'Components', 'Rows', 'Share']));
+  stage.root.append(live, element('table', 'appca-hidden', {}, caption, head, body));
+  actions.say = (text) => {
+    live.textContent = text;
+  };
+  /** @type {Layout | null} */ let shown = null;
+  let timer = 0;
+  const fill = () => {
+    const [{ layout }] = stage.views;
+    const { components } = stage.meta;
+    if (stage.gone || shown === layout) return;
+    shown = layout;
+    const { title, panels } = layout;
+    const many = `${panels.length} ${panels.length === 1 ? 'panel' : 'panels'}`;
+    caption.textContent = `${title}: ${grouped(stage.rows.count)} rows in ${many}`;
+    stage.hit.setAttribute(
+      'aria-label',
+      `${caption.textContent}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`,
+    );
+    const lines = fullest(panels)
+      .slice(0, LISTED)
+      .map((panel) => {
+        const names = panel.components.map((i) => components[i].name || components[i].number);
+        const share = `${((100 * panel.count) / stage.rows.count).toFixed(1)}%`;
+        return line('td', [panel.name, names.join(', '), grouped(panel.count), share]);
+      });
+    body.replaceChildren(...lines);
+  };
+  stage.settled.push(() => {
+    clearTimeout(timer);
+    timer = setTimeout(fill, AFTER);
+  });
+}
+
+const OPEN =
+  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], textarea:focus, [contenteditable="true"]:focus';
+const TYPED =
+  'input:not([type=range], [type=radio], [type=checkbox]), textarea, select, [contenteditable=true]';
+/** @type {Record<string, [number, number]>} */
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/** The nearest panel in a direction. @param {View} view @param {number} from @param {[number, number]} direction */
+export function neighbour(view, from, [dx, dy]) {
+  const { rects } = view.parts[0];
+  if (from < 0 || !rects[from]) return 0;
+  const middle = (/** @type {Rect} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
+  const [fx, fy] = middle(rects[from]);
+  let best = from;
+  let least = Infinity;
+  rects.forEach((rect, i) => {
+    const [x, y] = middle(rect);
+    const along = (x - fx) * dx + (y - fy) * dy;
+    const cost = along + 3 * Math.abs((x - fx) * dy + (y - fy) * dx);
+    if (i !== from && along > 0.2 && cost < least) [best, least] = [i, cost];
+  });
+  return best;
+}
+
+/** @typedef {{choose: (tool: 'pan' | 'lasso' | 'box') => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: Target) => void}} Does */
+
+/** @param {Stage} stage @param {Actions} actions @param {Does} does */
+export function listenToKeys(stage, actions, does) {
+  const { hit } = stage;
+  hit.tabIndex = 0;
+  hit.setAttribute('role', 'application');
+  for (const kind of ['focus', 'blur'])
+    hit.addEventListener(kind, () => {
+      const focusShown = kind === 'focus' && hit.matches(':focus-visible');
+      for (const view of stage.views) view.focusShown = focusShown;
+      stage.schedule();
+    });
+  /** @type {Record<string, (view: View) => void>} */ const plain = {
+    '+': (view) => actions.zoom(view, 1.4),
+    '=': (view) => actions.zoom(view, 1.4),
+    '-': (view) => actions.zoom(view, 1 / 1.4),
+    0: (view) => actions.home(view),
+    m: () => does.choose('pan'),
+    l: () => does.choose('lasso'),
+    b: () => does.choose('box'),
+    t: () => does.tour(),
+    '/': () => does.search(),
+    '?': () => does.keys(),
+    Enter: (view) => view.focus >= 0 && actions.open(view, view.focus),
+    Escape: (view) => escape(stage, actions, view),
+    x: (view) => actions.turnAxis(view, 0),
+    y: (view) => actions.turnAxis(view, 1),
+    a: ({ layout: { panels, rows }, focus }) => {
+      const { start, count } = panels[focus] ?? { start: 0, count: 0 };
+      if (count) actions.select(rows.subarray(start, start + count));
+    },
+  };
+  hit.addEventListener('keydown', (event) => {
+    if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
+    const [view] = stage.views;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const arrow = ARROWS[key];
+    const run = plain[key];
+    const heard = !event.shiftKey && listenWhileHeld(stage, actions, does.go, key);
+    if (!heard && !arrow && !run) return;
+    event.preventDefault();
+    if (heard) return;
+    if (!arrow) run(view);
+    else if (event.shiftKey) panView(stage, view, -60 * arrow[0], -60 * arrow[1]);
+    else step(stage, actions, view, arrow);
+  });
+  document.addEventListener('keydown', anywhere, true); // what is open is still open then
+
+  /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {KeyboardEvent} event */
+  function anywhere(event) {
+    const { key, ctrlKey, metaKey } = event;
+    const view = stage.views.find((candidate) => candidate.opened);
+    if (stage.gone) return document.removeEventListener('keydown', anywhere, true);
+    if (key === 'Escape' && (stage.tour || view || stage.held >= 0)) {
+      if (document.querySelector(OPEN)) return;
+      event.stopPropagation();
+      does.halt();
+      return escape(stage, actions, view ?? stage.views[0]);
+    }
+    if (document.querySelector('.appca-explorer') !== stage.root) return;
+    const asked = (ctrlKey || metaKey) && key.toLowerCase() === 'k';
+    const typing = document.activeElement?.matches(TYPED) || document.querySelector('dialog[open]');
+    if (!asked && (typing || !['/', '?'].includes(key))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (key === '?') does.keys();
+    else does.search();
+  }
+}
+
+/** While a row is held, left and right choose one of its nearest rows, Enter goes there, N selects all of them. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
+function listenWhileHeld(stage, actions, go, key) {
+  const near = Array.from(stage.held < 0 ? [] : stage.near);
+  const [at, step] = [near.indexOf(stage.chosen), ARROWS[key]?.[0] ?? 0];
+  if (step && near.length) {
+    const next = at < 0 && step < 0 ? near.length - 1 : (at + step + near.length) % near.length;
+    stage.chosen = near[next];
+    actions.say(`Row ${grouped(stage.chosen)}, ${next + 1} of the ${near.length} nearest`);
+    stage.schedule();
+  } else if (key === 'Enter' && at >= 0) go({ row: stage.chosen });
+  else if (key === 'n' && near.length) actions.select([stage.held, ...near]);
+  else return false;
+  return true;
+}
+
+/** @param {Stage} stage @param {Actions} actions @param {View} view @param {[number, number]} direction */
+function step(stage, actions, view, direction) {
+  const next = neighbour(view, view.opened?.panel ?? view.focus, direction);
+  view.focusShown = true;
+  view.focus = next;
+  if (view.opened) return actions.open(view, next);
+  const { name, count } = view.layout.panels[next];
+  actions.say(`${name}, ${grouped(count)} rows`);
+  const spot = stage.placed.find(({ key }) => key === view.parts[0].base + next);
+  const { x, y, w, h } = view.parts[0].rects[next];
+  if (!spot || !within(spot.card, view.rect))
+    actions.flyTo(view, { ...view.cam, x: x + w / 2, y: y + h / 2 });
+  stage.schedule();
+}
+
+/** @param {Stage} stage @param {Actions} actions @param {View} view */
+function escape(stage, actions, view) {
+  if (stage.tour) {
+    actions.endTour();
+    actions.after();
+  } else if (stage.held >= 0) actions.hold(-1);
+  else if (view.opened) actions.close(view);
+  else if (!view.atFit) actions.home(view);
+  else if (stage.rows.selected) actions.select([]);
 }

@@ -1,7 +1,13 @@
 /** Rectangles, the camera over the world, and where each panel stands on the page now. */
 
+/** @param {number} from @param {number} to @param {number} t */
+export const mix = (from, to, t) => from + (to - from) * t;
+
 /** @param {number} value @param {number} low @param {number} high */
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+/** @param {number} x @param {number} y @param {number} w @param {number} h @returns {Rect} */
+export const box = (x, y, w, h) => ({ x, y, w, h });
 
 /** Whether a place lies in a rectangle. @param {Rect} rect @param {number} px @param {number} py @param {number} [by] how far outside it may lie */
 export const holds = ({ x, y, w, h }, px, py, by = 0) =>
@@ -19,22 +25,15 @@ export const touches = (a, b, by = 0) =>
 export function around(rects) {
   const x = Math.min(...rects.map((rect) => rect.x));
   const y = Math.min(...rects.map((rect) => rect.y));
-  return {
-    x,
-    y,
-    w: Math.max(...rects.map((rect) => rect.x + rect.w)) - x,
-    h: Math.max(...rects.map((rect) => rect.y + rect.h)) - y,
-  };
+  const right = Math.max(...rects.map((rect) => rect.x + rect.w));
+  const bottom = Math.max(...rects.map((rect) => rect.y + rect.h));
+  return box(x, y, right - x, bottom - y);
 }
 
 /** @param {Camera} cam @param {Rect} view @param {Rect} world @returns {Rect} */
-export function toPage(cam, view, world) {
-  return {
-    x: (world.x - cam.x) * cam.k + view.x + view.w / 2,
-    y: (world.y - cam.y) * cam.k + view.y + view.h / 2,
-    w: world.w * cam.k,
-    h: world.h * cam.k,
-  };
+export function toPage({ x, y, k }, view, world) {
+  const [left, top] = [view.x + view.w / 2, view.y + view.h / 2];
+  return box((world.x - x) * k + left, (world.y - y) * k + top, world.w * k, world.h * k);
 }
 
 /** @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @returns {[number, number]} */
@@ -60,97 +59,67 @@ export function between(a, b, t) {
   const rate = Math.log(b.k / a.k);
   const k = a.k * Math.exp(rate * t);
   const share = Math.abs(rate) < 1e-6 ? t : (1 - Math.exp(-rate * t)) / (1 - Math.exp(-rate));
-  return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share, k };
+  return { x: mix(a.x, b.x, share), y: mix(a.y, b.y, share), k };
 }
 
 /** How a picture drawn from camera `a` lies in the view of camera `b`. @param {Camera} a @param {Camera} b @param {Rect} view @returns {Rect} */
 export function carried(a, b, view) {
-  const scale = b.k / a.k;
-  const [cx, cy] = [
-    view.x + view.w / 2 + (a.x - b.x) * b.k,
-    view.y + view.h / 2 + (a.y - b.y) * b.k,
-  ];
-  return {
-    x: cx - (view.w / 2) * scale,
-    y: cy - (view.h / 2) * scale,
-    w: view.w * scale,
-    h: view.h * scale,
-  };
+  const [w, h] = [(view.w * b.k) / a.k, (view.h * b.k) / a.k];
+  const x = view.x + (view.w - w) / 2 + (a.x - b.x) * b.k;
+  return box(x, view.y + (view.h - h) / 2 + (a.y - b.y) * b.k, w, h);
 }
 
 /** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
 export const header = (height) => clamp(0.165 * height, 11, 28);
 
+/** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal where a panel is to stand */
+
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
   /** @type {Placed[]} */ const placed = [];
-  for (const part of view.parts) {
+  for (const part of view.parts)
     for (const panel of part.layout.panels) {
       const key = part.base + panel.index;
-      const target = view.opened ? openTarget(view, part, panel) : cameraTarget(view, part, panel);
-      const from = view.from?.get(key);
-      const now = view.shift < 1 ? onTheWay(from, target, view.shift) : target;
+      const goal = goalOf(view, part, panel);
+      const now = view.shift < 1 ? onTheWay(view.from?.get(key), goal, view.shift) : goal;
       if (!now || now.strength <= 0 || !touches(now.card, view.rect)) continue;
       placed.push({ key, view, part, panel, ...now, plot: plotOf(now.card, now.open, part.inset) });
     }
-  }
   return placed;
 }
 
-/** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal */
-
 /** @param {View} view @param {Part} part @param {Panel} panel @returns {Goal | null} */
-function cameraTarget(view, part, panel) {
-  const card = toPage(view.cam, view.rect, part.rects[panel.index]);
-  const shown = view.shows(panel, part);
-  const range =
-    part.layout.kind === 'map'
-      ? squared(panel.range, plotOf(card, false, part.inset))
-      : panel.range;
-  return { card, range, strength: shown ? 1 : 0.06, open: false };
-}
-
-/** @param {View} view @param {Part} part @param {Panel} panel @returns {Goal | null} */
-function openTarget(view, part, panel) {
-  const opened = /** @type {import('./view.js').Opened} */ (view.opened);
-  const card = part.inset ? undefined : opened.rects.get(panel.index);
+function goalOf(view, { layout, rects, inset }, panel) {
+  const { opened } = view;
+  const open = opened?.panel === panel.index;
+  const card = opened
+    ? !inset && opened.rects.get(panel.index)
+    : toPage(view.cam, view.rect, rects[panel.index]);
   if (!card) return null;
-  const large = panel.index === opened.panel;
-  return { card, range: large ? opened.range : panel.range, strength: 1, open: large };
+  const squares = !opened && layout.kind === 'map';
+  const range = squares ? squared(panel.range, plotOf(card, false, inset)) : panel.range;
+  const strength = opened || inset || view.shows(panel) ? 1 : 0.06;
+  return { card, range: opened && open ? opened.range : range, strength, open };
 }
 
 /** @param {Goal | undefined} a @param {Goal | null} b @param {number} t @returns {Goal | null} */
 function onTheWay(a, b, t) {
-  if (!a || !b) {
-    const only = a ?? b;
-    return only && { ...only, strength: only.strength * (a ? 1 - t : t) };
-  }
-  const mix = (/** @type {number} */ from, /** @type {number} */ to) => from + (to - from) * t;
-  return {
-    card: {
-      x: mix(a.card.x, b.card.x),
-      y: mix(a.card.y, b.card.y),
-      w: mix(a.card.w, b.card.w),
-      h: mix(a.card.h, b.card.h),
-    },
-    range: /** @type {Bounds} */ (a.range.map((value, i) => mix(value, b.range[i]))),
-    strength: mix(a.strength, b.strength),
-    open: b.open,
-  };
+  const only = a && b ? null : (a ?? b);
+  if (only) return { ...only, strength: only.strength * (a ? 1 - t : t) };
+  if (!a || !b) return null;
+  const [card, range] = [{ ...b.card }, b.range.map((value, i) => mix(a.range[i], value, t))];
+  for (const side of /** @type {const} */ (['x', 'y', 'w', 'h']))
+    card[side] = mix(a.card[side], b.card[side], t);
+  const strength = mix(a.strength, b.strength, t);
+  return { card, range: /** @type {Bounds} */ (range), strength, open: b.open };
 }
 
 /** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
-function plotOf(card, open, inset) {
-  if (open)
-    return {
-      x: card.x + 44,
-      y: card.y + 36,
-      w: Math.max(10, card.w - 60),
-      h: Math.max(10, card.h - 64),
-    };
-  const top = inset ? 26 : header(card.h);
-  const pad = Math.min(3, card.w * 0.02);
-  return { x: card.x + pad, y: card.y + top, w: card.w - 2 * pad, h: card.h - top - pad };
+function plotOf({ x, y, w, h }, open, inset) {
+  if (open) return box(x + 44, y + 36, Math.max(10, w - 60), Math.max(10, h - 64));
+  const top = inset ? 26 : header(h);
+  const pad = Math.min(3, w * 0.02);
+  return box(x + pad, y + top, w - 2 * pad, h - top - pad);
 }
 
 /** A range widened so that both axes have one scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */
@@ -169,16 +138,23 @@ export function density(points, area) {
   };
 }
 
-/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Bounds}} panel @param {number} size @param {number} alpha @returns {number[]} */
-export function texels({ plot, range }, size, alpha) {
-  const kx = plot.w / (range[1] - range[0] || 1);
-  const ky = plot.h / (range[3] - range[2] || 1);
-  const { x, y, w, h } = plot;
-  return [
-    ...[x - range[0] * kx, y + h + range[2] * ky, kx, -ky],
-    ...[x, y, x + w, y + h],
-    ...[size, alpha, 0, 0],
-  ];
+/** How raw numbers u and v become pixels: left + u kx and bottom − v ky. @param {{plot: Rect, range: Bounds}} spot */
+export function scaleOf({ plot: { x, y, w, h }, range }) {
+  const [kx, ky] = [w / (range[1] - range[0] || 1), h / (range[3] - range[2] || 1)];
+  return { left: x - range[0] * kx, bottom: y + h + range[2] * ky, kx, ky };
+}
+
+/** Scores to the page. @param {{plot: Rect, range: Bounds}} spot @param {number} u @param {number} v @returns {[number, number]} */
+export function pointToPage(spot, u, v) {
+  const { left, bottom, kx, ky } = scaleOf(spot);
+  return [left + u * kx, bottom - v * ky];
+}
+
+/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Bounds}} panel @param {number} size @param {number} alpha */
+export function texels(panel, size, alpha) {
+  const { left, bottom, kx, ky } = scaleOf(panel);
+  const { x, y, w, h } = panel.plot;
+  return [left, bottom, kx, -ky, x, y, x + w, y + h, size, alpha, 0, 0];
 }
 
 /** The texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(spot: Placed, all: number) => number} drawn points of a panel */
@@ -192,12 +168,4 @@ export function tableOf(placed, panels, drawn) {
     table.set(texels(spot, look.size, alpha), 12 * spot.key);
   }
   return table;
-}
-
-/** Scores to the page. @param {Placed} spot @param {number} x @param {number} y @returns {[number, number]} */
-export function pointToPage({ plot, range }, x, y) {
-  return [
-    plot.x + ((x - range[0]) / (range[1] - range[0])) * plot.w,
-    plot.y + plot.h - ((y - range[2]) / (range[3] - range[2])) * plot.h,
-  ];
 }

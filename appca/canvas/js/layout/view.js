@@ -1,53 +1,38 @@
 /** A view: one layout arranged in a rectangle, its camera, its opened panel; and what makes views. */
 
 import { extentOf, fullest, having, some, withPanels } from '../scene/layouts.js';
-import { around, clamp, fitting, toPage, placeView } from './geometry.js';
+import { around, box, clamp, fitting, toPage, placeView } from './geometry.js';
 
-/** @param {Layout} old @param {Layout} layout whose cells are changed */
+/** Panels keep the cells they had; others take the free cell around which most components are shared. @param {Layout} old @param {Layout} layout whose cells are changed */
 export function keepCells(old, layout) {
   if (old.kind !== 'grid' || layout.kind !== 'grid') return;
   const [columns, lines] = extentOf(layout);
   const cellOf = new Map(old.panels.map(({ name, cell }) => [name, cell]));
-  /** @type {Map<string, Panel>} */ const taken = new Map();
-  /** @type {Panel[]} */ const others = [];
-  for (const panel of layout.panels) {
-    const cell = cellOf.get(panel.name);
-    if (cell && cell[0] < columns && cell[1] < lines) {
-      panel.cell = cell;
-      taken.set(`${cell}`, panel);
-    } else others.push(panel);
-  }
-  for (const panel of fullest(others)) {
+  const stays = (/** @type {Panel} */ { name }) => {
+    const [column = columns, line = lines] = cellOf.get(name) ?? [];
+    return column < columns && line < lines;
+  };
+  const kept = layout.panels.filter(stays);
+  for (const panel of kept) panel.cell = cellOf.get(panel.name);
+  const taken = new Map(kept.map((panel) => [`${panel.cell}`, panel]));
+  const sides = [0, 1, 2, 3].map((i) => [(i - 1) % 2, (2 - i) % 2]); // left, below, right, above
+  for (const panel of fullest(layout.panels.filter((other) => !kept.includes(other)))) {
+    const [x, y] = panel.cell ?? [0, 0];
     let best = -Infinity;
-    const wanted = panel.cell ?? [0, 0];
     for (let at = 0; at < columns * lines; at += 1) {
-      const cell = /** @type {[number, number]} */ ([at % columns, Math.floor(at / columns)]);
-      if (taken.has(`${cell}`)) continue;
-      const worth =
-        sharedAround(taken, cell, panel) -
-        0.01 * Math.hypot(cell[0] - wanted[0], cell[1] - wanted[1]);
-      if (worth > best) {
-        best = worth;
-        panel.cell = cell;
-      }
+      const [column, line] = [at % columns, Math.floor(at / columns)];
+      if (taken.has(`${[column, line]}`)) continue;
+      const beside = sides.flatMap(
+        ([dx, dy]) => taken.get(`${[column + dx, line + dy]}`)?.components ?? [],
+      );
+      const shared = beside.filter((k) => panel.components.includes(k)).length;
+      const worth = shared - 0.01 * Math.hypot(column - x, line - y);
+      if (worth <= best) continue;
+      best = worth;
+      panel.cell = [column, line];
     }
     taken.set(`${panel.cell}`, panel);
   }
-}
-
-/** @param {Map<string, Panel>} taken @param {[number, number]} cell @param {Panel} panel */
-function sharedAround(taken, [column, line], { components }) {
-  let shared = 0;
-  for (const [dx, dy] of [
-    [-1, 0],
-    [1, 0],
-    [0, -1],
-    [0, 1],
-  ]) {
-    const beside = taken.get(`${[column + dx, line + dy]}`);
-    shared += beside ? beside.components.filter((k) => components.includes(k)).length : 0;
-  }
-  return shared;
 }
 
 /**
@@ -59,24 +44,35 @@ function sharedAround(taken, [column, line], { components }) {
 
 const CARD = 0.935; // of a cell
 
+/** @param {number} column @param {number} row @param {number} [size] */
+function inCell(column, row, size = 1) {
+  const side = CARD * size;
+  return box(column + (1 - side) / 2, row + (1 - side) / 2, side, side);
+}
+
 /** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @returns {Arrangement} */
 export function arrange(layout, map, components, view) {
+  const { panels } = layout;
   const aspect = view.w / Math.max(1, view.h);
-  if (layout.kind === 'map') return plain('map', layout, [{ x: 0, y: 0, w: aspect, h: 1 }]);
-  if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips')
-    return columns(layout, view);
+  if (layout.kind === 'map') return plain('map', layout, [box(0, 0, aspect, 1)]);
+  if (view.w < 560 && panels.length > 2 && layout.kind !== 'strips') {
+    /** @type {Rect[]} two columns, the fullest first */ const rects = [];
+    fullest(panels).forEach(({ index }, i) => (rects[index] = inCell(i % 2, i >> 1)));
+    const h = Math.min(Math.ceil(rects.length / 2), (2 * view.h) / view.w);
+    return plain('columns', layout, rects, box(0, 0, 2, h));
+  }
   if (layout.kind === 'triangle') return triangle(layout, map, components, view);
   if (layout.kind === 'strips') {
-    const rects = layout.panels.map((_, i) => ({
-      x: 0,
-      y: i * 1.06,
-      w: Math.max(3, aspect * layout.panels.length),
-      h: 1,
-    }));
+    const w = Math.max(3, aspect * panels.length);
+    const rects = panels.map((_, i) => box(0, i * 1.06, w, 1));
     return plain('strips', layout, rects);
   }
-  const across = columnsFor(layout.panels.length, aspect);
-  const rects = layout.panels.map(({ cell, size }, i) => {
+  const sideIn = (/** @type {number} */ columns) =>
+    Math.min(aspect / columns, 1 / Math.ceil(panels.length / columns));
+  let across = 1; // columns that make so many squares the largest
+  for (let columns = 2; columns <= panels.length; columns += 1)
+    if (sideIn(columns) > sideIn(across)) across = columns;
+  const rects = panels.map(({ cell, size }, i) => {
     const [column, row] = cell ?? [i % across, Math.floor(i / across)];
     return inCell(column, row, size);
   });
@@ -84,22 +80,9 @@ export function arrange(layout, map, components, view) {
 }
 
 /** Panels at their places, with nothing beside them. @param {Arrangement['kind']} kind @param {Layout} layout @param {Rect[]} rects @param {Rect} [world] @returns {Arrangement} */
-const plain = (kind, layout, rects, world = around(rects)) => ({
-  kind,
-  parts: [{ layout, base: 0, rects, inset: false }],
-  world,
-  diagonal: [],
-  free: null,
-});
-
-/** Columns that make so many squares the largest. @param {number} panels @param {number} aspect of the view */
-function columnsFor(panels, aspect) {
-  const side = (/** @type {number} */ columns) =>
-    Math.min(aspect / columns, 1 / Math.ceil(panels / columns));
-  let best = 1;
-  for (let columns = 2; columns <= panels; columns += 1)
-    if (side(columns) > side(best)) best = columns;
-  return best;
+function plain(kind, layout, rects, world = around(rects)) {
+  const part = { layout, base: 0, rects, inset: false };
+  return { kind, parts: [part], world, diagonal: [], free: null };
 }
 
 const WORDS = 218; // px of height that title and legend need
@@ -117,42 +100,17 @@ function triangle(layout, map, count, view) {
   const narrow = extra * k < NARROW;
   const least = narrow ? 0 : Math.min(count - 3, Math.ceil(WORDS / k));
   const top = Math.min(count - 2, Math.max(1, least, Math.ceil((count - extra) / 2)));
-  const diagonal = Array.from({ length: count }, (_, i) => ({
-    component: i,
-    rect: inCell(i, i, 0.8),
-  }));
-  const world = { x: -extra, y: 0, w: count + extra, h: tall };
-  const made = plain('triangle', layout, rects, world);
+  const made = plain('triangle', layout, rects, box(-extra, 0, count + extra, tall));
+  const left = -extra + 0.06;
   if (map && count > 3) {
     const beside = (count - 0.8 - top) * k > TOOLS; // there is room for the tools between map and diagonal
-    const rect = {
-      x: -extra + 0.06,
-      y: top + 0.1,
-      w: extra + top - 0.2,
-      h: count - top - (beside ? 0 : 56 / k),
-    };
+    const rect = box(left, top + 0.1, extra + top - 0.2, count - top - (beside ? 0 : 56 / k));
     made.parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
   const from = narrow ? Math.max(0, top - 1.9) : 0;
-  const free = { x: -extra + 0.06, y: from + 0.06, w: extra + from - 0.1, h: top - from - 0.1 };
-  return { ...made, diagonal, free };
-}
-
-/** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */
-function columns(layout, view) {
-  /** @type {Rect[]} */ const rects = [];
-  fullest(layout.panels).forEach(
-    ({ index }, i) => (rects[index] = inCell(i % 2, Math.floor(i / 2), 1)),
-  );
-  const rows = Math.ceil(rects.length / 2);
-  const h = Math.min(rows, (2 * view.h) / view.w);
-  return plain('columns', layout, rects, { x: 0, y: 0, w: 2, h });
-}
-
-/** @param {number} column @param {number} row @param {number} size @returns {Rect} */
-function inCell(column, row, size) {
-  const side = CARD * size;
-  return { x: column + (1 - side) / 2, y: row + (1 - side) / 2, w: side, h: side };
+  made.free = box(left, from + 0.06, extra + from - 0.1, top - from - 0.1);
+  for (let i = 0; i < count; i += 1) made.diagonal.push({ component: i, rect: inCell(i, i, 0.8) });
+  return made;
 }
 
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
@@ -160,19 +118,14 @@ function inCell(column, row, size) {
 /** Panels that share one shown component, the fullest first, in a group for each that stays. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
-  const openAxes = layout.panels[index].axes;
-  const groups = openAxes.map((stays, i) => ({
-    turns: openAxes[1 - i],
-    stays,
-    panels: /** @type {number[]} */ ([]),
-    x: 0,
-  }));
-  for (const panel of fullest(layout.panels)) {
-    if (panel.index === index || !panel.count) continue;
-    const shared = openAxes.filter((axis) => panel.axes.includes(axis));
-    if (shared.length === 1)
-      groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);
-  }
+  const { axes } = layout.panels[index];
+  const others = fullest(layout.panels).filter((panel) => panel.index !== index && panel.count);
+  const groups = axes.map((stays, i) => {
+    const shares = (/** @type {Panel} */ panel) =>
+      axes.filter((axis) => panel.axes.includes(axis)).join() === `${stays}`;
+    const panels = others.filter(shares).map((panel) => panel.index);
+    return { turns: axes[1 - i], stays, panels, x: 0 };
+  });
   return groups.filter(({ panels }) => panels.length).reverse();
 }
 
@@ -183,24 +136,18 @@ const TOUR = 148; // width of the player beside the neighbour it turns to
 export function openRects(groups, index, view) {
   const top = 48;
   const roomy = view.h > 420 && groups.length > 0;
-  /** @type {Map<number, Rect>} */ const rects = new Map();
-  rects.set(index, {
-    x: view.x + 16,
-    y: view.y + top,
-    w: view.w - 32,
-    h: view.h - top - (roomy ? STRIP + 8 : 16),
-  });
+  const high = view.h - top - (roomy ? STRIP + 8 : 16);
+  const rects = new Map([[index, box(view.x + 16, view.y + top, view.w - 32, high)]]);
   if (!roomy) return rects;
-  const side = STRIP - 44;
-  const gap = 12;
+  const [side, gap] = [STRIP - 44, 12];
   const room = Math.max(1, Math.floor((view.w - 32 - TOUR - 24) / (side + gap)));
+  const most = Math.max(1, Math.floor(room / groups.length));
   let x = view.x + 16;
   groups.forEach((group, i) => {
-    const most = Math.max(1, Math.floor(room / groups.length));
     group.panels = group.panels.slice(0, i ? room - Math.min(most, groups[0].panels.length) : most);
     group.x = x;
     for (const panel of group.panels) {
-      rects.set(panel, { x, y: view.y + view.h - side - 14, w: side, h: side });
+      rects.set(panel, box(x, view.y + view.h - side - 14, side, side));
       x += side + gap;
     }
     x += 20;
@@ -261,30 +208,23 @@ export class View {
   /** Where "all panels" is drawn: below the bar, which stands in the corner of a triangle where that has room for it. */
   get inner() {
     const top = this.compact || this.corner ? 8 : this.inLines ? 66 : 44;
-    return {
-      x: this.rect.x + 8,
-      y: this.rect.y + top,
-      w: Math.max(1, this.rect.w - 16),
-      h: Math.max(1, this.rect.h - top - 8),
-    };
+    const { x, y, w, h } = this.rect;
+    return box(x + 8, y + top, Math.max(1, w - 16), Math.max(1, h - top - 8));
   }
 
   /** The camera that shows all panels. */
   get home() {
     const { inner, rect } = this;
     const cam = fitting(this.arrangement.world, inner, this.arrangement.kind === 'map' ? 0 : 0.012);
-    return {
-      ...cam,
-      x: cam.x - (inner.x + inner.w / 2 - rect.x - rect.w / 2) / cam.k,
-      y: cam.y - (inner.y + inner.h / 2 - rect.y - rect.h / 2) / cam.k,
-    };
+    cam.x -= (inner.x + inner.w / 2 - rect.x - rect.w / 2) / cam.k;
+    cam.y -= (inner.y + inner.h / 2 - rect.y - rect.h / 2) / cam.k;
+    return cam;
   }
 
   get atFit() {
     const { home, cam } = this;
-    return (
-      Math.abs(cam.k / home.k - 1) < 0.02 && Math.hypot(cam.x - home.x, cam.y - home.y) * cam.k < 12
-    );
+    const far = Math.hypot(cam.x - home.x, cam.y - home.y) * cam.k;
+    return Math.abs(cam.k / home.k - 1) < 0.02 && far < 12;
   }
 
   /** Keep where panels are now, to move them from there. */
@@ -300,28 +240,30 @@ export class View {
     this.focus = panel;
   }
 
-  /** Whether the filter shows a panel. @param {Panel} panel @param {Part} part */
-  shows(panel, part) {
-    if (part.inset || this.layout.kind === 'map') return true;
-    const { components, least } = this.filter;
-    return (
-      panel.count >= (least ?? 0) && (components ?? []).every((k) => panel.components.includes(k))
-    );
+  /** Whether the filter shows a panel. @param {Panel} panel */
+  shows({ count, components }) {
+    const { components: wanted = [], least = 0 } = this.filter;
+    if (this.layout.kind === 'map') return true;
+    return count >= least && wanted.every((k) => components.includes(k));
   }
 }
 
 const FIRST = 0.56; // of the width where there are two
 
-/** A view of a layout; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name @param {Layout} [before] whose panels keep their places */
+/** A view of a layout, with panels of gathered subspaces that a search or a filter has opened; a triangle has a map in its free half. @param {Pick<Stage, 'meta' | 'scene' | 'options'>} stage @param {string} name @param {Layout} [before] whose panels keep their places */
 export async function makeView({ meta, scene, options }, name, before) {
   const whole = await scene.layout(name);
   if (before) keepCells(before, whole);
-  const layout = options.panels?.length
-    ? some(whole, options.panels)
-    : await withPanels(scene, whole, await openedOf(scene, whole, options));
+  const { panels, sought = [], filter = {} } = options;
+  const given = (/** @type {import('../scene/layouts.js').Gathered} */ { components }) =>
+    sought.includes(`${components}`);
+  const gathered = whole.panels.some(({ other }) => other) ? await scene.gathered(name) : [];
+  const kept = filter.components?.length ? having(gathered, filter.components) : [];
+  const opened = [...gathered.filter(given), ...kept.filter((group) => !given(group))];
+  const layout = panels?.length ? some(whole, panels) : await withPanels(scene, whole, opened);
   const map = layout.kind === 'triangle' ? besideTriangle(meta, options) : undefined;
   const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
-  view.filter = options.filter ?? {};
+  view.filter = filter;
   view.compact = isCompact(options);
   return view;
 }
@@ -336,17 +278,6 @@ function besideTriangle({ layouts }, { compact }) {
 export const buffersOf = (meta, options, names) =>
   [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
 
-/** Gathered subspaces that a search or a filter has opened. @param {Scene} scene @param {Layout} layout @param {Options} options */
-async function openedOf(scene, layout, { sought = [], filter }) {
-  if (!layout.panels.some(({ other }) => other)) return [];
-  const gathered = await scene.gathered(layout.name);
-  const kept = filter?.components?.length ? having(gathered, filter.components) : [];
-  return [
-    ...gathered.filter(({ components }) => sought.includes(`${components}`)),
-    ...kept.filter(({ components }) => !sought.includes(`${components}`)),
-  ];
-}
-
 /** Whether there is no title above the picture. @param {Options} options */
 export const isCompact = ({ compact, panels }) => compact ?? Boolean(panels?.length);
 
@@ -355,13 +286,8 @@ export function share(stage) {
   const { width, height, views } = stage;
   const half = views.length > 1 ? Math.round(width * FIRST) : width;
   for (const view of views) view.alone = half === width;
-  views.forEach((view, i) =>
-    view.resize(
-      i
-        ? { x: half + 1, y: 0, w: width - half - 1, h: height }
-        : { x: 0, y: 0, w: half, h: height },
-    ),
-  );
+  const places = [box(0, 0, half, height), box(half + 1, 0, width - half - 1, height)];
+  views.forEach((view, i) => view.resize(places[i]));
   let base = 0;
   for (const view of views)
     for (const part of view.parts) {

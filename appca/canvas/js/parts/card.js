@@ -1,12 +1,11 @@
 /** The card of the point under the resting hand: in the quadrant with the fewest data, on a dotted leader. */
 
 import { pick } from '../input/gestures.js';
-import { clamp, holds, within } from '../layout/geometry.js';
+import { box, clamp, holds, scaleOf, within } from '../layout/geometry.js';
 import { capital, componentName, grouped, saidOf, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
-import { occupancyOf } from '../text/labels.js';
-import { drawHeld } from '../text/marks.js';
-import { element, paint, quiet } from './dom.js';
+import { drawHeld, occupancyOf, placeOf } from '../text/labels.js';
+import { element, paint, quiet, trace } from './dom.js';
 
 /** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
 
@@ -14,43 +13,39 @@ const MOST = 240; // images in a mean
 
 /** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
 function cellAt(stage, labels, x, y) {
-  for (const { key, u, v, width, lines, cell } of labels) {
-    const spot = stage.placed.find((placed) => placed.key === key);
-    if (!spot || cell === undefined) continue;
-    const [left, top] = [spot.plot.x + u * spot.plot.w, spot.plot.y + v * spot.plot.h];
-    if (holds({ x: left, y: top, w: width, h: 32 }, x, y, 3))
-      return { x: left + width / 2, y: top + 16, spot, row: -1, said: lines, cell };
+  for (const label of labels) {
+    const spot = stage.placed.find(({ key }) => key === label.key);
+    if (!spot || label.cell === undefined) continue;
+    const at = placeOf(label, spot);
+    const middle = { x: at.x + at.w / 2, y: at.y + 16 };
+    if (holds(at, x, y, 3))
+      return { ...middle, spot, row: -1, said: label.lines, cell: label.cell };
   }
   return null;
 }
 
-/** @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+/** The mean of a sign cell's images. @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines) {
-  const { layout } = spot.part;
-  const { panel } = spot;
-  let sum = new Float32Array(0);
+  const { rows, xy } = spot.part.layout;
+  const { start, count: all } = spot.panel;
+  /** @type {Float32Array | undefined} */ let sum;
   let count = 0;
-  for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {
-    if ((layout.xy[2 * i] > 0 ? 1 : 0) + (layout.xy[2 * i + 1] > 0 ? 2 : 0) !== cell) continue;
-    const bytes = sheets.read(scene.tile[layout.rows[i]]);
+  for (let i = start; sheets && i < start + all && count < MOST; i += 1) {
+    if ((xy[2 * i] > 0 ? 1 : 0) + (xy[2 * i + 1] > 0 ? 2 : 0) !== cell) continue;
+    const bytes = sheets.read(scene.tile[rows[i]]);
     if (!bytes) continue;
-    if (!count) sum = new Float32Array(bytes.length);
-    bytes.forEach((value, k) => (sum[k] += value));
+    const to = (sum ??= new Float32Array(bytes.length));
+    bytes.forEach((value, k) => (to[k] += value));
     count += 1;
   }
-  picture.hidden = !count;
-  if (count && sheets)
-    paint(
-      picture,
-      Uint8ClampedArray.from(sum, (value) => value / count),
-      sheets.meta,
-      dark,
-    );
-  lines.replaceChildren(
-    element('b', '', {}, said[0].text),
-    element('p', '', {}, said[1]?.text ?? ''),
-    quiet(count ? `mean of ${count}` : ''),
-  );
+  picture.hidden = !sum;
+  if (sum && sheets) {
+    const mean = Uint8ClampedArray.from(sum, (value) => value / count);
+    paint(picture, mean, sheets.meta, dark);
+  }
+  const text = element('p', '', {}, said[1]?.text ?? '');
+  const note = quiet(count ? `mean of ${count}` : '');
+  lines.replaceChildren(element('b', '', {}, said[0].text), text, note);
 }
 
 /** What measures of a row are, in words. @type {Record<string, string>} */
@@ -86,11 +81,12 @@ export function buildCard(stage, actions, labels) {
     card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
     card.hidden = false;
     stage.schedule();
-    if (stage.scene.has('near'))
-      stage.scene.array('near', 'u4').then((near) => {
-        stage.scene.near = near;
-        stage.schedule();
-      });
+    const { scene } = stage;
+    const take = (/** @type {typeof scene.near} */ near) => {
+      scene.near = near;
+      stage.schedule();
+    };
+    if (scene.has('near')) scene.array('near', 'u4').then(take);
     if (!('said' in hit)) describe(stage, hit.row, lines, () => shown?.row === hit.row);
   };
   actions.rest = (at) => {
@@ -98,62 +94,42 @@ export function buildCard(stage, actions, labels) {
     if (shown && (!at || Math.hypot(at[0] - shown.x, at[1] - shown.y) > 10)) hide();
     if (at && !shown) timer = setTimeout(() => show(...at), REST);
   };
-  stage.overlays.push(({ context, theme }) => {
+  stage.overlays.push(({ context, theme, scene: { near, rows } }) => {
     if (!shown || !place || card.hidden) return;
-    const px = clamp(shown.x, place.x, place.x + WIDE);
-    const py = clamp(shown.y, place.y, place.y + card.offsetHeight);
-    context.setLineDash([2, 3]);
-    context.strokeStyle = theme.primary;
-    context.lineWidth = 1.4;
-    context.beginPath();
-    context.moveTo(shown.x, shown.y);
-    context.lineTo(px, py);
-    context.stroke();
-    context.setLineDash([]);
+    const { x, y, row } = shown;
+    const px = clamp(x, place.x, place.x + WIDE);
+    const py = clamp(y, place.y, place.y + card.offsetHeight);
+    trace(context, { colour: theme.primary, width: 1.4, dash: [2, 3] }, () => {
+      context.moveTo(x, y);
+      context.lineTo(px, py);
+    });
     if ('said' in shown) return;
     drawSpread(stage, shown);
-    const { near, rows } = stage.scene;
     const each = near.length / rows;
-    const { row } = shown;
     if (each && row !== stage.held)
       drawHeld(stage, { held: row, near: near.subarray(row * each, (row + 1) * each) });
-    context.beginPath();
-    context.arc(shown.x, shown.y, 5.5, 0, 7);
-    context.stroke();
+    trace(context, { colour: theme.primary, width: 1.4 }, () => context.arc(x, y, 5.5, 0, 7));
   });
 }
 
 /** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {Found} hit */
-function drawSpread({ context, theme, meta }, { x, y, spot: { panel, plot, range } }) {
-  const [a, b] = panel.axes.map((k) => (2 * (meta.components[k]?.spread ?? 0)) / meta.score_unit);
+function drawSpread({ context, theme, meta }, { x, y, spot }) {
+  const { kx, ky } = scaleOf(spot);
+  const deviations = spot.panel.axes.map((k) => meta.components[k]?.spread ?? 0);
+  const [a, b] = deviations.map((spread) => (2 * spread) / meta.score_unit);
   if (!a || !b) return;
-  context.beginPath();
-  context.ellipse(
-    x,
-    y,
-    (a * plot.w) / (range[1] - range[0]),
-    (b * plot.h) / (range[3] - range[2]),
-    0,
-    0,
-    7,
-  );
-  context.fillStyle = `${theme.primary}22`;
-  context.fill();
-  context.stroke();
+  const look = { colour: theme.primary, width: 1.4, fill: `${theme.primary}22` };
+  trace(context, look, () => context.ellipse(x, y, a * kx, b * ky, 0, 0, 7));
 }
 
 /** Image, class and how the row is made. @param {Stage} stage @param {number} row @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 function fill(stage, row, picture, lines) {
   const { scene, meta, rows, colouring, sheets } = stage;
   const word = meta.words?.row ?? 'row';
-  const code = rows.codes[row];
-  const said =
-    colouring?.kind === 'category' && code < colouring.names.length
-      ? `${colouring.title ?? ''} ${colouring.names[code]}`
-      : '';
-  const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter(
-    (k) => k < meta.components.length,
-  );
+  const name = colouring?.kind === 'category' ? colouring.names[rows.codes[row]] : undefined;
+  const said = name === undefined ? '' : `${colouring?.title ?? ''} ${name}`;
+  const own = scene.components.subarray(row * scene.active, (row + 1) * scene.active);
+  const used = [...own].filter((k) => k < meta.components.length);
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
     .slice(0, 3)
@@ -162,22 +138,21 @@ function fill(stage, row, picture, lines) {
     ` + ${signed(scene.score(row, k) * meta.score_unit)} × `.replace('+ −', '− '),
     element('span', 'appca-term', {}, componentName(meta, k)),
   ]);
-  const marks = [
-    rows.flags[row] & DOUBTFUL
-      ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)`
-      : '',
-    rows.flags[row] & OUTSIDE ? 'marked' : '',
-  ].filter(Boolean);
+  const certain = `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)`;
   const average = meta.centred === false ? '' : 'average';
   const more = used.length > 3 ? ` and ${used.length - 3} more` : '';
   const alone = average ? 'the average alone' : 'no component';
   const sum = used.length ? [average, ...terms, more] : [alone];
-  const panel = more ? [`in ${setName(meta, used)}`] : [];
+  const marks = [
+    ...(more ? [`in ${setName(meta, used)}`] : []),
+    ...(rows.flags[row] & DOUBTFUL ? [certain] : []),
+    ...(rows.flags[row] & OUTSIDE ? ['marked'] : []),
+  ];
   lines.replaceChildren(
     element('b', '', {}, `${capital(word)} ${grouped(row)}`),
     element('span', 'appca-count', {}, ` ${said}`),
     ...(meta.components.length ? [element('p', '', {}, ...sum)] : []),
-    quiet([...panel, ...marks].join(' · ')),
+    quiet(marks.join(' · ')),
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
@@ -201,31 +176,15 @@ async function describe(stage, row, lines, still) {
 function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
   const bounds = spot.open ? spot.plot : spot.view.rect;
-  for (const { key, u, v, width } of labels) {
-    if (key === spot.key)
-      room.cover({
-        x: spot.plot.x + u * spot.plot.w,
-        y: spot.plot.y + v * spot.plot.h,
-        w: width,
-        h: 30,
-      });
-  }
-  const places = [];
-  const size = { w: WIDE, h: HIGH };
-  for (const far of [56, 100, 160, 240, 340]) {
-    for (const left of [x + far, x - far - WIDE]) {
+  for (const label of labels) if (label.key === spot.key) room.cover(placeOf(label, spot, 30));
+  let best = box(clamp(x + 24, 6, stage.width - WIDE - 6), Math.max(6, y - HIGH - 24), WIDE, HIGH);
+  let least = Infinity;
+  for (const far of [56, 100, 160, 240, 340])
+    for (const left of [x + far, x - far - WIDE])
       for (const top of [y - far * 0.6 - HIGH, y + far * 0.6, y - HIGH / 2]) {
-        const at = { x: left, y: top, ...size };
-        if (within(at, bounds, 6)) places.push({ at, cost: room.under(at) + far / 30 });
+        const at = box(left, top, WIDE, HIGH);
+        const cost = within(at, bounds, 6) ? room.under(at) + far / 30 : Infinity;
+        if (cost < least) [best, least] = [at, cost];
       }
-    }
-  }
-  places.sort((a, b) => a.cost - b.cost);
-  return (
-    places[0]?.at ?? {
-      x: clamp(x + 24, 6, stage.width - WIDE - 6),
-      y: Math.max(6, y - HIGH - 24),
-      ...size,
-    }
-  );
+  return best;
 }

@@ -1,4 +1,4 @@
-/** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words on a canvas. */
+/** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words and lines on a canvas; bytes as text. */
 
 /** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
@@ -34,18 +34,16 @@ const ICONS = {
 export function icon(name) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  for (const [key, value] of Object.entries({
+  const size = {
     viewBox: '0 0 24 24',
     width: '18',
     height: '18',
     fill: 'none',
-    stroke: 'currentColor',
-    'stroke-width': '1.8',
-    'stroke-linecap': 'round',
-    'stroke-linejoin': 'round',
-    'aria-hidden': 'true',
-  }))
-    made.setAttribute(key, value);
+    'aria-hidden': true,
+  };
+  const ends = { 'stroke-linecap': 'round', 'stroke-linejoin': 'round' };
+  const look = { ...size, stroke: 'currentColor', 'stroke-width': '1.8', ...ends };
+  for (const [key, value] of Object.entries(look)) made.setAttribute(key, String(value));
   path.setAttribute('d', ICONS[name]);
   made.append(path);
   return made;
@@ -111,6 +109,21 @@ export function cut(context, text, width, style) {
   return `${text.slice(0, length).trimEnd()}…`;
 }
 
+/** Stroke a path, filled or on a halo. @param {CanvasRenderingContext2D} context @param {{colour: string, width?: number, dash?: number[], fill?: string, halo?: string}} look @param {() => void} path */
+export function trace(context, { colour, width = 1, dash = [], fill, halo }, path) {
+  context.save();
+  context.beginPath();
+  path();
+  if (fill) context.fillStyle = fill;
+  if (fill) context.fill();
+  context.setLineDash(dash);
+  [context.strokeStyle, context.lineWidth] = [halo ?? colour, width + 2.75];
+  if (halo) context.stroke();
+  [context.strokeStyle, context.lineWidth] = [colour, width];
+  context.stroke();
+  context.restore();
+}
+
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign}} look */
 export function write(context, text, x, y, { style, colour, halo, align = 'left' }) {
   context.font = style;
@@ -125,3 +138,26 @@ export function write(context, text, x, y, { style, colour, halo, align = 'left'
   context.fillStyle = colour;
   context.fillText(text, x, y);
 }
+
+/** Bytes of parts, one after the other. @param {ArrayBuffer[]} parts */
+export function join(parts) {
+  if (parts.length === 1) return parts[0];
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(new Uint8Array(part), at);
+    at += part.byteLength;
+  }
+  return whole.buffer;
+}
+
+/** @param {Uint8Array} bytes */
+export function toBase64(bytes) {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 32768)
+    text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+  return btoa(text);
+}
+
+/** @param {string} text */
+export const ofBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -1,20 +1,21 @@
 /** The palette: what it offers for a query, and how it is shown. */
 
+import { box } from '../layout/geometry.js';
 import { having } from '../scene/layouts.js';
 import { capital, componentName, countOf, grouped, rowsWith, setName } from '../scene/names.js';
 import { cssOf } from '../theme.js';
 import { classCounts } from './bar.js';
 import { button, element, icon, paint, quiet } from './dom.js';
 
-/** Names of the groups, in their order. @type {Record<HitKind, string>} */
-export const GROUPS = {
-  panel: 'Panels',
-  component: 'Components',
-  class: 'Classes',
-  selection: 'Selections',
-  row: 'Rows',
-  column: 'Columns',
-  action: 'Actions',
+/** Groups in their order: name, what Enter does, icon. @type {Record<HitKind, [string, string, 'search' | 'play' | 'bookmark' | 'tune']>} */
+const GROUPS = {
+  panel: ['Panels', 'Open it', 'search'],
+  component: ['Components', 'Show its row and column', 'search'],
+  class: ['Classes', 'Select them', 'search'],
+  selection: ['Selections', 'Select them', 'bookmark'],
+  row: ['Rows', 'Go there', 'search'],
+  column: ['Columns', 'Colour by it', 'tune'],
+  action: ['Actions', 'Do it', 'play'],
 };
 
 /** "2,5", "{5 2}" or "2 and 5" as numbers of components, ascending. @param {string} query @returns {number[] | null} */
@@ -28,13 +29,6 @@ export function setOf(query) {
     : null;
 }
 
-/** Rows that use each component. @param {Stage} stage */
-function usersOf({ scene, meta }) {
-  const users = new Uint32Array(meta.components.length);
-  for (const component of scene.components) if (component < users.length) users[component] += 1;
-  return users;
-}
-
 /** Panels of a set of components, in the layout that is shown where it has them. @param {Stage} stage @param {number[]} wanted @returns {Promise<Hit[]>} */
 async function panels({ meta, scene, views }, wanted) {
   const shown = views[0]?.layout.name;
@@ -42,67 +36,57 @@ async function panels({ meta, scene, views }, wanted) {
   const parts = wanted
     .map((number) => meta.components.findIndex((part) => part.number === number))
     .sort((a, b) => a - b);
-  const hit = (
-    /** @type {{components: number[], count: number}} */ panel,
-    /** @type {Target} */ target,
-  ) =>
-    /** @type {Hit} */ ({
-      kind: 'panel',
-      label: `Panel ${setName(meta, panel.components)}`,
-      note: countOf(meta, panel.count),
-      target,
-    });
+  /** @param {{components: number[], count: number}} panel @param {Target} target @returns {Hit} */
+  const hit = ({ components, count }, target) => {
+    const label = `Panel ${setName(meta, components)}`;
+    return { kind: 'panel', label, note: countOf(meta, count), target };
+  };
   for (const layout of layouts) {
     const all = meta.layouts[layout].panels;
     const panel = all.findIndex(({ components }) => `${components}` === `${parts}`);
     if (panel >= 0) return [hit(all[panel], { layout, panel })];
   }
-  for (const layout of layouts.filter((name) => meta.layouts[name].other && !parts.includes(-1))) {
+  for (const layout of layouts) {
+    if (!meta.layouts[layout].other || parts.includes(-1)) continue;
     const among = having(await scene.gathered(layout), parts);
     const exact = among.filter(({ components }) => components.length === parts.length);
-    if (among.length)
-      return (exact.length ? exact : among).map((panel) =>
-        hit(panel, { layout, sought: panel.components }),
-      );
+    const found = exact.length ? exact : among;
+    if (found.length) return found.map((one) => hit(one, { layout, sought: one.components }));
   }
   return [];
 }
 
 /** @param {Stage} stage @param {string} query @returns {Promise<Hit[]>} */
-async function rowsOf(stage, query) {
-  const { meta, rows, scene, colouring } = stage;
+async function rowsOf({ meta, rows, scene, colouring }, query) {
   const word = capital(meta.words?.row ?? 'row');
-  const name = (/** @type {number} */ row) => `${word} ${grouped(row)}`;
-  const says = (/** @type {number} */ row) =>
-    (colouring?.kind === 'category' && colouring.names[rows.codes[row]]) || '';
-  /** @param {number} row @param {string} label @returns {Hit} */
-  const hit = (row, label) => ({ kind: 'row', label, note: says(row), row, target: { row } });
+  const names = colouring?.kind === 'category' ? colouring.names : [];
+  /** @param {number} row @param {string} [said] @returns {Hit} */
+  const hit = (row, said = '') => {
+    const label = `${word} ${grouped(row)}${said}`;
+    return { kind: 'row', label, note: names[rows.codes[row]] || '', row, target: { row } };
+  };
   const called =
     ['#', 'row ', `${word.toLowerCase()} `].find((name) => query.startsWith(name)) ?? '';
   const number = /^\d[\d,]*$/.exec(query.slice(called.length))?.[0].replaceAll(',', '');
-  const hits =
-    number && Number(number) < rows.count ? [hit(Number(number), name(Number(number)))] : [];
-  const values = query.startsWith('#') ? [] : await rowsWith(scene, query, colouring?.title);
+  const hits = number && Number(number) < rows.count ? [hit(Number(number))] : [];
+  const values = called === '#' ? [] : await rowsWith(scene, query, colouring?.title);
   for (const { title, value, row } of values)
-    if (!hits.some((other) => other.row === row))
-      hits.push(hit(row, `${name(row)}, ${title} ${value}`));
+    if (!hits.some((other) => other.row === row)) hits.push(hit(row, `, ${title} ${value}`));
   return hits;
 }
 
 /** What holds a text, what begins with it first. @template {{label: string}} T @param {T[]} all @param {string} query @returns {T[]} */
 function withText(all, query) {
-  const places = all.map((item) => ({ item, at: item.label.toLowerCase().indexOf(query) }));
-  const rank = (/** @type {{item: T, at: number}} */ { item, at }) =>
-    at && /\w/.test(item.label[at - 1]) ? 2 : Math.min(at, 1);
-  return places
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => rank(a) - rank(b))
-    .map(({ item }) => item);
+  const rank = (/** @type {T} */ { label }) => {
+    const at = label.toLowerCase().indexOf(query);
+    return at > 0 && /\w/.test(label[at - 1]) ? 2 : Math.min(at, 1); // -1 where it is not
+  };
+  return all.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b));
 }
 
 /** @param {Stage} stage @param {string} text ">" before it asks for actions alone, "#" for rows, "{" for panels @param {Act[]} acts @returns {Promise<Hit[]>} of all groups, in their order */
 export async function find(stage, text, acts) {
-  const { meta, colouring, options } = stage;
+  const { meta, colouring, options, scene, callbacks } = stage;
   const query = text.trim().toLowerCase().replace(/^>\s*/, '');
   /** @param {HitKind} kind @param {Omit<Hit, 'kind'>[]} all @returns {Hit[]} */
   const matching = (kind, all) => withText(all, query).map((hit) => ({ kind, ...hit }));
@@ -114,33 +98,27 @@ export async function find(stage, text, acts) {
   const { names = [], kind, title = 'class' } = colouring ?? {};
   const counts = kind === 'category' ? classCounts(stage, 0) : [];
   const { selections = [], columns = [] } = options.offers ?? {};
-  const show = (/** @type {'selection' | 'colour'} */ kind, /** @type {string} */ name) =>
-    stage.callbacks.onAct?.(kind, name);
-  const users = usersOf(stage);
-  const components = meta.components.map(({ name }, k) => ({
-    label: `${name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
-    note: countOf(meta, users[k]),
-    component: k,
-    target: { component: k },
-  }));
-  const classes = names
-    .map((name, code) => ({
-      label: /^\d/.test(name) ? capital(`${title} ${name}`) : name,
-      note: countOf(meta, counts[code]),
-      code,
-      target: { code },
-    }))
-    .filter(({ code }) => counts[code]);
-  const named = selections.map(([label, count]) => ({
-    label,
-    note: countOf(meta, count),
-    run: () => show('selection', label),
-  }));
-  const features = columns.map(([key, label]) => ({
-    label,
-    note: 'colour by it',
-    run: () => show('colour', key),
-  }));
+  const users = new Uint32Array(meta.components.length); // rows that use each component
+  for (const component of scene.components) if (component < users.length) users[component] += 1;
+  const components = meta.components.map(({ name }, k) => {
+    const called = `${name ? '' : 'Component '}${componentName(meta, k)}`;
+    const label = `${called} ${options.came?.[k] ?? ''}`.trim();
+    return { label, note: countOf(meta, users[k]), component: k, target: { component: k } };
+  });
+  const classes = names.flatMap((name, code) => {
+    const label = /^\d/.test(name) ? capital(`${title} ${name}`) : name;
+    return counts[code]
+      ? [{ label, note: countOf(meta, counts[code]), code, target: { code } }]
+      : [];
+  });
+  const named = selections.map(([label, count]) => {
+    const run = () => callbacks.onAct?.('selection', label);
+    return { label, note: countOf(meta, count), run };
+  });
+  const features = columns.map(([key, label]) => {
+    const run = () => callbacks.onAct?.('colour', key);
+    return { label, note: 'colour by it', run };
+  });
   return [
     ...hits,
     ...matching('component', components),
@@ -207,60 +185,39 @@ function dialog(stage, name, label, title, ...children) {
 
 /** All keys on one card. @param {Stage} stage */
 export function buildKeys(stage) {
-  const columns = Object.entries(KEYS).map(([title, lines]) =>
-    element(
-      'section',
-      '',
-      {},
-      element('h3', '', {}, title),
-      ...lines.map(([word, ...keys]) => element('p', '', {}, word, caps(...keys))),
-    ),
-  );
+  const columns = Object.entries(KEYS).map(([title, lines]) => {
+    const texts = lines.map(([word, ...keys]) => element('p', '', {}, word, caps(...keys)));
+    return element('section', '', {}, element('h3', '', {}, title), ...texts);
+  });
   const title = element('b', '', {}, 'Keys');
   const card = dialog(stage, 'appca-keycard', 'Keys', [title], element('div', '', {}, ...columns));
   return () => card.showModal();
 }
 
 const ENDS = 5; // rows at an end of a component
-/** @type {Partial<Record<HitKind, 'play' | 'bookmark' | 'tune'>>} */
-const ICONS = { action: 'play', selection: 'bookmark', column: 'tune' };
 
 /** The picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
-function pictureOf(stage, { component, row, code, kind }, side) {
+function pictureOf({ pictures, rows, sheets, scene, palette, dark }, hit, side) {
+  const { component, code, kind } = hit;
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
   canvas.width = canvas.height = 2 * side;
-  if (component !== undefined && stage.pictures.there) {
+  if (component !== undefined && pictures.there) {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-    stage.pictures.draw(component, { x: 0, y: 0, w: 2 * side, h: 2 * side }, context);
+    pictures.draw(component, box(0, 0, 2 * side, 2 * side), context);
     return canvas;
   }
-  const shown = row ?? (code === undefined ? -1 : stage.rows.codes.indexOf(code));
-  const { sheets, scene } = stage;
-  const bytes = shown >= 0 && sheets ? sheets.read(scene.tile[shown]) : null;
-  if (bytes && sheets) {
-    paint(canvas, bytes, sheets.meta, stage.dark);
-  } else if (sheets && shown >= 0)
-    sheets.ask(new Map([[Math.floor(scene.tile[shown] / sheets.meta.per_sheet), 1]]));
-  else {
-    if (code === undefined)
-      return element('span', 'appca-hitpicture', {}, icon(ICONS[kind] ?? 'search'));
-    const dot = element('i', 'appca-dot', { style: `background:${cssOf(stage.palette, code)}` });
-    return element('span', 'appca-hitpicture', {}, dot);
+  const row = hit.row ?? (code === undefined ? -1 : rows.codes.indexOf(code));
+  const colour = code === undefined ? '' : cssOf(palette, code);
+  if (row < 0 || !sheets) {
+    const dot = element('i', 'appca-dot', { style: `background:${colour}` });
+    return element('span', 'appca-hitpicture', {}, colour ? dot : icon(GROUPS[kind][2]));
   }
-  if (code !== undefined) canvas.style.borderColor = cssOf(stage.palette, code);
+  const bytes = sheets.read(scene.tile[row]);
+  if (bytes) paint(canvas, bytes, sheets.meta, dark);
+  else sheets.ask([scene.tile[row]]);
+  if (colour) canvas.style.borderColor = colour;
   return canvas;
 }
-
-/** What Enter does. @type {Record<HitKind, string>} */
-const DOES = {
-  component: 'Show its row and column',
-  panel: 'Open it',
-  class: 'Select them',
-  selection: 'Select them',
-  row: 'Go there',
-  column: 'Colour by it',
-  action: 'Do it',
-};
 
 /** @param {Stage} stage @param {number} component */
 const rowsUsing = ({ rows, scene }, component) =>
@@ -269,21 +226,17 @@ const rowsUsing = ({ rows, scene }, component) =>
 /** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
 function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
-  const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
-  const parts = [
-    pictureOf(stage, { ...hit, component }, 132),
-    element('b', '', {}, hit.label),
-    quiet(hit.note ?? ''),
-  ];
+  const large = pictureOf(stage, { ...hit, component }, 132);
+  const parts = [large, element('b', '', {}, hit.label), quiet(hit.note ?? '')];
+  const enter = element('p', '', {}, GROUPS[hit.kind][1], caps('Enter'));
   if (component === undefined) return [...parts, enter];
   const users = sheets ? rowsUsing(stage, component) : [];
   users.sort((a, b) => scene.score(b, component) - scene.score(a, component));
   const ends = { Highest: users.slice(0, ENDS), Lowest: users.slice(-ENDS).reverse() };
-  for (const [word, few] of Object.entries(sheets ? ends : {}))
-    parts.push(
-      quiet(word),
-      element('div', 'appca-ends', {}, ...few.map((row) => pictureOf(stage, { ...hit, row }, 38))),
-    );
+  for (const [word, few] of Object.entries(sheets ? ends : {})) {
+    const pictures = few.map((row) => pictureOf(stage, { ...hit, row }, 38));
+    parts.push(quiet(word), element('div', 'appca-ends', {}, ...pictures));
+  }
   return [...parts, enter, element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter'))];
 }
 
@@ -316,17 +269,12 @@ export function buildPalette(stage, actions, fly, acts) {
   const chips = element('nav', '', { 'aria-label': 'Groups' });
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
-  const keys = [
-    ['↑↓', 'move'],
-    ['Tab', 'next group'],
-    ['>', 'actions'],
-    ['#', 'a row'],
-    ['{', 'a panel'],
-  ];
-  const foot = element('footer', '', {}, ...keys.flatMap(([key, does]) => [caps(key), does]));
+  const keys = { '↑↓': 'move', Tab: 'next group', '>': 'actions', '#': 'a row', '{': 'a panel' };
+  const words = Object.entries(keys).flatMap(([key, does]) => [caps(key), does]);
+  const foot = element('footer', '', {}, ...words);
   const columns = element('div', 'appca-columns', {}, list, aside);
   const title = [icon('search'), input];
-  const box = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
+  const made = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
   let [group, sought] = ['', '']; // the only group that is shown; the query that the hits answer
   let chosen = 0;
   /** @type {number[]} */ let starts = []; // places of the first hits of groups
@@ -336,7 +284,7 @@ export function buildPalette(stage, actions, fly, acts) {
   const go = (/** @type {Hit | undefined} */ hit, rows = false) => {
     if (!hit) return;
     recent = [hit, ...recent.filter(({ label }) => label !== hit.label)].slice(0, RECENT);
-    shut(stage, box);
+    shut(stage, made);
     if (rows && hit.component !== undefined) actions.select(rowsUsing(stage, hit.component));
     else if (hit.run) hit.run();
     else if (hit.target) fly(hit.target);
@@ -354,15 +302,9 @@ export function buildPalette(stage, actions, fly, acts) {
     const typed = input.value.trim().replace(/^[>#]\s*/, '');
     const words = element('span', 'appca-words', {}, ...marked(hit.label, typed));
     const note = element('span', 'appca-count', {}, hit.note ?? '');
-    const item = element(
-      'div',
-      '',
-      { role: 'option', id: `${id}-${i}` },
-      pictureOf(stage, hit, 34),
-      words,
-      note,
-    );
-    if (hit.key) item.append(caps(hit.key));
+    const key = hit.key ? [caps(hit.key)] : [];
+    const look = { role: 'option', id: `${id}-${i}` };
+    const item = element('div', '', look, pictureOf(stage, hit, 34), words, note, ...key);
     item.addEventListener('click', () => go(hit));
     item.addEventListener('pointermove', () => {
       if (chosen !== i) point(i);
@@ -388,17 +330,14 @@ export function buildPalette(stage, actions, fly, acts) {
   const fill = (at = 0) => {
     const kinds = [...new Set(hits.map(({ kind }) => kind))];
     if (!kinds.some((kind) => kind === group)) group = '';
-    chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind])));
+    chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind][0])));
     [shown, starts] = [[], []];
-    const some = (/** @type {string} */ kind) =>
-      hits.filter((hit) => hit.kind === kind).slice(0, group ? LISTED : SHOWN);
-    list.replaceChildren(
-      ...(!input.value && !group && recent.length ? [section('Recent', recent)] : []),
-      ...kinds
-        .filter((kind) => !group || kind === group)
-        .map((kind) => section(GROUPS[kind], some(kind))),
-    );
-    if (!hits.length) list.append(element('p', 'appca-count', {}, 'Nothing found'));
+    list.replaceChildren(hits.length ? '' : quiet('Nothing found'));
+    if (!input.value && !group && recent.length) list.append(section('Recent', recent));
+    for (const kind of kinds.filter((one) => !group || one === group)) {
+      const some = hits.filter((hit) => hit.kind === kind);
+      list.append(section(GROUPS[kind][0], some.slice(0, group ? LISTED : SHOWN)));
+    }
     point(at);
   };
   const seek = async () => {
@@ -408,12 +347,10 @@ export function buildPalette(stage, actions, fly, acts) {
     [hits, sought] = [answer, asked];
     fill();
   };
-  input.addEventListener('input', async () => {
-    const asked = input.value;
-    await new Promise((done) => {
-      setTimeout(done, REST);
-    });
-    if (asked === input.value && asked !== sought) seek();
+  let typing = 0;
+  input.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => input.value !== sought && seek(), REST);
   });
   const nextGroup = (/** @type {number} */ step) => {
     const now = starts.filter((at) => at <= chosen).length - 1;
@@ -431,12 +368,12 @@ export function buildPalette(stage, actions, fly, acts) {
     if (step) event.preventDefault();
   });
   stage.settled.push(() => {
-    if (box.open) fill(chosen); // pictures of rows may have come
+    if (made.open) fill(chosen); // pictures of rows may have come
   });
   return () => {
-    if (box.open) return;
+    if (made.open) return;
     input.value = sought = group = '';
-    box.showModal();
+    made.showModal();
     input.focus();
     seek();
   };

@@ -1,5 +1,6 @@
 /** Tools in the corner, the menu of what is rarely changed, the player of a turn. */
 
+import { flipped } from '../input/actions.js';
 import { STRIP } from '../layout/view.js';
 import { fullest } from '../scene/layouts.js';
 import { capital, componentName, grouped } from '../scene/names.js';
@@ -42,11 +43,11 @@ export function savePicture(stage) {
 }
 
 /** What a filter says, in short; nothing where it keeps all. @param {Stage} stage @param {Filter} filter */
-export function saidOf({ meta, colouring }, { components, classes, least, certainty }) {
-  const names = (classes ?? []).map((code) => colouring?.names[code] ?? '');
+function saidOf({ meta, colouring }, { components = [], classes = [], least, certainty }) {
+  const names = classes.map((code) => colouring?.names[code] ?? '');
   return [
-    components?.length ? `with ${components.map((k) => meta.components[k].number).join(', ')}` : '',
-    names.length ? (names.length > 3 ? `${names.length} classes` : names.join(', ')) : '',
+    components.length ? `with ${components.map((k) => meta.components[k].number).join(', ')}` : '',
+    names.length > 3 ? `${names.length} classes` : names.join(', '),
     least ? `≥ ${grouped(least)} rows` : '',
     certainty ? `certain ≥ ${Math.round(100 * certainty)}%` : '',
   ]
@@ -54,41 +55,52 @@ export function saidOf({ meta, colouring }, { components, classes, least, certai
     .join(' · ');
 }
 
+/** @param {string} title @param {...(HTMLElement | string)} children */
+const group = (title, ...children) =>
+  element(
+    'div',
+    'appca-group',
+    { role: 'group', 'aria-label': title },
+    element('b', '', {}, title),
+    element('div', 'appca-options', {}, ...children),
+  );
+
+/** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
+function slider(word, value, most, said, run) {
+  const text = element('span', 'appca-count', {}, said(value));
+  const input = range(word, most, value);
+  input.addEventListener('input', () => {
+    text.textContent = said(Number(input.value));
+  });
+  input.addEventListener('change', () => run(Number(input.value)));
+  return element('label', 'appca-slider', {}, word, input, text);
+}
+
+const LEAST = Array.from({ length: 21 }, (_, step) => (step ? Math.round(2 ** (step / 1.6)) : 0)); // rows of a panel, by the slider's step
+const DENSE = ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'];
+
 /** @param {Stage} stage @param {Actions} actions @param {{update: (options: Options) => void, save: () => void}} does */
 export function buildMore(stage, actions, does) {
   const label = 'Views and filters';
   const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': label, hidden: '' });
   stage.root.append(box);
   const chip = button('appca-chip', { hidden: '' }, () => actions.filter({}));
-  const opener = iconButton('tune', label, () => {
-    box.hidden = !box.hidden;
-    opener.setAttribute('aria-expanded', String(!box.hidden));
-    fill();
-  });
-  const close = () => {
-    box.hidden = true;
-    opener.setAttribute('aria-expanded', 'false');
+  const show = (/** @type {boolean} */ on) => {
+    box.hidden = !on;
+    opener.setAttribute('aria-expanded', String(on));
+    if (on) fill();
   };
-  stage.hit.addEventListener('pointerdown', close);
-  const escape = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key !== 'Escape') return;
-    close();
+  const opener = iconButton('tune', label, () => show(box.hidden));
+  stage.hit.addEventListener('pointerdown', () => show(false));
+  const escape = (/** @type {KeyboardEvent} */ { key }) => {
+    if (key !== 'Escape') return;
+    show(false);
     opener.focus();
   };
   box.addEventListener('keydown', escape);
   opener.addEventListener('keydown', escape);
   const filter = (/** @type {Filter} */ change) =>
     actions.filter({ ...stage.options.filter, ...change });
-
-  /** @param {string} title @param {...(HTMLElement | string)} children */
-  const group = (title, ...children) =>
-    element(
-      'div',
-      'appca-group',
-      { role: 'group', 'aria-label': title },
-      element('b', '', {}, title),
-      element('div', 'appca-options', {}, ...children),
-    );
   /** @param {string | Node} text @param {boolean} on @param {() => void} run */
   const toggle = (text, on, run) => {
     const act = () => {
@@ -97,30 +109,10 @@ export function buildMore(stage, actions, does) {
     };
     return button('appca-option', { 'aria-pressed': String(on) }, act, text);
   };
-  const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
-    const closeAndRun = () => {
-      close();
-      run();
-    };
-    return button('appca-option', {}, closeAndRun, word);
-  };
-  /** @template T @param {T[] | undefined} list @param {T} item */
-  const flipped = (list, item) =>
-    list?.includes(item) ? list.filter((other) => other !== item) : [...(list ?? []), item];
-  /** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
-  const slider = (word, value, most, said, run) => {
-    const text = element('span', 'appca-count', {}, said(value));
-    const input = range(word, most, value);
-    input.addEventListener('input', () => {
-      text.textContent = said(Number(input.value));
-    });
-    input.addEventListener('change', () => run(Number(input.value)));
-    return element('label', 'appca-slider', {}, word, input, text);
-  };
-
   const focusable = () => [
     .../** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('button, input')),
   ];
+  let before = ''; // the colouring to go back to
   const fill = () => {
     const { meta, options, colouring } = stage;
     const now = options.filter ?? {};
@@ -131,101 +123,68 @@ export function buildMore(stage, actions, does) {
     if (box.hidden) return;
     const layouts = Object.entries(meta.layouts);
     const beside = options.beside ?? '';
-    const sized = (/** @type {number} */ step) => (step ? Math.round(2 ** (step / 1.6)) : 0);
-    const step =
-      Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
-    const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : []; // also of rows the filter hides
-    const classes =
-      colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
+    const many = meta.components.length;
+    const named = colouring?.kind === 'category' && colouring.names.length <= 40;
+    const names = colouring?.names ?? [];
+    const counts = named ? classCounts(stage, 0) : []; // also of rows the filter hides
     const by = colouredBy(meta, stage.colouringName);
-    const few = meta.components.length > 0 && meta.components.length <= 60;
-    const numbered = (
-      /** @type {number[]} */ pressed,
-      /** @type {(component: number) => void} */ run,
-    ) =>
+    const colour = (/** @type {number[]} */ some) =>
+      does.update({ colouring: colouringBy(meta, some) || before });
+    /** @param {number[]} pressed @param {(component: number) => void} run */
+    const numbered = (pressed, run) =>
       meta.components.map(({ number }, i) =>
         toggle(String(number), pressed.includes(i), () => run(i)),
       );
-    const groups = [
-      layouts.length > 1 &&
-        !stage.callbacks.acts &&
-        group(
-          'Beside',
-          toggle('None', !beside, () => does.update({ beside: '' })),
-          ...layouts.map(([name, { title }]) =>
-            toggle(title, beside === name, () => does.update({ beside: name })),
-          ),
-        ),
-      few &&
-        group(
-          'Panels with',
-          ...numbered(now.components ?? [], (i) =>
-            filter({ components: flipped(now.components, i) }),
-          ),
-        ),
-      classes.length > 0 &&
-        group(
-          capital(colouring?.title ?? 'class'),
-          ...classes.flatMap((name, code) => {
-            if (!counts[code]) return [];
-            const dot = element('i', 'appca-dot');
-            dot.style.background = cssOf(stage.palette, code);
-            return [
-              toggle(element('span', '', {}, dot, name), Boolean(now.classes?.includes(code)), () =>
-                filter({ classes: flipped(now.classes, code) }),
-              ),
-            ];
-          }),
-        ),
-      meta.components.length > 0 &&
-        element(
-          'div',
-          'appca-group',
-          {},
-          slider(
-            'Rows of a panel',
-            step,
-            20,
-            (i) => (i ? `≥ ${grouped(sized(i))}` : 'any'),
-            (i) => filter({ least: sized(i) }),
-          ),
-          slider(
-            'Certainty',
-            Math.round(100 * (now.certainty ?? 0)),
-            99,
-            (i) => (i ? `≥ ${i}%` : 'any'),
-            (i) => filter({ certainty: i / 100 }),
-          ),
-        ),
-      few &&
-        group(
-          'Colour by one component or two',
-          ...numbered(by, (i) =>
-            does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before }),
-          ),
-        ),
-      meta.components.length > 0 &&
-        group(
-          'Show',
-          toggle('Ghosts of the selection', Boolean(options.ghosts), () =>
-            does.update({ ghosts: !options.ghosts }),
-          ),
-        ),
-      stage.sheets &&
-        slider(
-          'Images',
-          Math.round(4 * Math.log2(options.dense ?? 1)) + 4,
-          8,
-          (i) => ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'][i],
-          (i) => does.update({ dense: 2 ** ((i - 4) / 4) }),
-        ),
-      element('div', 'appca-options', {}, act('Save picture', does.save)),
+    const views = layouts.map(([name, { title }]) =>
+      toggle(title, beside === name, () => does.update({ beside: name })),
+    );
+    views.unshift(toggle('None', !beside, () => does.update({ beside: '' })));
+    const classes = [...counts.keys()].filter((code) => counts[code] && code < names.length);
+    const pressed = classes.map((code) => {
+      const dot = element('i', 'appca-dot', { style: `background:${cssOf(stage.palette, code)}` });
+      const word = element('span', '', {}, dot, names[code]);
+      const flip = () => filter({ classes: flipped(now.classes, code) });
+      return toggle(word, Boolean(now.classes?.includes(code)), flip);
+    });
+    const step = Math.max(
+      0,
+      LEAST.findIndex((least) => least >= (now.least ?? 0)),
+    );
+    const [sure, dense] = [100 * (now.certainty ?? 0), 4 * Math.log2(options.dense ?? 1)];
+    const any = (/** @type {string | number} */ value) => (value ? `≥ ${value}` : 'any');
+    const least = (/** @type {number} */ i) => filter({ least: LEAST[i] });
+    const certain = (/** @type {number} */ i) => filter({ certainty: i / 100 });
+    const limits = [
+      slider('Rows of a panel', step, 20, (i) => any(LEAST[i] && grouped(LEAST[i])), least),
+      slider('Certainty', Math.round(sure), 99, (i) => any(i && `${i}%`), certain),
     ];
     const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    box.replaceChildren(...groups.filter((part) => part instanceof HTMLElement));
+    box.replaceChildren();
+    if (layouts.length > 1 && !stage.callbacks.acts) box.append(group('Beside', ...views));
+    if (many && many <= 60) {
+      const flip = (/** @type {number} */ i) => filter({ components: flipped(now.components, i) });
+      box.append(group('Panels with', ...numbered(now.components ?? [], flip)));
+    }
+    if (pressed.length) box.append(group(capital(colouring?.title ?? 'class'), ...pressed));
+    if (many) box.append(element('div', 'appca-group', {}, ...limits));
+    if (many && many <= 60) {
+      const flip = (/** @type {number} */ i) => colour(flipped(by, i).slice(-2));
+      box.append(group('Colour by one component or two', ...numbered(by, flip)));
+    }
+    const ghosts = () => does.update({ ghosts: !options.ghosts });
+    const ghostly = toggle('Ghosts of the selection', Boolean(options.ghosts), ghosts);
+    if (many) box.append(group('Show', ghostly));
+    const crowd = (/** @type {number} */ i) => does.update({ dense: 2 ** ((i - 4) / 4) });
+    const images = slider('Images', Math.round(dense) + 4, 8, (i) => DENSE[i], crowd);
+    if (stage.sheets) box.append(images);
+    const save = () => {
+      show(false);
+      does.save();
+    };
+    const saving = button('appca-option', {}, save, 'Save picture');
+    box.append(element('div', 'appca-options', {}, saving));
     focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
   };
-  let before = ''; // the colouring to go back to
   actions.changed.push(fill);
   stage.settled.push(() => {
     if (!colouredBy(stage.meta, stage.colouringName).length) before = stage.colouringName;
@@ -245,14 +204,8 @@ export function buildTourbar(stage, actions) {
   };
   const word = 'Play the turn (T)';
   const play = button('appca-play', { title: word, 'aria-label': word }, run, icon('play'));
-  const box = element(
-    'div',
-    'appca-tour',
-    {},
-    element('div', '', {}, words),
-    element('div', '', {}, play, slider),
-  );
-  box.hidden = true;
+  const lines = [[words], [play, slider]].map((parts) => element('div', '', {}, ...parts));
+  const box = element('div', 'appca-tour', { hidden: '' }, ...lines);
   stage.root.append(box);
   slider.addEventListener('input', () => {
     if (target >= 0) actions.tour(view(), target, Number(slider.value));
@@ -264,28 +217,22 @@ export function buildTourbar(stage, actions) {
     const opened = view()?.opened;
     const first = opened?.groups[0]?.panels[0];
     box.hidden = !opened || first === undefined || opened.rects.size < 2 || stage.width < 560;
-    if (!opened || box.hidden) {
-      target = -1;
-      return;
-    }
-    if (!opened.rects.has(target) || target === opened.panel) target = first ?? -1;
+    if (box.hidden) target = -1;
+    else if (!opened?.rects.has(target) || target === opened.panel) target = first ?? -1;
   });
   stage.overlays.push(() => {
     const { opened, rect, layout, shift } = view();
     if (!opened || opened.rects.size < 2) return;
     const { context, theme, meta } = stage;
     context.globalAlpha = shift;
+    const y = rect.y + rect.h - STRIP + 9;
     for (const { turns, stays, x } of opened.groups) {
       const text = `Turn ${componentName(meta, turns)} into …`;
       const style = font(12.5, 600);
-      write(context, text, x, rect.y + rect.h - STRIP + 9, { style, colour: theme.text });
-      write(
-        context,
-        `${meta.components[stays].number} stays`,
-        x + widthOf(context, text, style) + 6,
-        rect.y + rect.h - STRIP + 9,
-        { style: font(12.5), colour: theme.soft },
-      );
+      const right = x + widthOf(context, text, style) + 6;
+      const rest = `${meta.components[stays].number} stays`;
+      write(context, text, x, y, { style, colour: theme.text });
+      write(context, rest, right, y, { style: font(12.5), colour: theme.soft });
     }
     context.globalAlpha = 1;
     if (stage.tour) target = stage.tour.b.index;
@@ -331,31 +278,18 @@ export function buildTools(stage, actions, tour, search, more) {
     if (!stage.root.classList.contains('appca-tight')) return;
     const [{ layout, opened }] = stage.views;
     const panels = layout.kind === 'map' ? [] : fullest(layout.panels).slice(0, LISTED);
-    jump.replaceChildren(
-      new Option('All panels', ''),
-      ...panels.map(
-        ({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`),
-      ),
+    const options = panels.map(
+      ({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`),
     );
+    jump.replaceChildren(new Option('All panels', ''), ...options);
     jump.selectedIndex = -1; // so that every choice is a change
     if (opened) jump.value = `${opened.panel}`;
   };
   stage.settled.push(list);
-  const bar = element(
-    'div',
-    'appca-tools',
-    { role: 'toolbar', 'aria-label': 'Tools' },
-    more.chip,
-    ...buttons,
-    element('span', 'appca-gap'),
-    ...zooms,
-    fit,
-    element('span', 'appca-gap'),
-    find,
-    jumper,
-    play,
-    more.button,
-  );
+  const gap = () => element('span', 'appca-gap');
+  const parts = [...buttons, gap(), ...zooms, fit, gap(), find, jumper, play, more.button];
+  const look = { role: 'toolbar', 'aria-label': 'Tools' };
+  const bar = element('div', 'appca-tools', look, more.chip, ...parts);
   stage.root.append(bar);
   choose(stage.options.tool ?? 'pan');
   /** The tour began or ended. @param {boolean} on */

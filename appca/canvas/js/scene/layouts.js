@@ -8,56 +8,36 @@ const FULL = 32768;
 export const fullest = (panels) => [...panels].sort((a, b) => b.count - a.count);
 
 /** A panel without name, axes and place of its own. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
-const blank = (index, components, start, count) => ({
-  index,
-  components,
-  start,
-  count,
-  name: '',
-  axes: [],
-  size: 1,
-  levels: [],
-  range: [-FULL, FULL, -FULL, FULL],
-  extent: [-FULL, FULL, -FULL, FULL],
-});
+function blank(index, components, start, count) {
+  const range = /** @type {Bounds} */ ([-FULL, FULL, -FULL, FULL]);
+  const place = { index, components, start, count, name: '', axes: [], size: 1, levels: [] };
+  return { ...place, range, extent: range };
+}
 
 /** @param {Scene} scene @param {string} name @param {Uint32Array} order rows that are listed @param {Uint16Array | null} map @returns {Layout} */
 export function buildLayout(scene, name, order, map) {
   const meta = scene.meta.layouts[name];
+  const { kind, title, spacing } = meta;
+  const unit = scene.meta.score_unit;
   const xy = new Int16Array(2 * meta.panels.reduce((sum, { count }) => sum + count, 0));
   const rows = allRows(scene, meta, order, xy);
   const filled = !map && rows.buffer !== order.buffer;
+  if (map) placeMap(rows, xy, map);
   let start = 0;
   const panels = meta.panels.map((about, index) => {
     const { components, count, axes, cell, size = 1, levels } = about;
-    const name = map ? meta.title : setName(scene.meta, components);
+    const called = map ? title : setName(scene.meta, components);
     start += count;
-    return { ...blank(index, components, start - count, count), name, axes, cell, size, levels };
+    const place = blank(index, components, start - count, count);
+    const panel = { ...place, name: called, axes, cell, size, levels };
+    if (map) return panel;
+    if (!filled || axes.length < 2) placeScores(scene, { rows, xy }, panel);
+    const range = about.range.flatMap((limits, axis) =>
+      limits.map((value) => value / (axes[axis] === undefined ? 1 / FULL : unit)),
+    );
+    return { ...panel, range: /** @type {Bounds} */ (range), extent: extent(xy, panel) };
   });
-  const layout = {
-    name,
-    kind: meta.kind,
-    title: meta.title,
-    panels,
-    spacing: meta.spacing,
-    rows,
-    xy,
-    revision: 0,
-  };
-  panels.forEach((panel, i) => {
-    if (map) placeMap(rows, xy, map);
-    else {
-      if (!filled || panel.axes.length < 2) placeScores(scene, layout, panel);
-      const units = [0, 1].map((axis) =>
-        panel.axes[axis] === undefined ? 1 / FULL : scene.meta.score_unit,
-      );
-      panel.range = /** @type {Bounds} */ (
-        meta.panels[i].range.flatMap((limits, axis) => limits.map((value) => value / units[axis]))
-      );
-      panel.extent = extent(xy, panel);
-    }
-  });
-  return layout;
+  return { name, kind, title, panels, spacing, rows, xy, revision: 0 };
 }
 
 /** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
@@ -65,26 +45,20 @@ function allRows(scene, meta, order, xy) {
   const total = xy.length / 2;
   if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // behind them, those gathered as "other"
   const rows = new Uint32Array(total);
-  const listed = new Uint8Array(scene.rows);
-  const ends = [];
   let start = 0;
-  for (const panel of meta.panels) {
+  const ends = meta.panels.map((panel) => {
     rows.set(order.subarray(panel.start, panel.start + panel.listed), start);
-    ends.push(start + panel.listed);
     start += panel.count;
-  }
+    return start - panel.count + panel.listed;
+  });
   if (meta.kind === 'map') {
-    for (let i = 0; i < order.length; i += 1) listed[order[i]] = 1;
-    let [end] = ends;
-    for (let i = 0; i < scene.rows; i += 1)
-      if (!listed[scene.priority[i]]) {
-        rows[end] = scene.priority[i];
-        end += 1;
-      }
-    return rows;
-  }
-  const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
-  fillPairs(scene, meta, drawn, rows, xy, ends);
+    const listed = new Uint8Array(scene.rows);
+    for (const row of order) listed[row] = 1;
+    rows.set(
+      scene.priority.filter((row) => !listed[row]),
+      ends[0],
+    );
+  } else fillPairs(scene, meta, rows, xy, ends);
   return rows;
 }
 
@@ -92,27 +66,17 @@ function allRows(scene, meta, order, xy) {
 export function some(layout, names) {
   const wanted = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
   if (layout.kind === 'map' || !wanted.length) return layout;
-  const panels = wanted.map((panel, index) => ({
-    ...panel,
-    index,
-    cell: undefined,
-    size: 1,
-    range: panel.extent,
-  }));
+  const own = { cell: undefined, size: 1 };
+  const panels = wanted.map((panel, index) => ({ ...panel, ...own, index, range: panel.extent }));
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
-/** Put each row after the listed ones of the panels of its pairs, with its two scores: what is known of it is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} drawn @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends */
-function fillPairs(
-  { components, scores, active, tile, meta: { components: all } },
-  meta,
-  drawn,
-  rows,
-  xy,
-  ends,
-) {
+/** Put each row after the listed ones of the panels of its pairs, with its two scores: what is known of it is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends of the listed ones */
+function fillPairs(scene, meta, rows, xy, ends) {
+  const { components, scores, active, tile } = scene;
+  const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
   const none = components instanceof Uint16Array ? 65535 : 255;
-  const n = all.length + 1; // the last stands for "no component"
+  const n = scene.meta.components.length + 1; // the last stands for "no component"
   const panelOf = new Int32Array(n * n).fill(-1);
   meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => (panelOf[a * n + b] = i));
   const slots = Array.from({ length: active }, (_, i) => i);
@@ -125,15 +89,11 @@ function fillPairs(
     if (b !== none) return panelOf[components[from + firsts[pair]] * n + b];
     return pair ? -1 : panelOf[(components[from] === none ? n - 1 : components[from]) * n + n - 1];
   };
-  const turned = Uint8Array.from(meta.panels, (panel) =>
-    panel.axes[0] === panel.components[0] ? 0 : 1,
+  const turned = Uint8Array.from(meta.panels, ({ axes, components: [a] }) =>
+    axes[0] === a ? 0 : 1,
   );
-  const place = (
-    /** @type {number} */ at,
-    /** @type {number} */ row,
-    /** @type {number} */ panel,
-    /** @type {number} */ pair,
-  ) => {
+  /** @param {number} at @param {number} row @param {number} panel @param {number} pair */
+  const place = (at, row, panel, pair) => {
     xy[2 * at + turned[panel]] = scores[row * active + firsts[pair]];
     xy[2 * at + 1 - turned[panel]] = scores[row * active + seconds[pair]];
   };
@@ -147,7 +107,7 @@ function fillPairs(
       place(at, rows[at], i, pair);
     }
   });
-  for (let i = 0; i < drawn.length; i += 1) {
+  for (let i = 0; i < drawn.length; i += 1)
     for (let pair = 0; pair < pairs; pair += 1) {
       const panel = panelAt(drawn[i], pair);
       if (panel < 0 || listed[i * pairs + pair]) continue;
@@ -155,7 +115,6 @@ function fillPairs(
       place(ends[panel], drawn[i], panel, pair);
       ends[panel] += 1;
     }
-  }
 }
 
 /** @param {Uint32Array} rows @param {Int16Array} xy @param {Uint16Array} map */
@@ -185,10 +144,11 @@ function placeScores(scene, { rows, xy }, panel) {
 
 /** Place of a row on an axis that says nothing: spread evenly and the same each time. @param {number} row @param {number} factor */
 const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
+
 /** The range of a panel's points with zero inside, padded; far outliers stay beyond its edge. @param {Int16Array} xy @param {Panel} panel @returns {Bounds} */
-export function extent(xy, panel) {
-  const ranges = [0, 1].map((axis) => {
-    const step = Math.max(1, Math.floor(panel.count / 4000));
+function extent(xy, panel) {
+  const step = Math.max(1, Math.floor(panel.count / 4000));
+  const bounds = [0, 1].flatMap((axis) => {
     const sorted = new Int16Array(Math.ceil(panel.count / step));
     for (let i = 0; i < sorted.length; i += 1) sorted[i] = xy[2 * (panel.start + i * step) + axis];
     sorted.sort();
@@ -199,7 +159,7 @@ export function extent(xy, panel) {
     const pad = Math.max(1, high - low) * 0.06;
     return [low - pad, high + pad];
   });
-  return [ranges[0][0], ranges[0][1], ranges[1][0], ranges[1][1]];
+  return /** @type {Bounds} */ (bounds);
 }
 
 /** Show other components of a panel on its axes. @param {Scene} scene @param {Layout} layout @param {Panel} panel @param {number[]} axes */
@@ -218,28 +178,19 @@ const MOST = 60; // panels that are opened at a time
 
 /** The subspaces gathered, the fullest first, as the order lists them. @param {Scene} scene @param {string} name @returns {Promise<Gathered[]>} */
 export async function gatheredOf(scene, name) {
-  const { other } = scene.meta.layouts[name];
-  if (!other) return [];
-  const order = await scene.array(`order.${name}`, 'u4');
   const { components, active, meta } = scene;
+  const { start, count } = meta.layouts[name].other ?? { start: 0, count: 0 };
+  const order = await scene.array(`order.${name}`, 'u4');
   /** @type {Gathered[]} */ const groups = [];
-  const same = (/** @type {number} */ a, /** @type {number} */ b) => {
-    for (let i = 0; i < active; i += 1)
-      if (components[a * active + i] !== components[b * active + i]) return false;
-    return true;
-  };
-  for (let at = other.start; at < other.start + other.count; at += 1) {
+  for (let at = start; at < start + count; at += 1) {
     const last = groups.at(-1);
-    if (last && same(order[at], order[last.start])) {
-      last.count += 1;
-      continue;
-    }
+    const of = order[last?.start ?? at] * active;
     const used = components.subarray(order[at] * active, (order[at] + 1) * active);
-    groups.push({
-      components: [...used].filter((k) => k < meta.components.length),
-      start: at,
-      count: 1,
-    });
+    if (last && used.every((k, i) => k === components[of + i])) last.count += 1;
+    else {
+      const known = [...used].filter((k) => k < meta.components.length);
+      groups.push({ components: known, start: at, count: 1 });
+    }
   }
   return groups;
 }
@@ -250,24 +201,21 @@ export const having = (gathered, wanted) =>
 
 /** Add the panel of all gathered rows, on the first map that there is. @param {Scene} scene @param {Layout} layout */
 export async function addOther(scene, layout) {
-  const { other } = scene.meta.layouts[layout.name];
+  const { layouts } = scene.meta;
+  const { other } = layouts[layout.name];
   if (!other) return;
   const order = await scene.array(`order.${layout.name}`, 'u4');
-  const map = Object.keys(scene.meta.layouts).find(
-    (name) => scene.meta.layouts[name].kind === 'map',
+  const gathered = /** @type {Uint32Array} */ (
+    order.subarray(other.start, other.start + other.count)
   );
-  const tiles = Uint32Array.from(
-    order.subarray(other.start, other.start + other.count),
-    (/** @type {number} */ row) => scene.tile[row],
-  ).sort();
+  const tiles = gathered.map((row) => scene.tile[row]).sort();
   const rows = tiles.map((tile) => scene.priority[tile]); // a prefix is a fair sample
   const panel = append(layout, [], rows, lastCell(layout));
   Object.assign(panel, { name: 'Other', other: true });
-  if (!map) placeScores(scene, layout, panel);
-  else {
-    placeMap(rows, layout.xy.subarray(2 * panel.start), await scene.array(`map.${map}`, 'u2'));
-    panel.range = panel.extent = extent(layout.xy, panel);
-  }
+  const map = Object.keys(layouts).find((name) => layouts[name].kind === 'map');
+  if (!map) return placeScores(scene, layout, panel);
+  placeMap(rows, layout.xy.subarray(2 * panel.start), await scene.array(`map.${map}`, 'u2'));
+  panel.range = panel.extent = extent(layout.xy, panel);
 }
 
 /** The layout with panels for some of the gathered subspaces below. @param {Scene} scene @param {Layout} layout @param {Gathered[]} gathered @returns {Promise<Layout>} */
@@ -277,27 +225,22 @@ export async function withPanels(scene, layout, gathered) {
   const made = { ...layout, panels: [...layout.panels] };
   const [columns, bottom] = extentOf(made);
   gathered.forEach(({ components, start, count }, i) => {
-    const panel = append(made, components, order.subarray(start, start + count), [
-      i % columns,
-      bottom + Math.floor(i / columns),
-    ]);
+    const rows = order.subarray(start, start + count);
+    const panel = append(made, components, rows, [i % columns, bottom + Math.floor(i / columns)]);
     panel.name = setName(scene.meta, components);
-    panel.axes = widest(scene, panel, made.rows);
+    panel.axes = widest(scene, components, rows);
     placeScores(scene, made, panel);
     panel.range = panel.extent = extent(made.xy, panel);
   });
   return made;
 }
 
-/** The two components that vary most in a panel, the first on x. @param {Scene} scene @param {Panel} panel @param {Uint32Array} rows */
-function widest(scene, { components, start, count }, rows) {
-  const power = components.map((k) =>
-    rows.subarray(start, start + count).reduce((sum, row) => sum + scene.score(row, k) ** 2, 0),
+/** The two components that vary most among some rows, the first on x. @param {Scene} scene @param {number[]} components @param {Uint32Array} rows */
+function widest(scene, components, rows) {
+  const power = new Map(
+    components.map((k) => [k, rows.reduce((sum, row) => sum + scene.score(row, k) ** 2, 0)]),
   );
-  return [...components.keys()]
-    .sort((a, b) => power[b] - power[a])
-    .slice(0, 2)
-    .map((i) => components[i]);
+  return components.toSorted((a, b) => (power.get(b) ?? 0) - (power.get(a) ?? 0)).slice(0, 2);
 }
 
 /** @param {Layout} layout @param {number[]} components @param {Uint32Array} rows @param {[number, number]} cell @returns {Panel} */

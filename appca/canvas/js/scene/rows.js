@@ -22,10 +22,10 @@ export class Rows {
 
   /** @param {Scene} scene */
   readMarks(scene) {
+    const { doubt, outside } = scene;
     const least = scene.meta.doubt_below;
     for (let row = 0; row < this.count; row += 1) {
-      const marks =
-        ((scene.doubt[row] ?? 255) < least ? DOUBTFUL : 0) | (scene.outside[row] ? OUTSIDE : 0);
+      const marks = ((doubt[row] ?? 255) < least ? DOUBTFUL : 0) | (outside[row] ? OUTSIDE : 0);
       this.flags[row] = (this.flags[row] & ~(DOUBTFUL | OUTSIDE)) | marks;
     }
     this.flagsChanged += 1;
@@ -101,32 +101,27 @@ export function countsOf(layout, panel, rows, range) {
 }
 
 /** @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
-function count(layout, panel, rows, range) {
-  const { codes, flags } = rows;
+function count({ rows: numbers, xy }, { start, count: all }, { codes, flags }, range) {
   const size = codesIn(codes);
   const table = new Uint32Array(4 * size); // of the cells by code
   /** @type {[number, number, number, number]} */ const beyond = [0, 0, 0, 0];
-  for (let i = panel.start; i < panel.start + panel.count; i += 1) {
-    const row = layout.rows[i];
+  for (let i = start; i < start + all; i += 1) {
+    const row = numbers[i];
     if (flags[row] & HIDDEN) continue;
-    const x = layout.xy[2 * i];
-    const y = layout.xy[2 * i + 1];
+    const [x, y] = [xy[2 * i], xy[2 * i + 1]];
     table[((x > 0 ? 1 : 0) + (y > 0 ? 2 : 0)) * size + codes[row]] += 1;
     if (x < range[0]) beyond[0] += 1;
     else if (x > range[1]) beyond[1] += 1;
     else if (y < range[2]) beyond[2] += 1;
     else if (y > range[3]) beyond[3] += 1;
   }
-  const classes = new Map();
+  /** @type {Map<number, number>} */ const classes = new Map();
   const cells = [0, 1, 2, 3].map((cell) => {
+    const own = table.subarray(cell * size, (cell + 1) * size);
     const present = new Map();
-    table.subarray(cell * size, (cell + 1) * size).forEach((many, code) => {
-      if (many) {
-        present.set(code, many);
-        classes.set(code, (classes.get(code) ?? 0) + many);
-      }
-    });
-    return { count: [...present.values()].reduce((sum, many) => sum + many, 0), classes: present };
+    own.forEach((many, code) => many && present.set(code, many));
+    for (const [code, many] of present) classes.set(code, (classes.get(code) ?? 0) + many);
+    return { count: own.reduce((sum, many) => sum + many, 0), classes: present };
   });
   return { cells, classes, beyond };
 }

@@ -1,6 +1,6 @@
 /** A scene: what `meta` says, the buffers it names, fetched when first needed, and the codes of a colouring. */
 
-import { clamp } from '../layout/geometry.js';
+import { clamp, mix } from '../layout/geometry.js';
 import { rgb } from '../theme.js';
 import { addOther, buildLayout, gatheredOf } from './layouts.js';
 import { componentName } from './names.js';
@@ -33,14 +33,12 @@ export class Scene {
   /** Fetch what every layout needs, and meanwhile what is needed next. @param {string[]} [next] buffers */
   async open(next = []) {
     const wide = this.meta.components.length > 255;
-    const get = (/** @type {string} */ name, /** @type {keyof typeof KINDS} */ kind) =>
-      this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
-    const wanted = Promise.all([
-      get('components', wide ? 'u2' : 'u1'),
-      get('scores', 'i2'),
-      get('doubt', 'u1'),
-      get('outside', 'u1'),
-    ]);
+    const kinds = { components: wide ? 'u2' : 'u1', scores: 'i2', doubt: 'u1', outside: 'u1' };
+    const wanted = Promise.all(
+      Object.entries(kinds).map(([name, kind]) =>
+        this.has(name) ? this.array(name, kind) : new Uint8Array(0),
+      ),
+    );
     for (const name of next)
       if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
     this.priority = spreadOrder(this.rows); // while they are on their way
@@ -160,43 +158,36 @@ export function rampOf({ components, scores, active, rows, meta }, component) {
   for (let at = 0; at < scores.length; at += 1)
     if (components[at] === component) most = Math.max(most, Math.abs(scores[at]));
   const codes = new Uint8Array(rows).fill(255);
-  for (let at = 0; at < scores.length; at += 1) {
+  for (let at = 0; at < scores.length; at += 1)
     if (components[at] === component)
       codes[Math.floor(at / active)] = Math.round(127 + (127 * scores[at]) / most);
-  }
   const limit = most * meta.score_unit;
   const title = `Component ${componentName(meta, component)}`;
-  return {
-    codes,
-    colouring: { kind: 'quantity', title, names: [], table: RAMP, limits: [-limit, limit] },
+  const look = {
+    names: [],
+    table: RAMP,
+    limits: /** @type {[number, number]} */ ([-limit, limit]),
   };
+  return { codes, colouring: { kind: 'quantity', title, ...look } };
 }
 
 /** A step on a square for each row that uses one of two components. @param {Scene} scene @param {number[]} axes @returns {Colours} */
 export function planeOf({ components, scores, active, rows, meta }, axes) {
-  const steps = axes.map((axis) => {
-    const sizes = scores
-      .filter((_, at) => components[at] === axis)
-      .map(Math.abs)
-      .sort();
-    const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // far outliers do not flatten the rest
-    return (/** @type {number} */ score) =>
-      Math.round(((SIDE - 1) / 2) * (1 + clamp(score / most, -1, 1)));
-  });
   const none = (SIDE - 1) / 2;
+  const most = axes.map((axis) => {
+    const own = scores.filter((_, at) => components[at] === axis);
+    const sizes = own.map(Math.abs).sort();
+    return sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // far outliers do not flatten the rest
+  });
   const codes = new Uint8Array(rows).fill(255);
-  for (let row = 0; row < rows; row += 1) {
-    const at = [none, none];
-    let used = false;
+  for (let row = 0; row < rows; row += 1)
     for (let i = row * active; i < (row + 1) * active; i += 1) {
       const axis = axes.indexOf(components[i]);
-      if (axis >= 0) {
-        at[axis] = steps[axis](scores[i]);
-        used = true;
-      }
+      if (axis < 0) continue;
+      if (codes[row] === 255) codes[row] = none + SIDE * none;
+      const step = Math.round(none * (1 + clamp(scores[i] / most[axis], -1, 1)));
+      codes[row] += (step - none) * (axis ? SIDE : 1);
     }
-    if (used) codes[row] = at[0] + SIDE * at[1];
-  }
   const title = `Components ${axes.map((k) => meta.components[k].number).join(' and ')}`;
   const table = Array.from({ length: SIDE * SIDE }, (_, code) => squareColour(code));
   return { codes, colouring: { kind: 'plane', title, names: [], table, axes } };
@@ -207,8 +198,8 @@ function squareColour(code) {
   const [x, y] = [code % SIDE, Math.floor(code / SIDE)].map((step) => step / (SIDE - 1));
   const far = Math.min(1, Math.hypot(2 * x - 1, 2 * y - 1));
   const colour = MIDDLE.map((grey, i) => {
-    const [low, high] = [0, 2].map((k) => CORNERS[k][i] + (CORNERS[k + 1][i] - CORNERS[k][i]) * x);
-    return Math.round(255 * (grey + (low + (high - low) * y - grey) * far));
+    const [a, b, c, d] = CORNERS.map((corner) => corner[i]);
+    return Math.round(255 * mix(grey, mix(mix(a, b, x), mix(c, d, x), y), far));
   });
   return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
@@ -222,14 +213,13 @@ export async function recolour(stage) {
   const codes = made?.codes ?? (await scene.codes(name));
   if (name !== stage.colouringName || stage.gone) return;
   const names = String(stage.colouring?.names);
-  if (!same(rows.codes, codes) || names !== rows.names) rows.codesChanged += 1; // another scene of the same data has the same classes
+  const { codes: before } = rows;
+  const same =
+    names === rows.names &&
+    before.constructor === codes.constructor &&
+    before.length === codes.length &&
+    before.every((/** @type {number} */ code, /** @type {number} */ row) => code === codes[row]);
+  if (!same) rows.codesChanged += 1; // another scene of the same data has the same classes
   Object.assign(rows, { codes, names });
   stage.settleSoon();
-}
-
-/** @param {Uint8Array | Uint16Array} a @param {Uint8Array | Uint16Array} b */
-function same(a, b) {
-  if (a.constructor !== b.constructor || a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
-  return true;
 }

@@ -1,9 +1,9 @@
 /** Words of panels: names, counts, ticks and axes, and the pictures and chips of components. */
 
-import { clamp, toPage, touches, header, pointToPage } from '../layout/geometry.js';
+import { box, clamp, header, pointToPage, toPage, touches } from '../layout/geometry.js';
+import { cut, font, trace, widthOf, write } from '../parts/dom.js';
 import { componentName, grouped, panelTitle, signed, ticks } from '../scene/names.js';
 import { HIDDEN, SELECTED } from '../scene/rows.js';
-import { cut, font, widthOf, write } from '../parts/dom.js';
 
 /** @type {WeakMap<object, {key: string, count: number, kept: number}>} selected and kept rows of a panel */
 const counted = new WeakMap();
@@ -26,93 +26,81 @@ export function selectedIn(stage, { part: { layout }, panel }) {
 
 /** @param {Stage} stage */
 export function drawNames(stage) {
-  const { context, theme, rows, placed } = stage;
+  const { context, theme, rows, placed, meta, morph } = stage;
   for (const spot of placed) {
     const { card, panel, part, strength, open, view } = spot;
-    if (card.w < 44) continue;
-    const tour = stage.tour?.hides(spot) ? stage.tour.title(stage.meta) : null;
-    const size = open
-      ? 15
-      : part.inset
-        ? 13
-        : Math.min(
-            clamp(card.w * (panel.name.length > 6 ? 0.128 : 0.142), 9, 13),
-            Math.max(9, (1.55 * card.w) / panel.name.length),
-          );
+    const tour = stage.tour?.hides(spot) ? stage.tour.title(meta) : null;
+    if (card.w < 44 || (open && !tour)) continue; // the bar above says what is open
+    const { length } = panel.name;
+    const small = Math.min(
+      clamp(card.w * (length > 6 ? 0.128 : 0.142), 9, 13),
+      Math.max(9, (1.55 * card.w) / length),
+    );
+    const size = open ? 15 : part.inset ? 13 : small;
     const top = card.y + (open ? 10 : clamp((header(card.h) - size) / 2, 1.5, 7));
     if (top < view.rect.y - 20) continue;
-    context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
-    const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
+    context.globalAlpha = strength * (morph?.view === view ? morph.t : 1);
+    const pad = open ? 14 : Math.min(10, card.w * 0.05);
     const style = font(size, 600);
-    if (open && !tour) continue; // the bar above says it
-    const named = panelTitle(stage.meta, panel);
-    const fits = widthOf(context, named, style) < card.w - 4 - 2 * (left - card.x);
+    const named = panelTitle(meta, panel);
+    const fits = widthOf(context, named, style) < card.w - 4 - 2 * pad;
     const title = tour?.name ?? (part.inset ? 'Map' : fits ? named : panel.name);
     const used = widthOf(context, title, style);
     if (used > card.w - 4) continue; // no room for words
-    write(context, title, left, top, { style, colour: theme.text });
+    write(context, title, card.x + pad, top, { style, colour: theme.text });
     const many = rows.selected || rows.hidden ? selectedIn(stage, spot) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
-    const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = tour
-      ? tour.about
-      : part.inset
-        ? `${panel.name} of all rows`
-        : picked && card.w > 120
-          ? picked + grouped(all)
-          : grouped(picked && many ? many.count : all);
-    const plain = font(part.inset || open ? 12.5 : Math.min(12, size) - 0.5);
-    const room = card.w - used - (left - card.x) * 2 - 3;
-    if (widthOf(context, text, plain) > room) continue;
-    const look = { style: plain, colour: picked && !part.inset ? theme.primary : theme.soft };
-    if (part.inset || open) write(context, text, left + used + 8, top + (open ? 2.5 : 0.5), look);
-    else
-      write(
-        context,
-        text,
-        card.x + card.w - (left - card.x),
-        top + (size - Math.min(12, size)) / 2,
-        { ...look, align: 'right' },
-      );
+    const picked = rows.selected ? (many?.count ?? 0) : 0;
+    const of = card.w > 120 ? ` of ${grouped(all)}` : '';
+    const count = picked ? grouped(picked) + of : grouped(all);
+    const text = tour?.about ?? (part.inset ? `${panel.name} of all rows` : count);
+    const beside = part.inset || open; // else at the right edge
+    const plain = font(beside ? 12.5 : Math.min(12, size) - 0.5);
+    if (widthOf(context, text, plain) > card.w - used - 2 * pad - 3) continue;
+    const colour = picked && !part.inset ? theme.primary : theme.soft;
+    const at = beside ? card.x + pad + used + 8 : card.x + card.w - pad;
+    const down = open ? 2.5 : beside ? 0.5 : (size - Math.min(12, size)) / 2;
+    write(context, text, at, top + down, {
+      style: plain,
+      colour,
+      align: beside ? 'left' : 'right',
+    });
   }
   context.globalAlpha = 1;
 }
 
 /** Ticks and axis names stand beside the plot of the opened panel, where no data are. @param {Stage} stage */
 export function drawAxes(stage) {
-  const { context, theme, meta, placed } = stage;
+  const { context, theme, meta, placed, pictures, tour } = stage;
   const spot = placed.find(({ open, strength }) => open && strength > 0.5);
   if (!spot || spot.card.w < 300 || !spot.panel.axes.length) return;
-  const shown = stage.tour?.shown(spot) ?? spot;
+  const shown = tour?.shown(spot) ?? spot;
   const { plot, range, card, panel } = shown;
   const unit = meta.score_unit;
+  const bottom = plot.y + plot.h;
   const look = { style: font(11.5), colour: theme.faint };
-  const across = ticks(range[0] * unit, range[1] * unit, plot.w / 90);
-  for (const value of across.values) {
-    const [x] = pointToPage(shown, value / unit, 0);
-    const text = signed(value, across.digits);
-    write(context, text, x, plot.y + plot.h + 8, { ...look, align: 'center' });
+  for (const up of [0, 1]) {
+    const room = up ? plot.h / 70 : plot.w / 90;
+    const { values, digits } = ticks(range[2 * up] * unit, range[2 * up + 1] * unit, room);
+    for (const value of values) {
+      const [x, y] = pointToPage(shown, value / unit, value / unit);
+      if (up) write(context, signed(value, digits), plot.x - 8, y - 6, { ...look, align: 'right' });
+      else write(context, signed(value, digits), x, bottom + 8, { ...look, align: 'center' });
+    }
   }
-  const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
-  for (const value of up.values) {
-    const [, y] = pointToPage(shown, 0, value / unit);
-    write(context, signed(value, up.digits), plot.x - 8, y - 6, { ...look, align: 'right' });
-  }
-  if (stage.tour) return;
+  if (tour) return;
   const bold = { style: font(12.5, 600), colour: theme.text };
   const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next one
-  panel.axes.forEach((component, i) => {
-    const text = i
-      ? `↑ ${componentName(meta, component)}${more}`
-      : `${componentName(meta, component)} →${more}`;
-    const side = stage.pictures.there ? 22 : 0;
+  panel.axes.forEach((component, up) => {
+    const name = componentName(meta, component);
+    const text = (up ? `↑ ${name}` : `${name} →`) + more;
+    const side = pictures.there ? 22 : 0;
     const wide = widthOf(context, text, bold.style) + side + 6;
-    const [left, top] = i
-      ? [card.x + 12, card.y + 8]
-      : [card.x + card.w - 14 - wide, plot.y + plot.h + 3];
+    const left = up ? card.x + 12 : card.x + card.w - 14 - wide;
+    const top = up ? card.y + 8 : bottom + 3;
     context.fillStyle = theme.panel;
     context.fillRect(left - 6, top, wide + 8, 22);
-    if (side) stage.pictures.draw(component, { x: left, y: top, w: side, h: side });
+    if (side) pictures.draw(component, box(left, top, side, side));
     write(context, text, left + side + 6, top + 4, bold);
   });
 }
@@ -123,6 +111,10 @@ export class Pictures {
   constructor(stage) {
     this.stage = stage;
     /** @type {ImageBitmap | null} */ this.sheet = null;
+  }
+
+  get there() {
+    return this.sheet !== null;
   }
 
   /** Fetch the sheet of the present scene. */
@@ -136,82 +128,65 @@ export class Pictures {
   }
 
   /** @param {number} component @param {Rect} to @param {CanvasRenderingContext2D} [into] */
-  draw(component, to, into = this.stage.context) {
-    const { meta, dark, theme } = this.stage;
+  draw(component, { x, y, w, h }, into = this.stage.context) {
+    const { meta, dark, theme, context } = this.stage;
     const info = meta.component_pictures;
-    const place = component + (dark ? meta.components.length : 0);
     into.save();
     into.beginPath();
-    into.roundRect(to.x, to.y, to.w, to.h, Math.min(8, to.w * 0.16));
+    into.roundRect(x, y, w, h, Math.min(8, w * 0.16));
     into.fillStyle = theme.panel;
     into.fill();
     if (this.sheet && info) {
       const { cell, columns } = info;
-      const [h, w] = info.tile;
+      const [high, wide] = info.tile;
+      const place = component + (dark ? meta.components.length : 0);
+      const left = (place % columns) * cell + ((cell - wide) >> 1);
+      const top = Math.floor(place / columns) * cell + ((cell - high) >> 1);
       into.clip();
-      into.drawImage(
-        this.sheet,
-        (place % columns) * cell + ((cell - w) >> 1),
-        Math.floor(place / columns) * cell + ((cell - h) >> 1),
-        w,
-        h,
-        to.x,
-        to.y,
-        to.w,
-        to.h,
-      );
+      into.drawImage(this.sheet, left, top, wide, high, x, y, w, h);
     }
-    into.strokeStyle = theme.line;
-    into.lineWidth = 1;
+    [into.strokeStyle, into.lineWidth] = [theme.line, 1];
     into.stroke();
     into.restore();
-    if (!this.sheet && into === this.stage.context)
-      write(
-        into,
-        `${meta.components[component].number}`,
-        to.x + to.w / 2,
-        to.y + to.h / 2 - to.w * 0.19,
-        { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' },
-      );
-  }
-
-  get there() {
-    return this.sheet !== null;
+    if (this.sheet || into !== context) return;
+    const style = font(Math.max(10, w * 0.34), 600);
+    const look = /** @type {const} */ ({ style, colour: theme.soft, align: 'center' });
+    const number = `${meta.components[component].number}`;
+    write(into, number, x + w / 2, y + h / 2 - w * 0.19, look);
   }
 }
 
 /** @param {Stage} stage */
 export function drawHeaders(stage) {
+  const { context, theme, meta, pictures, morph } = stage;
   for (const view of stage.views) {
-    const { context, theme, meta, pictures } = stage;
-    if (view.opened || !view.arrangement.diagonal.length) continue;
+    const { rect, cam, arrangement, from, shift } = view;
+    if (view.opened || !arrangement.diagonal.length) continue;
     context.save();
     context.beginPath();
-    context.rect(view.rect.x, view.rect.y, view.rect.w, view.rect.h);
+    context.rect(rect.x, rect.y, rect.w, rect.h);
     context.clip();
-    context.globalAlpha =
-      (view.from && view.shift < 1 ? view.shift : 1) *
-      (stage.morph?.view === view ? stage.morph.t : 1);
-    for (const { component, rect } of view.arrangement.diagonal) {
-      const at = toPage(view.cam, view.rect, rect);
+    context.globalAlpha = (from && shift < 1 ? shift : 1) * (morph?.view === view ? morph.t : 1);
+    for (const { component, rect: world } of arrangement.diagonal) {
+      const at = toPage(cam, rect, world);
       if (weights(stage, component, at)) {
         chip(stage, component, at.x + at.w, at.y);
         continue;
       }
-      if (!touches(at, view.rect)) continue;
+      if (!touches(at, rect)) continue;
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
       const style = font(clamp(at.w * 0.17, 10.5, 14), 600);
-      const text = cut(context, componentName(meta, component), at.w - 4, style);
-      const words =
-        pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
+      const said = pictures.there || meta.components[component].name;
+      const words = said ? Math.min(14, at.w * 0.17) + 4 : 0;
       const top = at.y + (at.h - side - words) / 2;
-      pictures.draw(component, { x: cx - side / 2, y: top, w: side, h: side });
+      pictures.draw(component, box(cx - side / 2, top, side, side));
       chip(stage, component, cx + side / 2, top);
-      const look = /** @type {const} */ ({ style, colour: theme.text, align: 'center' });
-      if (words && at.w > 26) write(context, text, cx, top + side + 4, look);
+      if (!words || at.w <= 26) continue;
+      const text = cut(context, componentName(meta, component), at.w - 4, style);
+      write(context, text, cx, top + side + 4, { style, colour: theme.text, align: 'center' });
     }
-    if (view.cam.k > view.home.k * 1.3) rulers(stage, view);
+    if (cam.k > view.home.k * 1.3) rulers(stage, view);
     context.restore();
   }
 }
@@ -222,16 +197,8 @@ function chip({ context, theme, options, cameUntil }, component, right, top) {
   if (!text || performance.now() > cameUntil) return;
   const style = font(11, 600);
   const w = widthOf(context, text, style) + 12;
-  context.save();
-  context.setLineDash([3, 2]);
-  context.fillStyle = theme.panel;
-  context.strokeStyle = theme.primary;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.roundRect(right - w, top, w, 18, 9);
-  context.fill();
-  context.stroke();
-  context.restore();
+  const look = { colour: theme.primary, dash: [3, 2], fill: theme.panel };
+  trace(context, look, () => context.roundRect(right - w, top, w, 18, 9));
   write(context, text, right - w / 2, top + 3, { style, colour: theme.text, align: 'center' });
 }
 
@@ -244,64 +211,48 @@ function weights({ context, meta, theme }, component, at) {
   const shown = columns.slice(0, Math.floor((at.h - 24) / LINE));
   if (w < 84 || shown.length < 2) return false;
   const [x, y] = [at.x + (at.w - w) / 2, at.y + (at.h - 24 - shown.length * LINE) / 2];
-  write(context, cut(context, componentName(meta, component), w, font(13, 600)), x, y, {
-    style: font(13, 600),
-    colour: theme.text,
-  });
+  const say = (/** @type {string} */ text, /** @type {string} */ style, right = 0, down = 0) => {
+    const short = cut(context, text, w - 1.6 * right, style);
+    write(context, short, x + right, y + down, { style, colour: theme.text });
+  };
+  say(componentName(meta, component), font(13, 600));
   shown.forEach(([name, weight], i) => {
-    const top = y + 22 + i * LINE;
     context.fillStyle = weight < 0 ? theme.below : theme.above;
     context.beginPath();
-    context.roundRect(x, top, Math.max(3, Math.abs(weight) * w), LINE - 3, 3);
+    context.roundRect(x, y + 22 + i * LINE, Math.max(3, Math.abs(weight) * w), LINE - 3, 3);
     context.fill();
-    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 2, {
-      style: font(11),
-      colour: theme.text,
-    });
+    say(name, font(11), 5, 24 + i * LINE);
   });
   return true;
 }
 
 const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools take of them
+const [SMALL, BIG] = [28, 36]; // px of pictures above and beside
 
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view */
-function rulers(stage, view) {
+function rulers(stage, { rect, cam, arrangement: { diagonal } }) {
   const { context, theme, meta, pictures } = stage;
-  const { rect, cam } = view;
-  const { diagonal } = view.arrangement;
+  const [right, bottom] = [rect.x + rect.w, rect.y + rect.h];
+  const look = { style: font(12.5, 600), colour: theme.text };
   context.fillStyle = theme.ground;
   context.fillRect(rect.x, rect.y, rect.w, TOP);
   context.fillRect(rect.x, rect.y, LEFT, rect.h);
-  const style = font(12.5, 600);
-  const side = 28;
   for (const { component, rect: world } of diagonal) {
-    const at = toPage(cam, rect, world);
-    const cx = middle(at.x - at.w * 0.1, at.x + at.w * 1.1, rect.x + LEFT, rect.x + rect.w);
-    const cy = middle(at.y - at.h * 0.1, at.y + at.h * 1.1, rect.y + TOP, rect.y + rect.h - 120);
+    const { x, y, w: wide, h } = toPage(cam, rect, world);
     const text = componentName(meta, component);
-    const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
-    if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w - TOOLS) {
-      pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
-      if (pictures.there)
-        write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
+    const named = pictures.there ? 6 + widthOf(context, text, look.style) : 0;
+    const left = middle(x - wide * 0.1, x + wide * 1.1, rect.x + LEFT, right) - (SMALL + named) / 2;
+    const inside = left > rect.x + LEFT && left + SMALL + named < right - TOOLS;
+    if (component > 0 && inside) {
+      pictures.draw(component, box(left, rect.y + 6, SMALL, SMALL));
+      if (named) write(context, text, left + SMALL + 6, rect.y + 14, look);
     }
-    if (component < diagonal.length - 1 && cy > rect.y + TOP + 30) {
-      const big = 36;
-      pictures.draw(component, {
-        x: rect.x + (LEFT - big) / 2,
-        y: cy - big / 2 - 8,
-        w: big,
-        h: big,
-      });
-      if (pictures.there)
-        write(
-          context,
-          `${meta.components[component].number}`,
-          rect.x + LEFT / 2,
-          cy + big / 2 - 4,
-          { style, colour: theme.text, align: 'center' },
-        );
-    }
+    const cy = middle(y - h * 0.1, y + h * 1.1, rect.y + TOP, bottom - 120);
+    if (component === diagonal.length - 1 || cy <= rect.y + TOP + 30) continue;
+    pictures.draw(component, box(rect.x + (LEFT - BIG) / 2, cy - BIG / 2 - 8, BIG, BIG));
+    const number = `${meta.components[component].number}`;
+    const at = [rect.x + LEFT / 2, cy + BIG / 2 - 4];
+    if (named) write(context, number, at[0], at[1], { ...look, align: 'center' });
   }
 }
 

@@ -1,13 +1,11 @@
-/** Words inside plots, placed when the picture rests where neither data nor other words are: sign cells, clusters, what lies beyond. */
+/** Words inside plots, placed when the picture rests where neither data nor other words are, and rows that are marked: the one that a click holds with lines to its nearest, ghosts and rings of the selection. */
 
-import { imagesShown } from '../draw.js';
 import { pointsIn } from '../gl/points.js';
-import { touches, within, pointToPage } from '../layout/geometry.js';
+import { box, clamp, holds, pointToPage, scaleOf, touches, within } from '../layout/geometry.js';
+import { cut, font, trace, widthOf, write } from '../parts/dom.js';
 import { countOf, grouped } from '../scene/names.js';
-import { codesIn, countsOf, HIDDEN, mostly, ranked } from '../scene/rows.js';
+import { codesIn, countsOf, HIDDEN, mostly, ranked, SELECTED } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
-import { ghosts } from './marks.js';
-import { cut, font, widthOf, write } from '../parts/dom.js';
 
 const CELL = 6; // px
 const SAMPLE = 80000; // points looked at
@@ -36,14 +34,14 @@ export class Occupancy {
   }
 
   /** Points and images under a rectangle. @param {Rect} rect */
-  under(rect) {
+  under({ x, y, w, h }) {
+    const [left, top] = [Math.max(0, Math.floor(x / CELL)), Math.max(0, Math.floor(y / CELL))];
+    const right = Math.min(this.columns - 1, Math.floor((x + w) / CELL));
+    const bottom = Math.min(this.lines - 1, Math.floor((y + h) / CELL));
     let sum = 0;
-    const right = Math.min(this.columns - 1, Math.floor((rect.x + rect.w) / CELL));
-    const bottom = Math.min(this.lines - 1, Math.floor((rect.y + rect.h) / CELL));
-    for (let line = Math.max(0, Math.floor(rect.y / CELL)); line <= bottom; line += 1) {
-      for (let column = Math.max(0, Math.floor(rect.x / CELL)); column <= right; column += 1)
-        sum += this.cells[line * this.columns + column];
-    }
+    for (let line = top; line <= bottom; line += 1)
+      for (let at = line * this.columns + left; at <= line * this.columns + right; at += 1)
+        sum += this.cells[at];
     return sum;
   }
 
@@ -52,7 +50,7 @@ export class Occupancy {
     const free = places.find(
       (rect) =>
         within(rect, inside) &&
-        !this.words.some((box) => touches(box, rect, GAP)) &&
+        !this.words.some((word) => touches(word, rect, GAP)) &&
         this.under(rect) === 0,
     );
     if (free) this.words.push(free);
@@ -64,29 +62,23 @@ export class Occupancy {
 export function occupancyOf(stage, placed = stage.placed) {
   const occupancy = new Occupancy(stage.width, stage.height);
   const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
-  for (const {
-    part: { layout },
-    panel,
-    plot,
-    range,
-  } of placed) {
-    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-    const end = panel.start + Math.ceil(panel.count * share);
-    for (let i = panel.start; i < end; i += 1) {
-      const [dx, dy] = [(layout.xy[2 * i] - range[0]) * kx, (layout.xy[2 * i + 1] - range[2]) * ky];
-      if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1)
-        occupancy.add(plot.x + dx, plot.y + plot.h - dy);
+  for (const spot of placed) {
+    const { start, count } = spot.panel;
+    const { xy } = spot.part.layout;
+    const { left, bottom, kx, ky } = scaleOf(spot);
+    for (let i = start; i < start + Math.ceil(count * share); i += 1) {
+      const [x, y] = [left + xy[2 * i] * kx, bottom - xy[2 * i + 1] * ky];
+      if (holds(spot.plot, x, y, 1)) occupancy.add(x, y);
     }
   }
   const by = new Map(placed.map((spot) => [spot.key, spot]));
-  for (const { wanted, px } of imagesShown(stage)) {
-    wanted.panel.forEach((key, i) => {
+  for (const { wanted, px } of stage.images)
+    for (const { key, raw } of wanted) {
       const spot = by.get(key);
-      if (!spot) return;
-      const [x, y] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
-      occupancy.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
-    });
-  }
+      if (!spot) continue;
+      const [x, y] = pointToPage(spot, raw[0], raw[1]);
+      occupancy.cover(box(x - px / 2, y - px / 2, px, px));
+    }
   for (const { ring } of ghosts(stage)) if (ring) occupancy.add(ring[0], ring[1]);
   return occupancy;
 }
@@ -112,41 +104,40 @@ export function placeLabels(stage) {
 /** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function signCells(stage, spot, room) {
   const { context, theme, rows, meta } = stage;
-  const { axes } = spot.panel;
-  const named = axes.some((index) => meta.components[index].name);
-  if (axes.length < 2) return [];
+  const { plot, panel, part } = spot;
+  if (panel.axes.length < 2) return [];
+  const named = panel.axes.some((index) => meta.components[index].name);
   const ends = named || !stage.sheets ? [] : endsOf(spot);
-  const { cells } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
+  const { cells } = countsOf(part.layout, panel, rows, spot.range);
   const names = namesOf(stage);
-  return cells.flatMap((cell, i) => {
-    if (!cell.count) return [];
-    const [right, top] = [i % 2, i >> 1];
-    const said = mostly(cell, names);
+  const [zx, zy] = pointToPage(spot, 0, 0);
+  const [middle, low] = [Math.max(plot.x, zx), Math.max(plot.y, zy)];
+  return cells.flatMap(({ count, classes }, cell) => {
+    if (!count) return [];
+    const [right, top] = [cell % 2, cell >> 1];
+    const signs = panel.axes.map((index, i) => side(meta.components[index], i ? top : right));
+    const style = font(12.5, 600);
+    const text = cut(context, signs.join(named ? ', ' : ' '), 0.45 * plot.w, style);
+    const said = mostly({ count, classes }, names);
+    const many = `${countOf(meta, count)}${said ? `, ${said}` : ''}`;
     const lines = [
-      {
-        text: cut(
-          context,
-          axes
-            .map((index, axis) => side(meta.components[index], axis ? top : right))
-            .join(named ? ', ' : ' '),
-          0.45 * spot.plot.w,
-          font(12.5, 600),
-        ),
-        style: font(12.5, 600),
-        colour: theme.text,
-      },
-      {
-        text: `${countOf(meta, cell.count)}${said ? `, ${said}` : ''}`,
-        style: font(11.5),
-        colour: theme.soft,
-      },
+      { text, style, colour: theme.text },
+      { text: many, style: font(11.5), colour: theme.soft },
     ];
     const shown = ends.length ? [ends[right ? 1 : 0], ends[top ? 3 : 2]] : [];
-    return corner(context, spot, room, lines, right, top, shown.length).map((made) => ({
-      ...made,
-      cell: i,
-      ends: shown,
-    }));
+    const widths = lines.map((line) => widthOf(context, line.text, line.style));
+    const [w, h] = [Math.max(widths[0] + shown.length * END, ...widths), 32];
+    const places = Array.from({ length: 36 }, (_, i) => {
+      const [along, down] = [10 + (i % 6) * 24, 8 + Math.floor(i / 6) * 16];
+      const x = right ? plot.x + plot.w - w - along : plot.x + along;
+      return box(x, top ? plot.y + down : plot.y + plot.h - h - down, w, h);
+    });
+    const [from, to] = right ? [middle, plot.x + plot.w] : [plot.x, zx];
+    const [above, below] = top ? [plot.y, zy] : [low, plot.y + plot.h];
+    const quadrant = box(from, above, to - from, below - above);
+    const align = right ? 'right' : 'left';
+    const more = { align: /** @type {CanvasTextAlign} */ (align), cell, ends: shown };
+    return placed(spot, room, places, quadrant, lines, more);
   });
 }
 
@@ -164,31 +155,6 @@ function endsOf({ part: { layout }, panel: { start, count } }) {
       if (at(i) > at(ends[2 * axis + 1])) ends[2 * axis + 1] = i;
     }
   return ends.map((point) => layout.rows[point]);
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Placed} spot @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @param {number} pictures beside the first line @returns {Label[]} */
-function corner(context, spot, room, lines, right, top, pictures) {
-  const { plot } = spot;
-  const widths = lines.map(({ text, style }) => widthOf(context, text, style));
-  const w = Math.max(widths[0] + pictures * END, ...widths);
-  const h = 32;
-  const steps = [0, 1, 2, 3, 4, 5];
-  const places = steps.flatMap((down) =>
-    steps.map((in_) => ({
-      x: right ? plot.x + plot.w - w - 10 - in_ * 24 : plot.x + 10 + in_ * 24,
-      y: top ? plot.y + 8 + down * 16 : plot.y + plot.h - h - 8 - down * 16,
-      w,
-      h,
-    })),
-  );
-  const [zx, zy] = pointToPage(spot, 0, 0);
-  const quadrant = {
-    x: right ? Math.max(plot.x, zx) : plot.x,
-    y: top ? plot.y : Math.max(plot.y, zy),
-    w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x,
-    h: top ? zy - plot.y : plot.y + plot.h - zy,
-  };
-  return placed(spot, room, places, quadrant, lines, right ? 'right' : 'left');
 }
 
 /** Names of classes that can name a place. @param {Stage} stage */
@@ -209,47 +175,41 @@ function clusters(stage, spot, room) {
     const middle = middles[i];
     if (!middle) return [];
     const [x, y] = middle;
-    const style = font(13, 650);
-    const text = names[code];
-    const w = widthOf(context, text, style);
-    const places = [];
-    for (let far = 10; far < 110; far += 9) {
-      for (let turn = 0; turn < 16; turn += 1) {
-        const angle = (turn / 16) * 2 * Math.PI - Math.PI / 2;
-        places.push({
-          x: x + Math.cos(angle) * far - w / 2,
-          y: y + Math.sin(angle) * far - 8,
-          w,
-          h: 15,
-        });
-      }
-    }
-    return placed(spot, room, places, spot.plot, [{ text, style, colour: cssOf(palette, code) }]);
+    const line = { text: names[code], style: font(13, 650), colour: cssOf(palette, code) };
+    const w = widthOf(context, line.text, line.style);
+    const places = Array.from({ length: 12 * 16 }, (_, at) => {
+      const far = 10 + 9 * (at >> 4);
+      const angle = ((at % 16) / 8 - 0.5) * Math.PI;
+      return box(x + Math.cos(angle) * far - w / 2, y + Math.sin(angle) * far - 8, w, 15);
+    });
+    return placed(spot, room, places, spot.plot, [line]);
   });
 }
 
 /** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, spot, wanted) {
-  const { panel, plot } = spot;
-  const { layout } = spot.part;
-  const { rect } = spot.view;
-  const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
-  const columns = Math.max(
-    0,
-    Math.ceil((Math.min(plot.x + plot.w, rect.x + rect.w) - left) / SQUARE),
-  );
-  const lines = Math.max(0, Math.ceil((Math.min(plot.y + plot.h, rect.y + rect.h) - top) / SQUARE));
+  const { panel, plot, part, view } = spot;
+  const { rows, xy } = part.layout;
+  const { rect } = view;
+  const [x0, y0] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
+  const [x1, y1] = [
+    Math.min(plot.x + plot.w, rect.x + rect.w),
+    Math.min(plot.y + plot.h, rect.y + rect.h),
+  ];
+  const columns = Math.max(0, Math.ceil((x1 - x0) / SQUARE));
+  const lines = Math.max(0, Math.ceil((y1 - y0) / SQUARE));
+  const squares = columns * lines;
   const place = new Int32Array(codesIn(codes)).fill(-1);
-  wanted.forEach((code, i) => (place[code] = i * columns * lines));
-  const counts = new Uint32Array(wanted.length * columns * lines);
+  wanted.forEach((code, i) => (place[code] = i * squares));
+  const counts = new Uint32Array(wanted.length * squares);
   const sums = new Float64Array(2 * counts.length);
   const step = Math.max(1, Math.floor(panel.count / 20000));
+  const { left, bottom, kx, ky } = scaleOf(spot);
   for (let i = panel.start; i < panel.start + panel.count; i += step) {
-    const row = layout.rows[i];
-    const start = place[codes[row]];
-    if (start < 0 || flags[row] & HIDDEN) continue;
-    const [x, y] = pointToPage(spot, layout.xy[2 * i], layout.xy[2 * i + 1]);
-    const [column, line] = [Math.floor((x - left) / SQUARE), Math.floor((y - top) / SQUARE)];
+    const start = place[codes[rows[i]]];
+    if (start < 0 || flags[rows[i]] & HIDDEN) continue;
+    const [x, y] = [left + xy[2 * i] * kx, bottom - xy[2 * i + 1] * ky];
+    const [column, line] = [Math.floor((x - x0) / SQUARE), Math.floor((y - y0) / SQUARE)];
     if (column < 0 || line < 0 || column >= columns || line >= lines) continue;
     const at = start + line * columns + column;
     counts[at] += 1;
@@ -257,8 +217,8 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
     sums[2 * at + 1] += y;
   }
   return wanted.map((_, i) => {
-    const squares = counts.subarray(i * columns * lines, (i + 1) * columns * lines);
-    const at = i * columns * lines + squares.indexOf(Math.max(...squares));
+    const own = counts.subarray(i * squares, (i + 1) * squares);
+    const at = i * squares + own.indexOf(Math.max(...own));
     return counts[at] > 1 ? [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]] : null;
   });
 }
@@ -266,60 +226,266 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
 /** How many points lie beyond an edge. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function beyond(stage, spot, room) {
   const { beyond: counts } = countsOf(spot.part.layout, spot.panel, stage.rows, spot.range);
-  const { plot } = spot;
+  const { x, y, w: wide, h } = spot.plot;
   const style = font(11.5);
   return counts.flatMap((count, edge) => {
     if (!count) return [];
     const more = `${grouped(count)} more`;
     const text = [`← ${more}`, `${more} →`, `↓ ${more}`, `↑ ${more}`][edge];
     const w = widthOf(stage.context, text, style);
-    const places = [];
-    for (let share = 0.5; share < 0.95; share += 0.04) {
-      for (const s of [share, 1 - share]) {
-        places.push({
-          x: edge < 2 ? (edge ? plot.x + plot.w - w - 4 : plot.x + 4) : plot.x + s * plot.w,
-          y: edge < 2 ? plot.y + s * plot.h : edge === 2 ? plot.y + plot.h - 18 : plot.y + 3,
-          w,
-          h: 14,
-        });
-      }
-    }
-    return placed(spot, room, places, plot, [{ text, style, colour: stage.theme.faint }]);
+    const [left, top] = [edge ? x + wide - w - 4 : x + 4, edge === 2 ? y + h - 18 : y + 3];
+    const places = Array.from({ length: 24 }, (_, i) => {
+      const share = 0.5 + (i % 2 ? -0.04 : 0.04) * (i >> 1);
+      return edge < 2 ? box(left, y + share * h, w, 14) : box(x + share * wide, top, w, 14);
+    });
+    return placed(spot, room, places, spot.plot, [{ text, style, colour: stage.theme.faint }]);
   });
 }
 
-/** A label in the first of some places that is free, if any is. @param {Placed} spot @param {Occupancy} room @param {Rect[]} places @param {Rect} inside @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label[]} */
-function placed({ key, plot, part: { layout } }, room, places, inside, lines, align = 'left') {
+/** A label in the first of some places that is free, if any is. @param {Placed} spot @param {Occupancy} room @param {Rect[]} places @param {Rect} inside @param {Label['lines']} lines @param {Partial<Label>} [more] @returns {Label[]} */
+function placed({ key, plot, part: { layout } }, room, places, inside, lines, more) {
   const at = room.take(places, inside);
   if (!at) return [];
   const [u, v] = [(at.x - plot.x) / plot.w, (at.y - plot.y) / plot.h];
-  return [{ key, layout, revision: layout.revision, u, v, lines, align, width: at.w }];
+  const { revision } = layout;
+  return [{ key, layout, revision, u, v, lines, align: 'left', width: at.w, ...more }];
 }
+
+/** Where the words of a label stand. @param {Label} label @param {Placed} spot @param {number} [h] px */
+export const placeOf = ({ u, v, width }, { plot }, h = 32) =>
+  box(plot.x + u * plot.w, plot.y + v * plot.h, width, h);
 
 /** @param {Stage} stage @param {Label[]} labels */
 export function drawLabels(stage, labels) {
-  const { context, placed, theme } = stage;
-  if (stage.morph || !labels.length) return;
-  const by = new Map(placed.map((spot) => [spot.key, spot]));
-  for (const { key, layout, revision, u, v, lines, align, width, ends = [] } of labels) {
-    const spot = by.get(key);
-    if (spot?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
+  const { context, theme, dark } = stage;
+  if (stage.morph) return;
+  const by = new Map(stage.placed.map((spot) => [spot.key, spot]));
+  for (const label of labels) {
+    const { layout, lines, align, width, ends = [] } = label;
+    const spot = by.get(label.key);
+    if (spot?.part.layout !== layout || layout.revision !== label.revision) continue; // words of what is gone
     if (spot.strength < 0.9 || stage.tour?.hides(spot)) continue;
-    const x = spot.plot.x + u * spot.plot.w + (align === 'right' ? width : 0);
-    lines.forEach(({ text, style, colour }, i) =>
-      write(context, text, x, spot.plot.y + v * spot.plot.h + i * 17, {
-        style,
-        colour,
+    const { x, y } = placeOf(label, spot);
+    const right = align === 'right';
+    lines.forEach(({ text, ...look }, i) =>
+      write(context, text, right ? x + width : x, y + i * 17, {
+        ...look,
         halo: theme.panel,
         align,
       }),
     );
     const beside = widthOf(context, lines[0].text, lines[0].style) + 5;
     ends.forEach((row, i) => {
-      const image = stage.sheets?.picture(stage.scene.tile[row], stage.dark);
-      const left =
-        align === 'right' ? x - beside - (ends.length - i) * END + 4 : x + beside + i * END;
-      if (image) context.drawImage(image, left, spot.plot.y + v * spot.plot.h - 5, 20, 20);
+      const image = stage.sheets?.picture(stage.scene.tile[row], dark);
+      const left = right ? width - beside - (ends.length - i) * END + 4 : beside + i * END;
+      if (image) context.drawImage(image, x + left, y - 5, 20, 20);
     });
   }
+}
+
+/** @typedef {{row: number, x: number, y: number, px: number, py: number}} Mark where a row stands, and where its picture is drawn */
+/** @typedef {{held: number, near: ArrayLike<number>}} Subject a row, and those nearest to it */
+/** @typedef {[row: number, u: number, v: number]} Point */
+
+const [HELD, NEAR] = [56, 34]; // px of pictures
+const ROOMY = 300; // px of a plot in which they have room
+const HALO = 6; // px around a picture
+const STEP = 6; // px by which a picture slides outward
+const STEPS = 40;
+
+/** @type {WeakMap<Stage, Map<string, Map<number, Point[]>>>} */ const caches = new WeakMap();
+
+/** Points of some rows by the key of their panel. @param {Stage} stage @param {ArrayLike<number>} rows @returns {Map<number, Point[]>} */
+function pointsOf(stage, rows) {
+  const parts = stage.views.flatMap((view) => view.parts);
+  const shown = parts.map(({ layout: { name, revision } }) => `${name} ${revision}`);
+  const key = `${rows}|${shown}|${stage.panels}`;
+  const cache = caches.get(stage) ?? new Map();
+  const before = cache.get(key);
+  if (before) return before;
+  const wanted = new Set(Array.from(rows));
+  /** @type {Map<number, Point[]>} */ const points = new Map();
+  for (const { layout, base } of parts)
+    for (const { index, start, count } of layout.panels) {
+      /** @type {Point[]} */ const here = [];
+      for (let i = start; i < start + count; i += 1)
+        if (wanted.has(layout.rows[i]))
+          here.push([layout.rows[i], layout.xy[2 * i], layout.xy[2 * i + 1]]);
+      if (here.length) points.set(base + index, here);
+    }
+  if (cache.size > 4) cache.clear(); // for rows held, hovered and ringed
+  caches.set(stage, cache.set(key, points));
+  return points;
+}
+
+/** @param {Stage} stage @param {Subject} [subject] the row under the hand; else the one that is held */
+export function drawHeld(stage, subject = stage) {
+  if (subject.held < 0 || stage.morph || stage.tour) return;
+  const points = pointsOf(stage, [subject.held, ...Array.from(subject.near)]);
+  for (const spot of stage.placed) {
+    const { plot, key } = spot;
+    const marks = (spot.strength < 0.5 ? [] : (points.get(key) ?? [])).map(([row, u, v]) => {
+      const [x, y] = pointToPage(spot, u, v);
+      return { row, x, y, px: x, py: y };
+    });
+    const seen = marks.filter(({ x, y }) => holds(plot, x, y));
+    const held = seen.find(({ row }) => row === subject.held);
+    const near = seen.filter((mark) => mark !== held);
+    const large = subject === stage && Math.min(plot.w, plot.h) >= ROOMY && stage.sheets !== null;
+    if (large) slide(near, held, plot);
+    if (held) for (const mark of near) line(stage, [held.x, held.y], [mark.x, mark.y]);
+    for (const mark of near)
+      draw(stage, mark, large ? NEAR : 0, mark.row === stage.chosen ? 2.5 : 1.25);
+    if (held) draw(stage, held, large ? HELD : 0, 2.5);
+  }
+}
+
+/** Move pictures of near rows outward until none covers another. @param {Mark[]} near @param {Mark | undefined} held @param {Rect} plot */
+function slide(near, held, plot) {
+  /** @type {[Mark, number][]} */ const taken = held ? [[held, HELD]] : [];
+  for (const mark of near) {
+    const angle = held ? Math.atan2(mark.y - held.y, mark.x - held.x) : 0;
+    const covers = (/** @type {[Mark, number]} */ [{ px, py }, side]) =>
+      Math.max(Math.abs(px - mark.px), Math.abs(py - mark.py)) < (side + NEAR) / 2 + 2 * HALO + 2;
+    for (let k = 0; k < STEPS && taken.some(covers); k += 1) {
+      const turn = angle + (k % 2 ? 0.35 : 0); // two ways out, so that pictures in line part
+      const [x, y] = [mark.px + STEP * Math.cos(turn), mark.py + STEP * Math.sin(turn)];
+      mark.px = clamp(x, plot.x + NEAR / 2, plot.x + plot.w - NEAR / 2);
+      mark.py = clamp(y, plot.y + NEAR / 2, plot.y + plot.h - NEAR / 2);
+    }
+    taken.push([mark, NEAR]);
+  }
+}
+
+/** @param {Stage} stage @param {[number, number]} from @param {[number, number]} to @param {number[]} [dash] without a halo */
+function line({ context, theme }, from, to, dash) {
+  const look = { colour: theme.primary, width: 1.25, dash, halo: dash ? undefined : theme.panel };
+  trace(context, look, () => {
+    context.moveTo(...from);
+    context.lineTo(...to);
+  });
+}
+
+/** @param {Stage} stage @param {Mark} mark @param {number} side px of the picture, 0 for a ring @param {number} width of the ring */
+function draw(stage, { row, x, y, px, py }, side, width) {
+  const { context, theme, palette, rows, scene, dark } = stage;
+  const picture = side ? stage.sheets?.picture(scene.tile[row], dark) : null;
+  const ring = (/** @type {number} */ radius, /** @type {number} */ thick) => {
+    const look = { colour: theme.primary, width: thick, halo: theme.panel };
+    trace(context, look, () => context.arc(x, y, radius, 0, 7));
+  };
+  if (!picture) return ring(row === stage.held ? 8 : 5.5, width);
+  if (Math.hypot(px - x, py - y) > side / 2) {
+    line(stage, [x, y], [px, py], [2, 3]);
+    ring(4.5, 1.25);
+  }
+  const [left, top] = [px - side / 2, py - side / 2];
+  const around = (/** @type {number} */ grow) => () =>
+    context.roundRect(left - grow, top - grow, side + 2 * grow, side + 2 * grow, 6);
+  trace(context, { colour: theme.primary, width, fill: theme.panel }, around(HALO));
+  context.save();
+  context.beginPath();
+  around(0)();
+  context.clip();
+  context.drawImage(picture, left, top, side, side);
+  context.restore();
+  trace(context, { colour: cssOf(palette, rows.codes[row]), width: 1.5 }, around(1));
+}
+
+const FEW = 12; // selected rows that get a ring each, for a point alone is lost among thousands
+const MOST = 1500; // rows that leave ghosts
+const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
+
+/** @type {WeakMap<Stage, {key: number, rows: number[], scores?: Float32Array | null}>} */
+const chosen = new WeakMap();
+
+/** Selected rows, evenly taken where they are many. @param {Stage} stage */
+function selectedOf(stage) {
+  const { flagsChanged: key, selected, flags, count } = stage.rows;
+  const cached = chosen.get(stage);
+  if (cached?.key === key) return cached;
+  /** @type {{key: number, rows: number[], scores?: Float32Array | null}} */
+  const made = { key, rows: [] };
+  const step = Math.max(1, Math.ceil(selected / MOST));
+  for (let row = 0, k = 0; row < count; row += 1)
+    if (flags[row] & SELECTED && k++ % step === 0) made.rows.push(row);
+  chosen.set(stage, made);
+  return made;
+}
+
+/** Where ghosts stand: a row's place on the axes that it shares with a panel, and that of its projection. @param {Stage} stage */
+function ghosts(stage) {
+  const { scene, placed, meta } = stage;
+  const shown = stage.options.ghosts && !stage.moving && !stage.morph && !stage.tour;
+  if (!shown || !stage.rows.selected) return [];
+  const dots = [];
+  const made = selectedOf(stage);
+  const { rows, scores } = made;
+  const take = (/** @type {Float32Array} */ all) => {
+    made.scores = all;
+    stage.settleSoon();
+  };
+  if (scores === undefined) {
+    made.scores = null; // asked for
+    stage.callbacks.project?.(rows).then(take, () => {}); // else marks alone
+  }
+  const { components, active } = scene;
+  for (const spot of placed) {
+    const { panel, plot, part, range } = spot;
+    if (part.layout.kind === 'map' || plot.w < 40) continue;
+    const holders = part.layout.kind === 'triangle' ? panel.axes.slice(0, 2) : panel.components;
+    const [x, y] = panel.axes;
+    const step = Math.ceil(rows.length / Math.max(12, (plot.w * plot.h) / AREA));
+    for (let i = 0; i < rows.length; i += step) {
+      const row = rows[i];
+      const used = components.subarray(row * active, (row + 1) * active);
+      if (holders.every((c) => used.includes(c))) continue;
+      const [onX, onY] = [used.includes(x), used.includes(y)];
+      if (!onX && !onY && !scores) continue;
+      const [px] = pointToPage(spot, scene.score(row, x), range[2]);
+      const [, py] = pointToPage(spot, range[0], scene.score(row, y));
+      const at = i * meta.components.length;
+      const [u, v] = scores ? [scores[at + x], scores[at + y]] : [NaN, NaN];
+      const ring = pointToPage(spot, u / meta.score_unit, v / meta.score_unit);
+      dots.push({
+        ...{ plot, row, shared: onX || onY, ring: holds(plot, ...ring) ? ring : null },
+        x: onX && px > plot.x && px < plot.x + plot.w ? px : null,
+        y: onY && py > plot.y && py < plot.y + plot.h ? py : null,
+      });
+    }
+  }
+  return dots;
+}
+
+/** @param {Stage} stage */
+export function drawGhosts(stage) {
+  const { context, rows, palette } = stage;
+  for (const { plot, row, shared, x, y, ring } of ghosts(stage)) {
+    const [radius, bottom] = [Math.min(2.5, 0.8 + plot.w / 160), plot.y + plot.h];
+    context.globalAlpha = shared ? 0.75 : 0.4;
+    trace(context, { colour: cssOf(palette, rows.codes[row]) }, () => {
+      if (x !== null) context.moveTo(x, bottom);
+      if (x !== null) context.lineTo(x, bottom - 5);
+      if (y !== null) context.moveTo(plot.x, y);
+      if (y !== null) context.lineTo(plot.x + 5, y);
+      if (!ring) return;
+      context.moveTo(ring[0] + radius, ring[1]);
+      context.arc(...ring, radius, 0, 7);
+    });
+  }
+  context.globalAlpha = 1;
+}
+
+/** Rings around the selected rows where they are few. @param {Stage} stage */
+export function drawRings(stage) {
+  const { context, theme, rows, placed } = stage;
+  if (!rows.selected || rows.selected > FEW || stage.morph || stage.tour) return;
+  const points = pointsOf(stage, selectedOf(stage).rows);
+  for (const spot of placed)
+    for (const [, u, v] of points.get(spot.key) ?? []) {
+      const at = pointToPage(spot, u, v);
+      const radius = Math.min(9, 3 + spot.plot.w / 40);
+      const ring = () => context.arc(...at, radius, 0, 7);
+      if (holds(spot.plot, ...at)) trace(context, { colour: theme.primary, width: 2 }, ring);
+    }
 }
