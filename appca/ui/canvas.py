@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import streamlit as st
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -285,7 +285,7 @@ _canvas = st.components.v2.component(
 )
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
-M = TypeVar("M")
+M = TypeVar("M", bound="_Message")
 
 
 def draw(  # noqa: PLR0913 - all but four have defaults
@@ -315,10 +315,6 @@ def draw(  # noqa: PLR0913 - all but four have defaults
     """
 
     def selected_rows(message: SelectionMessage) -> None:
-        stamp = message.mount, message.number
-        if stamp == st.session_state.get(f"{key}-seen"):
-            return
-        st.session_state[f"{key}-seen"] = stamp
         try:
             mask = read_selection(message.bits, dataset.n_rows)
         except ValueError as error:
@@ -349,7 +345,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": base64.b64encode(bits).decode() if chosen.any() else None,
-            "seen": st.session_state.get(f"{key}-seen"),
+            "seen": st.session_state.get(f"{key}-selection"),
             "follows": on_layout is not None,
             "holds": on_point is not None,
         },
@@ -364,6 +360,27 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         time.sleep(
             SENT_S
         )  # else it is sent with the rest of the page, which keeps the browser busy
+
+
+_sizes = st.components.v2.component(
+    "appca_sizes",
+    js=LOADER,
+    css=(JS / "bar.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def draw_sizes(sizes: Mapping[str, Any], on_size: Callable[["SizeMessage"], None]) -> None:
+    """Draw K and L in the bar of a page; `sizes` are those of `js/types.d.ts`."""
+    _sizes(
+        key="sizes",
+        data={
+            "scene": {"at": f"{streamlit_internals.base()}{PREFIX}/"},
+            "options": {"sizes": sizes},
+            "seen": st.session_state.get("sizes-size"),
+        },
+        on_size_change=guarded(partial(_take, "sizes", SizeMessage, on_size)),
+    )
 
 
 # What comes back from the browser, checked before it is believed
@@ -395,6 +412,14 @@ class ActMessage(_Message):
     name: Annotated[str, Meta(max_length=1000)]
 
 
+class SizeMessage(_Message):
+    """K and L, chosen or under a moving hand; L is None where it is no number."""
+
+    k: FromOne
+    active: FromOne | None = field(name="l")
+    moving: bool
+
+
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     """Return the selected rows (n_rows,), bool.
 
@@ -410,7 +435,7 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
 
 
 def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
-    """Do what a message of the browser asks for, if it is a sound one."""
+    """Do once what a message of the browser asks for, if it is a sound one."""
     name = kind.__name__.removesuffix("Message").lower()
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
@@ -421,4 +446,7 @@ def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
     except (TypeError, ValueError) as error:
         log.warning("The browser sent a %s that is ignored: %s", name, error)
     else:
-        act(checked)
+        mount, number = st.session_state.get(f"{key}-{name}", ("", 0))
+        if mount != checked.mount or number < checked.number:
+            st.session_state[f"{key}-{name}"] = checked.mount, checked.number
+            act(checked)

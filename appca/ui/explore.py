@@ -1,6 +1,5 @@
 """The page Explore: bar, canvas and drawer."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -17,14 +16,13 @@ from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.run import MOST_COMPONENTS, RunConfig
+from appca.runs.run import RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.kit import markdown, one_of, onward, press, preview_note, scripted, tabs, tag, words
 from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
-from appca.ui.state import KEYS, guarded
 from appca.words import InputError, counted, percent, shortened
 
 IMAGES, A_LINE = 28, 7
@@ -112,34 +110,25 @@ def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
                     components.steer(dataset, shown, rows.chosen(dataset))
 
 
-MOST_ON_SLIDER = 12
-MOVING = "sizes_moving"
-_follow = scripted("sizes")
+MOVED = "sizes_moved"
 
 
-def _k_and_l(dataset: Dataset) -> None:
-    now = state.config()
+def _sizes(dataset: Dataset, now: RunConfig) -> None:
+    active = now.parameters.get("n_active")
     most = max(state.most_components(now, dataset), now.k)  # the command line allows more
-    active = now.chosen_size
-    look: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
-    with st.container(key="bar_sizes", width="content", **look):
-        _size("K", now.k, most, 132, _meaning(dataset, now.k, active))
-        if active is not None:
-            _size("L", active, most, 110)
-        elif "n_active" in now.parameters:
-            st.markdown("L learned", width="content")
-        _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
+    hint = _meaning(dataset, now.k, now.chosen_size)
+    canvas.draw_sizes({"k": now.k, "l": active, "most_k": most, "hint": hint}, _resized)
 
 
-def _moved_to() -> RunConfig | None:
-    """Return the configuration over which a slider moves; None at rest."""
-    told = st.session_state.get(MOVING)
-    moving: Any = told.get("moving") if isinstance(told, Mapping) else None
-    value = moving.get("value") if isinstance(moving, Mapping) else None
-    if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
-        return None
-    wanted = state.with_parameters(**_changes(moving.get("size", ""), value))
-    return None if wanted == state.config() else wanted
+def _resized(size: canvas.SizeMessage) -> None:
+    now = state.config()
+    changes = {now.name_of_k: size.k}
+    if size.active is not None and now.chosen_size is not None:
+        changes["n_active"] = size.active
+    if size.moving:
+        st.session_state[MOVED] = state.with_parameters(**changes)
+    else:
+        state.set_parameters(**changes)
 
 
 def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
@@ -158,46 +147,6 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
 
 
-def _size(label: str, value: int, most: int, width: int, hint: str | None = None) -> None:
-    name = label.lower()
-    look: Any = {"on_change": _changed, "disabled": most < 2}
-    key, top = _widget(name, value)
-    span = max(min(top, most), 2)
-    st.slider(label, 1, span, value, key=key, args=[name, key], width=width, help=hint, **look)
-    key, _ = _widget(f"{name}_typed", value)
-    look |= {"args": [f"{name}_typed", key], "label_visibility": "collapsed", "width": 48}
-    text = f"{label}, up to {counted(most, 'component')}"
-    st.number_input(text, 1, most, value, key=key, **look)
-
-
-def _widget(name: str, value: int) -> tuple[str, int]:
-    """Return the key of the widget of a size, and its slider's end.
-
-    It is a new widget if the last one shows another size. If the server set the old one, a request
-    that the browser sent before would look like a change back by hand.
-    """
-    drawn: dict[str, tuple[str, int]] = st.session_state.setdefault(KEYS.sizes, {})
-    key, top = drawn.get(name, (f"{name}-0", MOST_ON_SLIDER))
-    if st.session_state.get(key, value) != value:
-        key, top = f"{name}-{int(key.rpartition('-')[2]) + 1}", MOST_ON_SLIDER
-    drawn[name] = key, max(top, value)
-    return drawn[name]
-
-
-@guarded
-def _changed(name: str, key: str) -> None:
-    if st.session_state[KEYS.sizes][name][0] == key:  # else the widget is gone
-        state.set_parameters(**_changes(name[0], st.session_state[key]))
-
-
-def _changes(size: str, value: int) -> dict[str, int]:
-    """Return what a new size changes; L pushes K up, K pushes L down."""
-    now = state.config()
-    if size == "l" and "n_active" in now.parameters:
-        return {"n_active": value, "n_components": max(now.k, value)}
-    return {now.name_of_k: value}
-
-
 READING = (
     "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
     "rows that are near it in the data are elsewhere; hover over it to see lines to them."
@@ -205,7 +154,7 @@ READING = (
 
 
 def _bar(
-    dataset: Dataset, embedding: Embedding | None
+    dataset: Dataset, embedding: Embedding | None, moved: RunConfig | None
 ) -> tuple[str, st.delta_generator.DeltaGenerator]:
     trust = None if embedding is None else embedding.trust
     label = f"**{markdown(dataset.name)}**"
@@ -222,7 +171,8 @@ def _bar(
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)
             st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-        _k_and_l(dataset)
+        with st.container(key="bar_sizes", width="content"):
+            _sizes(dataset, moved or state.config())
         settings.popover(dataset)
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
@@ -275,8 +225,8 @@ def draw() -> None:
         st.title("Explore", anchor=False)
     before = fits.drawn_before()
     fit = before.config if before else state.config()
-    colouring, views = _bar(dataset, settings.stored_map(dataset, fit))
-    moved = _moved_to()
+    moved: RunConfig | None = st.session_state.pop(MOVED, None)
+    colouring, views = _bar(dataset, settings.stored_map(dataset, fit), moved)
     with st.container(key="fit_wait"):
         shown = (moved and fits.while_moving(moved)) or kit.shown()
     shown = shown or before

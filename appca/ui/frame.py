@@ -51,7 +51,7 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
             elif state.is_ready():
                 _outcome(shown or fits.stored())
             if state.is_ready():
-                st.html(_on_screen())
+                st.html(_on_screen(shown.config if shown else state.config()))
         ended = fits.any_ended()
     except state.TOLD:
         return  # the page has said so
@@ -72,13 +72,12 @@ def _outcome(shown: fits.Shown | None) -> None:
         press("Continue", "continue_fit", act, type="tertiary")
 
 
-def _on_screen() -> str:
-    now, dataset = state.config(), state.current_dataset()
-    sizes = (tag("span", words(size), f"ca-size-{size[0].lower()}") for size in now.sizes)
+def _on_screen(now: RunConfig) -> str:
+    dataset = state.current_dataset()
     parts = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
-        f"{words(MODELS[now.model].title)}, {', '.join(sizes)}",
+        words(", ".join([MODELS[now.model].title, *now.sizes])),
     ]
     if dataset.missing is not None:
         parts.insert(2, counted(dataset.n_missing, "missing cell"))

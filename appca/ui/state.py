@@ -51,7 +51,6 @@ class Keys(NamedTuple):
     turn: str = "turn"
     drawn: str = "drawn"
     screen: str = "screen"
-    sizes: str = "sizes"
 
 
 KEYS = Keys()

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html import unescape
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest, local_script_runner
-from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
 from appca.jobs.queue import ENDED, JobStatus
@@ -173,16 +173,35 @@ def address(app: AppTest) -> dict[str, str]:
     return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
 
 
-def slider(app: AppTest, size: str) -> Slider[int]:
-    """Return the slider of K or L, "k" or "l"."""
-    (found,) = (one for one in app.slider if (one.key or "").startswith(f"{size}-"))
-    return found
+class Size:
+    """K or L in the bar of Explore, "k" or "l": what it shows, and its change by hand."""
+
+    def __init__(self, app: AppTest, name: str) -> None:
+        places = (one.proto for one in app.get("bidi_component"))
+        (place,) = (one for one in places if one.id.endswith("-sizes"))
+        self._app, self._id, self.name = app, place.id, name
+        self.sizes = json.loads(place.json)["options"]["sizes"]
+        self.value = self.sizes[name]
+
+    def set_value(self, value: int, *, moving: bool = False) -> "Size":
+        k, active = ({**self.sizes, self.name: value}[name] for name in "kl")
+        active = active if isinstance(active, int) else None
+        pushed = (
+            {"k": max(k, active or 1)} if self.name == "l" else {"l": active and min(active, k)}
+        )
+        stamp = {"mount": "test", "number": next(_numbers), "moving": moving}
+        self._sent = {"k": k, "l": active} | pushed | stamp
+        return self
+
+    def run(self) -> AppTest:
+        states = self._app._tree.get_widget_states()
+        sent = json.dumps({"size": self._sent})
+        states.widgets.append(WidgetState(id=self._id, json_value=sent))
+        return self._app._run(states)
 
 
-def number(app: AppTest, size: str) -> NumberInput:
-    """Return the field in which K or L is typed, "k" or "l"."""
-    (found,) = (one for one in app.number_input if (one.key or "").startswith(f"{size}_typed-"))
-    return found
+_numbers = count(1)
+slider = Size
 
 
 class ScriptedJobs:

@@ -23,7 +23,7 @@ from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.schema import fitted
 from appca.ui import canvas, controls, explore, services, state
-from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, delivery
+from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, SizeMessage, delivery
 from tests.pages import give, select, table
 from tests.ui.conftest import (
     address,
@@ -31,7 +31,6 @@ from tests.ui.conftest import (
     healthy,
     html,
     keys,
-    number,
     press,
     sentences,
     slider,
@@ -49,15 +48,16 @@ def view_of(app):
     return next(choice for choice in app.segmented_control if choice.label == "View")
 
 
-def test_what_a_widget_showed_before_the_size_was_set_elsewhere_does_not_bring_it_back(start):
+def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start):
     app = healthy(start(PAGE))
-    before = slider(app, "k")._widget_state
-    healthy(number(app, "k").set_value(14).run())
-    states = app._tree.get_widget_states()
-    states.widgets.append(before)  # by a browser that has not heard of 14
-    app._run(states)
-    assert address(healthy(app))["k"] == "14"
-    assert (slider(app, "k").value, number(app, "k").value) == (14, 14)
+    before = address(app)
+    over = slider(app, "k").set_value(6, moving=True)
+    healthy(over.run())
+    assert (address(app), slider(app, "k").value) == (before, 6), "the fit under a moving slider"
+    assert "K = 6, L = 2" in html(app)
+    healthy(slider(app, "k").set_value(14).run())
+    healthy(over.run())
+    assert (address(app)["k"], slider(app, "k").value) == ("14", 14)
 
 
 def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(start):
@@ -105,7 +105,7 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     beside = []
     monkeypatch.setattr(canvas, "draw", lambda *_, **more: beside.append(more["options"]["beside"]))
     app = healthy(start(PAGE))
-    healthy(number(app, "l").set_value(3).run())
+    healthy(slider(app, "l").set_value(3).run())
     assert view_of(app).options == ["Subspaces", "Pairs", "PCA", "Map"]
     assert beside[-1] == ""
     healthy(app.segmented_control(key="split").set_value(["Split"]).run())
@@ -332,7 +332,7 @@ def shorten(app):
 def choose(app, model: str):
     shorten(app.selectbox(key="set-model").select(model).run())
     if "max_components" in app.session_state["config"].parameters:
-        number(app, "k").set_value(6).run()
+        slider(app, "k").set_value(6).run()
     return healthy(app)
 
 
@@ -367,7 +367,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     if learns:
         assert run.fitted.alpha == 2.5
         assert f"{len(run.fitted.components)} in the best draw" in html(app)
-        assert [one.label for one in app.slider][:1] == ["K"]
+        assert slider(app, "l").value is None
         assert html(app).count('class="ca-piece"') == len(run.fitted.components)
     for page in ("components/gallery", "check/trust", "export"):
         app = healthy(go(app, page))
@@ -376,13 +376,13 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
     app = wine
-    number(app, "k").set_value(6).run()
+    slider(app, "k").set_value(6).run()
     app.selectbox(key="set-init").select("quartimax").run()
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
-    assert [one.label for one in app.slider] == ["K"]
+    assert slider(app, "l").value is None
     assert "l" not in address(app)
     app = choose(app, "aFA")
-    assert number(app, "k").value == 6
+    assert slider(app, "k").value == 6
     assert app.selectbox(key="set-init").value == "auto"
     app.selectbox(key="set-inference").select("gibbs").run()
     app.number_input(key="set-n_draws").set_value(77).run()
@@ -408,8 +408,7 @@ def test_the_extensions_of_the_main_model_are_chosen_fitted_and_said(wine, start
     app = wine
     for name, value in (("row_scale", "learned"), ("n_active", "learned"), ("noise", "feature")):
         app.selectbox(key=f"set-{name}").select(value).run()
-    assert "L learned" in [text.value for text in healthy(app).markdown]
-    assert "l-0" not in [slider.key for slider in app.slider]
+    assert slider(healthy(app), "l").value == "learned"
     run = fit(app)
     for place in ("components/gallery", "check/trust", "groups/differences"):
         app = healthy(go(app, place))
@@ -478,6 +477,7 @@ MESSAGES = [
     *((SelectionMessage, stamp) for stamp in ({}, {"mount": "a"}, {"mount": "a", "number": 0})),
     *((SelectionMessage, STAMP | {"mount": wrong}) for wrong in (1, "<b>", "a\n", "a" * 41)),
     *((PointMessage, STAMP | {"row": row}) for row in (-2, 1.5, "3", None, True)),
+    *((SizeMessage, STAMP | {"k": k, "l": 1, "moving": False}) for k in (0, 1.5, "3", None)),
     (ActMessage, STAMP | {"kind": "delete", "name": "a"}),
     (ActMessage, STAMP | {"kind": "colour", "name": 3}),
     (ActMessage, STAMP | {"kind": "selection", "name": "a" * 1001}),

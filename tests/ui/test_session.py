@@ -25,7 +25,7 @@ from appca.ui.rows import near_rows
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
 from appca.words import InputError
-from tests.ui.conftest import address, healthy, html, number, sentences, slider
+from tests.ui.conftest import address, healthy, html, sentences, slider
 
 
 def fails(error: Exception):
@@ -58,7 +58,6 @@ def test_a_refusal_becomes_one_notice_and_a_mistake_of_ours_stays_one(monkeypatc
     ("page", "change"),
     [
         ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
-        ("explore", lambda app: number(app, "k").set_value(3)),
         ("explore", lambda app: slider(app, "k").set_value(3)),
     ],
 )
@@ -215,7 +214,6 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
     assert (slider(app, "k").value, address(app)["run"]) == (10, config.id)
-    assert number(app, "k").value == 10
     slider(app, "k").set_value(2).run()
     assert (slider(app, "k").value, address(app)["k"]) == (2, "2")
 

@@ -85,9 +85,20 @@ interface Options {
   came?: string[]; // by component "was 5" or "new" where it was not in the picture before
   held?: number; // the row whose details are on the page, -1 for none
   near?: number[]; // the rows nearest to it
+  sizes?: Sizes; // of the bar
   /** Of the host: named selections with their rows, and what it can colour by, key and name. */
   offers?: { selections: [string, number][]; columns: [string, string][] };
 }
+
+/** What a host can fit: any K and L, or some. */
+interface Sizes {
+  k: number; l: number | 'learned' | null;
+  most_k: number; ks?: number[]; ls?: number[];
+  hint?: string; // what they mean
+}
+
+/** What the hand has chosen, or a slider moves over. */
+type Size = { k: number; l: number | null; moving: boolean; number: number };
 
 interface Filter {
   components?: number[]; // indices; a panel shows when it has all of them

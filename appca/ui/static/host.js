@@ -1,6 +1,7 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
 import { mount } from '../../canvas/js/mount.js';
+import { buildSizes } from '../../canvas/js/parts/bar.js';
 import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { colouredBy } from '../../canvas/js/scene/scene.js';
 import { isDark } from '../../canvas/js/theme.js';
@@ -79,8 +80,35 @@ const boxOf = ({ parent }) =>
 /** @type {WeakMap<Element, Host>} */ const hosts = new WeakMap();
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
-/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
-export default function show({ data, parentElement, setStateValue }) {
+const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
+
+/** @type {WeakMap<Element, {send: Function, mount: string, sizes: ReturnType<typeof buildSizes>}>} */ const bars =
+  new WeakMap();
+
+/** K and L in the bar of the page. @param {Call} call */
+function showSizes({ data: { options, seen }, parentElement, setStateValue }) {
+  const mount = newMount();
+  const bar = bars.get(parentElement) ?? {
+    send: setStateValue,
+    mount,
+    sizes: buildSizes(
+      (size) => bar.send('size', { mount, ...size }),
+      () => document.querySelector(BUSY) !== null,
+    ),
+  };
+  bars.set(parentElement, bar);
+  bar.send = setStateValue;
+  if (!bar.sizes.box.isConnected) parentElement.append(bar.sizes.box);
+  bar.sizes.show(options.sizes, seen?.[0] === bar.mount ? seen[1] : 0);
+  return () => bar.sizes.box.remove();
+}
+
+/** @typedef {{data: Message, parentElement: HTMLElement, setStateValue: Function}} Call */
+
+/** What Streamlit calls at every rerun and theme change. @param {Call} call */
+export default function show(call) {
+  const { data, parentElement, setStateValue } = call;
+  if (data.options.sizes) return showSizes(call);
   const host = hosts.get(parentElement) ?? begun(parentElement);
   host.send = setStateValue;
   host.next = host.last = data;
@@ -93,9 +121,11 @@ export default function show({ data, parentElement, setStateValue }) {
   };
 }
 
+const newMount = () => crypto.getRandomValues(new Uint32Array(2)).join('-');
+
 /** @param {HTMLElement} parent @returns {Host} */
 function begun(parent) {
-  const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
+  const stamp = { mount: newMount(), number: 0 };
   /** @type {Host} */ const host = {
     parent,
     send: () => {},

@@ -4,7 +4,7 @@ import { toPage } from '../layout/geometry.js';
 import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
 import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
 import { selectedIn } from '../text/headers.js';
-import { font, widthOf, write, button, element, icon } from './dom.js';
+import { font, widthOf, write, button, element, icon, range } from './dom.js';
 import { cssOf } from '../theme.js';
 
 /** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
@@ -350,4 +350,86 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     dock();
   };
   return { follow };
+}
+
+const SPAN = 12; // numbers on a slider, until a larger one is chosen
+const EVERY = 60; // milliseconds until a host that was busy is asked again
+
+/** A size as a slider and a field. @param {string} name @param {string} title @param {(value: number, moving: boolean) => void} take */
+function buildSize(name, title, take) {
+  const slider = range(title, 1, 0);
+  const field = element('input', '', { type: 'number', min: '1', 'aria-label': `${title}, typed` });
+  const box = element('span', '', {}, element('span', '', {}, name), slider, field);
+  /** @type {number[]} */ let values = [];
+  const told = () => values[Number(slider.value)];
+  slider.addEventListener('input', () => take(told(), true));
+  slider.addEventListener('change', () => take(told(), false));
+  field.addEventListener('change', () => {
+    const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue);
+    field.defaultValue = field.value; // it is not being typed any more
+    take(Math.min(Math.max(typed, 1), Number(field.max)), false);
+  });
+  /** @param {number} value @param {number} most @param {number[]} [choices] */
+  const show = (value, most, choices) => {
+    const span = Math.min(most, Math.max(SPAN, values.length, value));
+    values = choices ?? Array.from({ length: span }, (_, i) => i + 1);
+    slider.max = String(values.length - 1);
+    slider.value = String(values.indexOf(value));
+    slider.setAttribute('aria-valuetext', `${name} = ${value}`);
+    slider.disabled = field.disabled = values.length < 2;
+    const typing = field === document.activeElement && field.value !== field.defaultValue;
+    field.max = String(most);
+    field.defaultValue = String(value);
+    if (!typing) field.value = field.defaultValue;
+  };
+  return { box, show };
+}
+
+/** K and L, which keep what the hand has chosen until the host answers that number. @param {(size: Size) => void} send @param {() => boolean} [busy] whether the host cannot follow a slider now */
+export function buildSizes(send, busy = () => false) {
+  /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
+  const wanted = { k: 1, l: 1 }; // an L that K has pushed down comes back with K
+  let [number, timer] = [0, 0];
+  const now = () => ({
+    k: wanted.k,
+    l: typeof told.l === 'number' ? Math.min(wanted.l, wanted.k) : null,
+  });
+  const draw = () => {
+    const { k, l } = now();
+    ofK.show(k, told.most_k, told.ks);
+    ofL.show(l ?? 1, told.most_k, told.ls);
+    ofL.box.hidden = l === null;
+    learned.hidden = told.l !== 'learned';
+    box.title = told.hint ?? '';
+  };
+  const tell = (/** @type {boolean} */ moving) => {
+    timer = moving && busy() ? setTimeout(tell, EVERY, true) : 0;
+    if (!timer) send({ ...now(), moving, number: (number += 1) });
+  };
+  const take = (/** @type {boolean} */ moving) => {
+    draw();
+    clearTimeout(timer);
+    if (moving)
+      timer = setTimeout(tell, 0, true); // of a key the choice itself comes first
+    else tell(false);
+  };
+  const ofK = buildSize('K', 'Components, K', (k, moving) => {
+    wanted.k = k;
+    take(moving);
+  });
+  const ofL = buildSize('L', 'Components a row uses, L', (l, moving) => {
+    Object.assign(wanted, { l, k: Math.max(l, wanted.k) });
+    take(moving);
+  });
+  const learned = element('span', '', {}, 'L learned');
+  const box = element('div', 'appca-sizes', {}, ofK.box, ofL.box, learned);
+  /** @param {Sizes} sizes @param {number} [seen] the last number that the host has taken */
+  const show = (sizes, seen = number) => {
+    if (timer || seen < number) return; // the hand has gone on
+    told = sizes;
+    wanted.k = told.k;
+    if (typeof told.l === 'number' && now().l !== told.l) wanted.l = told.l;
+    draw();
+  };
+  return { box, show };
 }
