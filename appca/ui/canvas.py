@@ -379,6 +379,7 @@ def draw_sizes(sizes: Mapping[str, Any], on_size: Callable[["SizeMessage"], None
             "options": {"sizes": sizes},
             "seen": st.session_state.get("sizes-size"),
         },
+        width="content",
         on_size_change=guarded(partial(_take, "sizes", SizeMessage, on_size)),
     )
 

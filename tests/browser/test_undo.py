@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser.test_app import APP, SECOND, drawn, idle, open_page
+from tests.browser.test_app import APP, SECOND, drawn, idle, open_page, size
 
 pytestmark = pytest.mark.browser
 ROWS = 178  # of the wine table
@@ -120,7 +120,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/")
     page = opened.page
     until(page, k="4", l="2", step="0")
-    k, l_ = (page.locator(f"[class*=st-key-{name}-] input[type=range]") for name in ("k", "l"))
+    k, l_ = (size(page, name) for name in "KL")
     name = page.locator(".st-key-drawer_components [data-act=rename]").first
     steps = [here(page) | {"name": ""}]
 
@@ -148,7 +148,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         wanted = {name: steps[place].get(name) for name in ("k", "l", "run", "step", "sel")}
         until(page, **wanted)
         page.wait_for_function(
-            """([k, name]) => document.querySelector('[class*=st-key-k-] [type=range]').value === k
+            """([k, name]) => document.querySelector('.appca-sizes [type=number]').value === k
             && document.querySelector('.st-key-drawer_components [data-name]').dataset.name
                 === name""",
             arg=[steps[place]["k"], steps[place]["name"]],
