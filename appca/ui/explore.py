@@ -117,7 +117,8 @@ def _sizes(dataset: Dataset, now: RunConfig) -> None:
     active = now.parameters.get("n_active")
     most = max(state.most_components(now, dataset), now.k)  # the command line allows more
     hint = _meaning(dataset, now.k, now.chosen_size)
-    canvas.draw_sizes({"k": now.k, "l": active, "most_k": most, "hint": hint}, _resized)
+    with st.container(key="bar_sizes", width="content"):
+        canvas.draw_sizes({"k": now.k, "l": active, "most_k": most, "hint": hint}, _resized)
 
 
 def _resized(size: canvas.SizeMessage) -> None:
@@ -125,6 +126,8 @@ def _resized(size: canvas.SizeMessage) -> None:
     changes = {now.name_of_k: size.k}
     if size.active is not None and now.chosen_size is not None:
         changes["n_active"] = size.active
+    if changes.items() <= now.parameters.items():
+        return  # there and back: an imported or stopped fit stays what it is
     if size.moving:
         st.session_state[MOVED] = state.with_parameters(**changes)
     else:
@@ -171,8 +174,7 @@ def _bar(
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)
             st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-        with st.container(key="bar_sizes", width="content"):
-            _sizes(dataset, moved or state.config())
+        _sizes(dataset, moved or state.config())
         settings.popover(dataset)
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):

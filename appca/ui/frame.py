@@ -105,7 +105,7 @@ def _work(ids: list[str]) -> None:
 STYLE = STATIC / "style.css"
 _listener = kit.scripted("frame")
 _ahead = streamlit_internals.scripts(
-    "Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"
+    "Selectbox", "NumberInput", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"
 )
 
 
