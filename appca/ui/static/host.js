@@ -82,13 +82,14 @@ const MOST_LOST = 3; // times in a row that a scene which the server does not ha
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 
-/** @type {WeakMap<Element, {send: Function, mount: string, sizes: ReturnType<typeof buildSizes>}>} */ const bars =
-  new WeakMap();
+/** @typedef {{send: Function, mount: string, sizes: ReturnType<typeof buildSizes>}} Bar */
+
+/** @type {WeakMap<Element, Bar>} */ const bars = new WeakMap();
 
 /** K and L in the bar of the page. @param {Call} call */
 function showSizes({ data: { options, seen }, parentElement, setStateValue }) {
   const mount = newMount();
-  const bar = bars.get(parentElement) ?? {
+  /** @type {Bar} */ const bar = bars.get(parentElement) ?? {
     send: setStateValue,
     mount,
     sizes: buildSizes(
@@ -99,7 +100,7 @@ function showSizes({ data: { options, seen }, parentElement, setStateValue }) {
   bars.set(parentElement, bar);
   bar.send = setStateValue;
   if (!bar.sizes.box.isConnected) parentElement.append(bar.sizes.box);
-  bar.sizes.show(options.sizes, seen?.[0] === bar.mount ? seen[1] : 0);
+  if (options.sizes) bar.sizes.show(options.sizes, seen?.[0] === bar.mount ? seen[1] : 0);
   return () => bar.sizes.box.remove();
 }
 
