@@ -88,19 +88,6 @@ def is_caught(model, rng, n_draws=(1000, 4000, 16_000)):
         return any(worst(geweke_z(model, rng, n))[0] > 6 for n in n_draws)
 
 
-def named(controls, slow=(), thorough=()):
-    """Give the names as parameters, those of `slow` and `thorough` marked so: long ones whose fault
-    a test of the same kernel, by enumeration or by densities, sees in every run.
-    """
-    return [
-        pytest.param(
-            name,
-            marks=[pytest.mark.slow] * (name in slow) + [pytest.mark.thorough] * (name in thorough),
-        )
-        for name in controls
-    ]
-
-
 def worst(z):
     """Give the largest absolute z and its name, for the words of an assertion."""
     name = max(z, key=lambda key: abs(z[key]))

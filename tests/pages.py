@@ -3,13 +3,15 @@
 import numpy as np
 
 from appca.ui import state
-from tests.ui.conftest import address, html
+from tests.ui.conftest import address, go, html
 
 DIGITS = 1797
 
 
 def give(app, *files: tuple[str, bytes]):
-    """Drop files."""
+    """Drop files, on the page for that."""
+    if not any("anywhere" in one.label for one in app.get("file_uploader")):
+        go(app, "data/open")
     place = next(one for one in app.get("file_uploader") if "anywhere" in one.label)
     place.set_value([(name, data, "application/octet-stream") for name, data in files])
     return app.run()

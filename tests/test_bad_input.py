@@ -15,20 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import appca
 from appca.cli import main
 from appca.data.files import ReadLimits
 from appca.data.readers import read
-from appca.data.sources import load
 from appca.words import InputError
 from tests.data.file_makers import encoded, noise, packed
 from tests.forged import altered, setting
 from tests.pages import give
 from tests.sentences import faults_of
-from tests.ui.conftest import go, healthy, html, sentences, slider, start
+from tests.ui.conftest import go, healthy, html, sentences, start
 
 
 class Explosive:
@@ -117,13 +114,6 @@ def nothing_is_unpickled(tmp_path, monkeypatch) -> Iterator[None]:
     assert not MARK.exists()
 
 
-SETTINGS = {  # what the estimator is given, the address of the page, the rule
-    "K > D": ({"n_components": 99}, {"k": "99"}, "n_components must be at most 13"),
-    "L > K": ({"n_components": 2, "n_active": 3}, {"k": "2", "l": "3"}, "n_active must be at most"),
-    "K = 0": ({"n_components": 0}, {"k": "0", "l": "-1"}, "n_components must be"),
-}
-
-
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.fault)
 def test_library_and_command_line_refuse_in_one_sentence(case, capsys):
     data = case.content()
@@ -171,33 +161,3 @@ def test_a_file_over_the_limit_is_refused_everywhere(capsys):
     case.judge(str(caught.value))
     assert main(["fit", "big.csv"]) == 1
     case.judge(capsys.readouterr().err.removeprefix("appca: ").strip())
-
-
-def test_sizes_that_cannot_be_are_refused_or_brought_into_range(start):
-    for given, address, rule in SETTINGS.values():
-        value = str(next(iter(reversed(given.values()))))
-        with pytest.raises(ValueError, match=rule) as caught:
-            appca.AdaptivePPCA(**given).fit(load("wine").X)
-        assert faults_of(str(caught.value), value) == ""
-        app = healthy(start(**address))
-        assert 1 <= slider(app, "l").value <= slider(app, "k").value <= 64
-
-
-def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(start, capsys):
-    label = "=HYPERLINK(1) <script>alert(1)</script> \N{ROCKET} שלום \u202eevil a\\\"b'"
-    label += f"$c$ **d** `e` {LONG}"
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(40, 4)), columns=["a", "b", "c", f"{label} 2"])
-    frame.insert(0, label, [label[:500], "other"] * 20)  # longer texts are no labels
-    data = frame.to_csv(index=False).encode()
-    dataset = read("own.csv", io.BytesIO(data))
-    assert dataset.labels[label].tolist()[:2] == [label[:500], "other"]
-    assert f"{label} 2" in dataset.feature_names
-    Path("own.csv").write_bytes(data)
-    assert main(["data", "own.csv", "--out", "out.csv"]) == 0
-    assert capsys.readouterr().err == ""
-    assert pd.read_csv("out.csv")[f"'{label}"].tolist()[:2] == [f"'{label[:500]}", "other"]
-    assert not re.search(r'(^|[,\n])"?[=+@]', Path("out.csv").read_text("utf-8"))
-    app = healthy(give(start("data/open"), (f"{label[:40].replace('/', '')}.csv", data)))
-    for page in ("explore", "components/gallery"):
-        assert "<script>" not in html(healthy(go(app, page)))

@@ -99,17 +99,7 @@ KINDS: dict[str, Callable[[np.ndarray], Any]] = {
     "Dask frame": lambda X: pytest.importorskip("dask.dataframe").from_pandas(frame(X), 3),
 }
 
-NAMED = (
-    "pandas",
-    "nullable",
-    "Arrow-backed",
-    "objects of pandas",
-    "pyarrow",
-    "polars",
-    "sparse frame",
-    "Dask frame",
-)
-
+NAMED = [kind for kind in KINDS if re.search("pandas|nullable|Arrow|arrow|polars|frame", kind)]
 N, D = 36, 5
 FEW = {"max_iter": 2, "init": "pca", "random_state": 0}
 SHORT = {"burn_in": 1, "n_draws": 2, "n_chains": 1, "random_state": 0}

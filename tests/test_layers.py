@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 Sources = dict[str, str]
-parsed = cache(ast.parse)
+ROOT = Path(__file__).resolve().parents[1]
 LEAST_LINES = 80  # of a module with a single importer
 ENTRY_POINTS = ("app.py", "pages/", "appca/commands/", "appca/cli.py", "appca/__main__.py")
 
@@ -29,16 +29,26 @@ class Import(NamedTuple):
     late: bool  # inside a function, or for type checkers only
 
 
+parsed = cache(ast.parse)
+
+
+@cache
+def nodes(source: str) -> list[ast.AST]:
+    return [*ast.walk(parsed(source))]
+
+
 def imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
+    """Give the imports among the statements of a node, and of those within them."""
     for node in ast.iter_child_nodes(tree):
-        inside = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         inside |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, (), node.lineno, inside) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
             yield Import("." * node.level + (node.module or ""), names, node.lineno, inside)
-        yield from imports(node, inside)
+        elif not isinstance(node, ast.expr):
+            yield from imports(node, inside)
 
 
 def module_of(path: str) -> str:
@@ -47,69 +57,57 @@ def module_of(path: str) -> str:
 
 def graph(sources: Sources) -> dict[str, set[str]]:
     """Modules that each module imports, at its top or later."""
-    modules = {module_of(path) for path in sources}
-    return {
-        module_of(path): {
-            target for line in imports(parsed(text)) for target in _targets(line, modules)
-        }
-        for path, text in sources.items()
-    }
+    modules, found = {module_of(path) for path in sources}, {}
+    for path, text in sources.items():
+        targets = found[module_of(path)] = set()
+        for one in imports(parsed(text)):
+            whole = {f"{one.module}.{name}" for name in one.names} & modules
+            if len(whole) < len(one.names) or not one.names:
+                whole |= {one.module} & modules
+            targets |= whole
+    return found
 
 
-def circles(sources: Sources) -> list[str]:
-    """Modules that import one another, inside functions or for types only included."""
-    return [f"{module} imports itself by way of others" for module in _in_circles(graph(sources))]
-
-
-def folder_circles(sources: Sources) -> list[str]:
-    """Folders below appca whose modules import one another."""
-    folders: dict[str, set[str]] = defaultdict(set)
-    places = {module_of(path): path.rpartition("/")[0] for path in sources}
-    for module, targets in graph(sources).items():
-        folders[places[module]] |= {places[target] for target in targets} - {places[module]}
-    folders.pop("appca", None)  # what is public, which reaches into all, and words
-    return [f"{folder} imports itself by way of others" for folder in _in_circles(folders)]
-
-
-def _in_circles(edges: dict[str, set[str]]) -> list[str]:
+def in_circles(edges: dict[str, set[str]]) -> list[str]:
+    """Those that import themselves by way of others."""
     circular = []
     for start in sorted(edges):
         reached, todo = set(), [start]
         while todo:
-            for target in edges.get(todo.pop(), ()):
-                if target not in reached:
-                    reached.add(target)
-                    todo.append(target)
+            new = edges.get(todo.pop(), set()) - reached
+            reached |= new
+            todo += new
         if start in reached:
             circular.append(start)
     return circular
 
 
+def circles(sources: Sources) -> list[str]:
+    """Modules, and folders below appca, that import one another, be it inside functions only."""
+    edges = graph(sources)
+    folders: dict[str, set[str]] = defaultdict(set)
+    places = {module_of(path): path.rpartition("/")[0] for path in sources}
+    for module, targets in edges.items():
+        folders[places[module]] |= {places[target] for target in targets} - {places[module]}
+    folders.pop("appca", None)  # what is public, which reaches into all, and words
+    return in_circles(edges) + in_circles(folders)
+
+
 def too_small(sources: Sources) -> list[str]:
     """Modules under `LEAST_LINES` lines that a single module imports, or none."""
-    importers: dict[str, set[str]] = defaultdict(set)
-    for module, targets in graph(sources).items():
-        for target in targets:
-            importers[target].add(module)
+    importers = Counter(target for targets in graph(sources).values() for target in targets)
     return [
-        f"{path} has {text.count(chr(10))} lines and one importer: join them"
-        for path, text in sorted(sources.items())
+        path
+        for path, text in sources.items()
         if text.count("\n") < LEAST_LINES
-        and len(importers[module_of(path)]) < 2
-        and not any(f'"{module_of(path)}' in other for other in sources.values())  # found by name
+        and importers[module_of(path)] < 2
         and not path.startswith(ENTRY_POINTS)
         and not path.endswith("/__init__.py")
         and '__name__ == "__main__"' not in text
+        and not any(f'"{module_of(path)}' in other for other in sources.values())  # found by name
     ]
 
 
-def _targets(one: Import, modules: set[str]) -> set[str]:
-    whole = {f"{one.module}.{name}" for name in one.names} & modules
-    from_itself = len(whole) < len(one.names) or not one.names
-    return whole | ({one.module} & modules if from_itself else set())
-
-
-ROOT = Path(__file__).resolve().parents[1]
 # part of the package -> parts it may import besides itself and words; arrows never go back
 _ALLOWED = {
     "words": "",
@@ -138,7 +136,7 @@ STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
 HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
-KERNELS_END_IN = "_kernels"  # compiled modules, which may import one another
+KERNELS = "_kernels"  # compiled modules, which may import one another
 NOWHERE = {
     "pickle": "files are read without pickle",
     "joblib": "files are read without pickle",
@@ -165,53 +163,34 @@ def part_of(path: str) -> str:
     return rest.split("/")[0].removesuffix(".py") if first == "appca" else "pages"
 
 
-def is_kernel(module: str) -> bool:
-    return module.endswith(KERNELS_END_IN)
-
-
 def offences(path: str, source: str) -> list[str]:
     """Broken rules of one file, as sentences."""
-    tree, part = parsed(source), part_of(path)
-    broken = [
-        f"line {line.line}: {sentence}"
-        for line in imports(tree)
-        for sentence in (*_of_own_parts(line, path, part), *_of_packages(line, path, part))
-    ]
-    broken += [
-        f"line {node.value.lineno}: {node.arg} must not be switched on"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword)
-        and node.arg in FORBIDDEN_KEYWORDS
-        and ast.unparse(node.value) != "False"
-    ]
-    broken += [
-        f"line {node.lineno}: “{name}” names nothing; say what it is"
-        for node in ast.walk(tree)
-        if (name := _named(node)) in NAMES_OF_NOTHING
-    ]
-    if part != WRITER:
-        broken += [
-            f"line {node.lineno}: {ast.unparse(node.func)} is for appca.{WRITER}"
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and _moves(node)
-        ]
+    part, broken = part_of(path), []
+    for line in imports(parsed(source)):
+        said = (*_of_own_parts(line, path, part), *_of_packages(line, path, part))
+        broken += [(line.line, sentence) for sentence in said]
+    for node in nodes(source):
+        name = getattr(node, "arg" if isinstance(node, ast.arg) else "name", None)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        if name in NAMES_OF_NOTHING:
+            broken.append((node.lineno, f"“{name}” names nothing; say what it is"))
+        if isinstance(node, ast.keyword) and node.arg in FORBIDDEN_KEYWORDS:
+            if ast.unparse(node.value) != "False":
+                broken.append((node.value.lineno, f"{node.arg} must not be switched on"))
+        elif isinstance(node, ast.Call) and part != WRITER and _moves(node):
+            broken.append((node.lineno, f"{ast.unparse(node.func)} is for appca.{WRITER}"))
     if source.count("\n") > MOST_LINES:
-        broken.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
-    return [f"{path}, {sentence}" for sentence in broken]
-
-
-def _named(node: ast.AST) -> str | None:
-    """Return the name that a node gives to something, if it does."""
-    if isinstance(node, ast.Name):
-        return node.id if isinstance(node.ctx, ast.Store) else None
-    return getattr(node, "arg" if isinstance(node, ast.arg) else "name", None)
+        broken.append((MOST_LINES, "and those below are too many: split the file"))
+    return [f"{path}, line {number}: {sentence}" for number, sentence in broken]
 
 
 def _moves(call: ast.Call) -> bool:
     """Whether a call moves a file; `Path.replace` takes one argument, `str.replace` two."""
-    alone = len(call.args) == 1 and not call.keywords
-    method = isinstance(call.func, ast.Attribute) and call.func.attr in {"replace", "rename"}
-    return (method and alone) or ast.unparse(call.func) in MOVES
+    name = getattr(call.func, "attr", "")
+    if name in {"replace", "rename"} and len(call.args) == 1 and not call.keywords:
+        return True
+    return any(one.endswith(f".{name}") for one in MOVES) and ast.unparse(call.func) in MOVES
 
 
 def _of_own_parts(line: Import, path: str, part: str) -> Iterator[str]:
@@ -225,16 +204,16 @@ def _of_own_parts(line: Import, path: str, part: str) -> Iterator[str]:
     for target in sorted(targets - {part, "words"}):
         if target not in MAY_IMPORT[part]:
             yield f"{part} must not import appca.{target}"
-        elif target == "models" and not (line.late or light or is_kernel(module_of(path))):
+        elif target == "models" and not (line.late or light or module_of(path).endswith(KERNELS)):
             yield "appca.models brings scikit-learn; import it inside the function that needs it"
-    for kernel in sorted(filter(is_kernel, modules)):
-        if not line.late and not is_kernel(module_of(path)):
-            yield f"{kernel} brings numba; import it inside the function that needs it"
+    kernels = any(module.endswith(KERNELS) for module in modules)
+    if kernels and not line.late and not module_of(path).endswith(KERNELS):
+        yield f"{line.module} brings numba; import it inside the function that needs it"
 
 
 def _of_packages(line: Import, path: str, part: str) -> Iterator[str]:
     package = line.module.split(".")[0]
-    kernel = is_kernel(module_of(path))
+    kernel = module_of(path).endswith(KERNELS)
     allowed_early = {"sklearn", "scipy"} if part in ("models", "rivals") else set()
     if package == "streamlit" and part not in STREAMLIT:
         yield f"{part} must not import Streamlit"
@@ -284,12 +263,11 @@ def test_every_file_keeps_the_layers_and_what_breaks_them_is_seen():
 
 def test_no_modules_nor_folders_import_one_another():
     assert not circles(sources("appca"))
-    assert not folder_circles(sources("appca"))
     bad = {
         "appca/a/x.py": "def f():\n    from appca.b import y",
         "appca/b/y.py": "import appca.a.x",
     }
-    assert len(circles(bad)) == len(folder_circles(bad)) == 2
+    assert circles(bad) == ["appca.a.x", "appca.b.y", "appca/a", "appca/b"]
 
 
 def test_folders_are_explained_classes_have_names_and_small_modules_two_importers():
@@ -306,14 +284,14 @@ def test_folders_are_explained_classes_have_names_and_small_modules_two_importer
     assert [name for name, times in kinds.items() if times > 1] == []
     assert not too_small(sources("appca", "pages"))
     few = {"appca/a.py": "x = 1\n", "appca/b.py": "from appca.a import x\n" * 80}
-    assert [line.split()[0] for line in too_small(few)] == ["appca/a.py"]
+    assert too_small(few) == ["appca/a.py"]
 
 
 def test_the_web_process_starts_without_the_slow_packages():
     """Import all but models, kernels and pages in one process, and look at what came along."""
     parts = ("words", "storage", "data", "analysis", "plots", "studies", "runs", "canvas")
     paths = sources(*(f"appca/{part}" for part in parts))
-    names = [module_of(path) for path in paths if not is_kernel(module_of(path))]
+    names = [module_of(path) for path in paths if not module_of(path).endswith(KERNELS)]
     script = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
@@ -344,10 +322,12 @@ NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "po
 
 def test_no_data_becomes_code_no_shell_is_started_and_only_the_downloader_knows_the_network():
     wrong, asking = [], set()
-    for name, text in (
-        sources("appca", "pages") | {"app.py": (ROOT / "app.py").read_text()}
-    ).items():
-        for node in ast.walk(parsed(text)):
+    files = sources("appca", "pages") | {"app.py": (ROOT / "app.py").read_text("utf-8")}
+    for name, text in files.items():
+        for line in imports(parsed(text)):
+            if {line.module, *(f"{line.module}.{one}" for one in line.names)} & NETWORK:
+                asking.add(name)
+        for node in nodes(text):
             if isinstance(node, ast.Call):
                 called = node.func
                 is_code = isinstance(called, ast.Name) and called.id in CALLS
@@ -356,10 +336,6 @@ def test_no_data_becomes_code_no_shell_is_started_and_only_the_downloader_knows_
                 by_shell = any(getattr(value, "value", None) is not False for value in shell)
                 if is_code or by_shell or last in ("system", "popen"):
                     wrong.append(f"{name}:{node.lineno}")
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                base = getattr(node, "module", None)
-                names = {f"{base}.{one.name}" if base else one.name for one in node.names}
-                asking |= {name} if (names | {base}) & NETWORK else set()
     scripts = sorted((ROOT / "appca").rglob("*.js"))
     for path in scripts:
         for line in path.read_text(encoding="utf-8").splitlines():

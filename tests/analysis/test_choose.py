@@ -77,26 +77,6 @@ def test_numbers_texts_and_nothing_come_back_to_the_last_bit(store, seed):
         store.append(NAME, [float("nan")])
 
 
-@pytest.mark.parametrize(
-    ("damage", "kept"),
-    [
-        *((lambda content, cut=cut: content[:-cut], [0, 1]) for cut in (1, 9, 19)),
-        (lambda content: content.replace(b"2.5", b"2.6"), [1, 2]),
-        (lambda _content: b"\xff\xfe\x00rubbish\n\n12345678 [1]\nzzz\n", []),
-    ],
-)
-def test_a_line_cut_short_or_changed_is_dropped_and_the_next_one_is_whole(store, damage, kept):
-    lines = [[1, 2.5], [2, 3.5], [3, 0.123456789]]
-    for record in lines:
-        store.append(NAME, record)
-    file = store.folder / NAME / "records.txt"
-    file.write_bytes(damage(file.read_bytes()))
-    assert store.records(NAME) == [lines[i] for i in kept]
-    store.begin(NAME, {})
-    store.append(NAME, [9])
-    assert store.records(NAME) == [*(lines[i] for i in kept), [9]]
-
-
 def test_a_damaged_config_is_none_and_a_disk_that_refuses_gets_one_sentence(store, tmp_path):
     for text in ("", "{", "[1]", "\x00"):
         (store.folder / NAME / "config.json").write_text(text)

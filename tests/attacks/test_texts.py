@@ -169,7 +169,7 @@ def test_long_names_in_the_fields_of_the_pages_are_kept_short_and_break_no_page(
     assert 0 < len(RunStore(home()).get(run.id).custom_name) < 300
     for page, label in (("explore/point", "Find a row"), ("data/this", "Find a column")):
         if page == "data/this":
-            give(go(app, "data/open"), ("wide.csv", table(columns=300)))
+            give(app, ("wide.csv", table(columns=300)))
         go(app, page)
         (box,) = (one for one in app.text_input if one.label == label)
         is_alive(box.set_value(text).run())

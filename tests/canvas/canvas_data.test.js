@@ -33,18 +33,12 @@ function input() {
     ...{ cell: [0, 0], levels: [1], range: Array(2).fill([-100, 100]) },
   });
   const meta = {
-    format: 1,
-    rows: 6,
-    n_active: 2,
-    score_unit: 1,
-    doubt_below: 128,
+    ...{ format: 1, rows: 6, n_active: 2, score_unit: 1, doubt_below: 128 },
     components: [{ number: 1 }, { number: 2 }, { number: 5 }],
     colourings: { label: { kind: 'category', names: ['a', 'b'], table: ['#ff0000', '#00ff00'] } },
     layouts: {
       pairs: {
-        kind: 'triangle',
-        title: 'Pairs',
-        spacing: 0.5,
+        ...{ kind: 'triangle', title: 'Pairs', spacing: 0.5 },
         panels: [
           panel([0, 1], [1, 0], 0, 1, 2),
           panel([0, 2], [2, 0], 1, 1, 1),
@@ -93,9 +87,7 @@ test('each row stands in the panels of its pairs, after those that are listed', 
 test('a buffer that could not be fetched is asked for again', async () => {
   const given = input();
   const { scores } = given.buffers;
-  given.buffers.scores = async () => {
-    throw new Error('gone');
-  };
+  given.buffers.scores = () => Promise.reject(new Error('gone'));
   const scene = new Scene(given);
   await assert.rejects(scene.open(), /gone/);
   given.buffers.scores = scores;
@@ -111,14 +103,12 @@ test('any rows are selected as row by row, whatever is hidden, and the bits and 
   };
   rows.filter(() => !random());
   const hidden = [...rows.flags];
-  let expected = new Set();
+  const expected = new Set();
   for (const how of ['replace', 'add', 'subtract', 'add', 'replace']) {
     const list = [...rows.flags.keys()].filter(random);
-    const seen = list.filter((row) => !hidden[row]);
-    if (how === 'replace') expected = new Set();
-    for (const row of seen)
-      if (how === 'subtract') expected.delete(row);
-      else expected.add(row);
+    if (how === 'replace') expected.clear();
+    for (const row of list.filter((one) => !hidden[one]))
+      expected[how === 'subtract' ? 'delete' : 'add'](row);
     rows.applyList(list, how);
     const flags = hidden.map((flag, row) => flag | Number(expected.has(row)));
     assert.deepEqual([...rows.flags], flags);
@@ -139,23 +129,12 @@ test('rows that a filter hides are not selected; doubt is read from the scene', 
 
 /** A panel over a hundred points on a grid, drawn on 100 x 100 px at (10, 10). */
 function placed() {
-  const xy = Int16Array.from(
-    { length: 200 },
-    (_, i) => (i % 2 ? Math.floor(i / 20) : (i / 2) % 10) * 10 + 5,
-  );
-  const layout = {
-    name: 'x',
-    revision: 0,
-    rows: Uint32Array.from({ length: 100 }, (_, i) => i),
-    xy,
-  };
-  return {
-    part: { layout },
-    panel: { index: 0, start: 0, count: 100 },
-    plot: { x: 10, y: 10, w: 100, h: 100 },
-    range: [0, 100, 0, 100],
-    strength: 1,
-  };
+  const rows = Uint32Array.from({ length: 100 }, (_, i) => i);
+  const xy = Int16Array.from([...rows].flatMap((i) => [i % 10, Math.floor(i / 10)]));
+  const layout = { name: 'x', revision: 0, rows, xy: xy.map((at) => at * 10 + 5) };
+  const panel = { index: 0, start: 0, count: 100 };
+  const place = { plot: { x: 10, y: 10, w: 100, h: 100 }, range: [0, 100, 0, 100] };
+  return { part: { layout }, panel, ...place, strength: 1 };
 }
 
 /** Rows of the ten by ten grid that a lasso marks. */
@@ -178,15 +157,10 @@ test('a lasso marks what an exact test of the polygon marks', () => {
     }, false);
   const edge = (x, y) =>
     path.some(([px, py], i) => {
-      const [qx, qy] = path[(i + 1) % path.length];
-      const t = Math.max(
-        0,
-        Math.min(
-          1,
-          ((x - px) * (qx - px) + (y - py) * (qy - py)) / ((qx - px) ** 2 + (qy - py) ** 2),
-        ),
-      );
-      return Math.hypot(x - px - t * (qx - px), y - py - t * (qy - py)) < 1;
+      const [dx, dy] = [path[(i + 1) % 40][0] - px, path[(i + 1) % 40][1] - py];
+      const t = ((x - px) * dx + (y - py) * dy) / (dx ** 2 + dy ** 2);
+      const near = Math.max(0, Math.min(1, t));
+      return Math.hypot(x - px - near * dx, y - py - near * dy) < 1;
     });
   for (let i = 0; i < 100; i += 1) {
     const [x, y] = [10 + (i % 10) * 10 + 5, 110 - (Math.floor(i / 10) * 10 + 5)];
@@ -196,7 +170,7 @@ test('a lasso marks what an exact test of the polygon marks', () => {
 });
 
 test('a lasso leaves the points of a panel that is fading, and those beyond its edge', () => {
-  const all = ['0 0', '200 0', '200 200', '0 200'].map((text) => text.split(' ').map(Number));
+  const all = [0, 1, 3, 2].map((i) => [200 * (i % 2), 200 * (i >> 1)]);
   assert.equal(marked(all).length, 100);
   assert.equal(marked(all, [{ ...placed(), strength: 0.49 }]).length, 0);
   assert.equal(marked(all, [{ ...placed(), range: [0, 50, 0, 100] }]).length, 50);
@@ -286,12 +260,9 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
     `#${Buffer.from(bytes.slice(4 * code, 4 * code + 3)).toString('hex')}`;
   for (const code of [0, 253, 254]) assert.equal(hex(light, code), colouring.table[code]);
   for (const code of [253, 254]) assert.equal(hex(dark, code), colouring.table[code]);
-  const luminance = (colour) => {
-    const [r, g, b] = rgb(colour).map((c) =>
-      c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4,
-    );
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
+  const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const luminance = (colour) =>
+    rgb(colour).reduce((sum, c, i) => sum + [0.2126, 0.7152, 0.0722][i] * linear(c), 0);
   const panel = luminance(THEMES.dark.panel) + 0.05;
   const least = Math.min(...table.map((_, code) => (luminance(hex(dark, code)) + 0.05) / panel));
   assert.ok(least >= 3, `${least}`);

@@ -15,19 +15,19 @@ import { frameAt, origins, said } from '../../appca/canvas/js/motion.js';
 const view = { x: 10, y: 20, w: 800, h: 600 };
 const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
 
+/** All sets of so many of the components from `first` to K. */
+const sets = (K, size, first = 0) =>
+  size === 0
+    ? [[]]
+    : Array.from({ length: Math.max(K - first, 0) }, (_, i) => first + i).flatMap((a) =>
+        sets(K, size - 1, a + 1).map((rest) => [a, ...rest]),
+      );
+
 /** A triangle of K components as a layout. */
 function triangle(K) {
-  const panels = [];
-  for (let a = 0; a < K; a += 1)
-    for (let b = a + 1; b < K; b += 1)
-      panels.push({
-        index: panels.length,
-        components: [a, b],
-        axes: [b, a],
-        cell: [b, a],
-        count: 1 + panels.length,
-        size: 1,
-      });
+  const panels = sets(K, 2).map(([a, b], index) => ({
+    ...{ index, components: [a, b], axes: [b, a], cell: [b, a], count: 1 + index, size: 1 },
+  }));
   return { kind: 'triangle', panels };
 }
 
@@ -63,15 +63,10 @@ test('panels, pictures, map and words of a triangle do not overlap at any size o
       ...diagonal.map(({ rect }) => rect),
       ...(free.w > 0 ? [free] : []),
     ];
+    const apart = (a, b) => a.x >= b.x + b.w - 1e-9 || a.y >= b.y + b.h - 1e-9;
     rects.forEach((a, i) =>
       rects.slice(i + 1).forEach((b) => {
-        assert.ok(
-          a.x >= b.x + b.w - 1e-9 ||
-            b.x >= a.x + a.w - 1e-9 ||
-            a.y >= b.y + b.h - 1e-9 ||
-            b.y >= a.y + a.h - 1e-9,
-          `${w}x${h}: ${JSON.stringify([a, b])}`,
-        );
+        assert.ok(apart(a, b) || apart(b, a), `${w}x${h}: ${JSON.stringify([a, b])}`);
       }),
     );
   }
@@ -141,12 +136,8 @@ test('points shrink and fade smoothly as they come closer', () => {
   let last = density(1, 1e6);
   for (let points = 2; points < 1e7; points *= 1.3) {
     const now = density(points, 1e6);
-    assert.ok(
-      now.size <= last.size &&
-        now.alpha <= last.alpha &&
-        last.size - now.size < 0.4 &&
-        last.alpha - now.alpha < 0.1,
-    );
+    const [size, alpha] = [last.size - now.size, last.alpha - now.alpha];
+    assert.ok(size >= 0 && alpha >= 0 && size < 0.4 && alpha < 0.1);
     last = now;
   }
   assert.ok(last.size >= 1.5 && last.alpha > 0.2);
@@ -154,17 +145,10 @@ test('points shrink and fade smoothly as they come closer', () => {
 
 /** A grid of all triples of K components, line by line. */
 function grid(K, columns) {
-  const panels = [];
-  for (let a = 0; a < K; a += 1)
-    for (let b = a + 1; b < K; b += 1)
-      for (let c = b + 1; c < K; c += 1)
-        panels.push({
-          index: panels.length,
-          name: `${[a, b, c]}`,
-          components: [a, b, c],
-          count: panels.length,
-          cell: [panels.length % columns, Math.floor(panels.length / columns)],
-        });
+  const panels = sets(K, 3).map((components, index) => ({
+    ...{ index, components, name: `${components}`, count: index },
+    cell: [index % columns, Math.floor(index / columns)],
+  }));
   return { kind: 'grid', panels };
 }
 

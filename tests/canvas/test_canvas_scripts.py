@@ -20,11 +20,10 @@ SCRIPTS = sorted([*CANVAS.rglob("*.js"), *(APPCA / "ui" / "canvas").glob("*.js")
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_logic_under_node():
-    known = {"SPREAD": json.dumps(spread_order(1000).tolist())}  # as Python has it
-    files = map(str, sorted(HERE.glob("canvas_*.test.js")))
-    command = [str(NODE), "--test", "--test-reporter=tap", *files]
+    known = os.environ | {"SPREAD": json.dumps(spread_order(1000).tolist())}  # as Python has it
+    command = [NODE, "--test", "--test-reporter=tap", *sorted(HERE.glob("canvas_*.test.js"))]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | known
+        command, capture_output=True, text=True, check=False, timeout=60, env=known
     )
     assert done.returncode == 0, done.stdout[-4000:]
     assert int(re.search(r"^# pass (\d+)", done.stdout, re.MULTILINE)[1]) >= 23
@@ -33,7 +32,7 @@ def test_the_logic_under_node():
 @pytest.mark.slow
 @pytest.mark.skipif(TSC is None, reason="tsc is not installed: npm install --global typescript@5")
 def test_the_types():
-    done = subprocess.run([str(TSC), "-p", CANVAS], capture_output=True, text=True, check=False)
+    done = subprocess.run([TSC, "-p", CANVAS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

@@ -36,7 +36,7 @@ def fit_of(content: dict, stored: dict) -> dict:
     return {"meta": meta, "buffers": buffers, "size": stored["size"]}
 
 
-def values_of(text: str, dtype: str) -> np.ndarray:
+def values_of(text: str, dtype: str | np.dtype) -> np.ndarray:
     """Undo how a buffer is packed: bytes of one rank together, deflated, after their number."""
     content = base64.b64decode(text)
     ranks = np.frombuffer(zlib.decompress(content[1:]), np.uint8).reshape(content[0], -1)
@@ -98,8 +98,7 @@ def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
     assert "wrote a.html" in capsys.readouterr().out
     wine = load("wine")
     table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
-    loaded = appca.load_model("m.npz")
-    appca.save_html("b.html", loaded, table, labels=wine.labels)
+    appca.save_html("b.html", appca.load_model("m.npz"), table, labels=wine.labels)
     first, second = (data_of((tmp_path / name).read_text()) for name in ("a.html", "b.html"))
     assert second["buffers"].items() <= first["buffers"].items()  # the first also names the rows
     assert len(second["buffers"]) > 5

@@ -1,5 +1,6 @@
 """Commands run in a folder of their own, that holds files such as the examples name."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from appca.cli import main
+from appca.commands import app
 from appca.data.sources import load
 
 
@@ -21,9 +24,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     table.assign(kind=["x", "y"] * 30).to_csv("measurements.csv", index=False)
     digits = load("digits")
     noise = rng.integers(0, 17, (4, 64))
-    names = [f"pixel{j}" for j in range(64)]
     pixels = np.vstack([digits.X[:20].astype(int), noise])
-    pd.DataFrame(pixels, columns=names).to_csv("new.csv", index=False)
+    pd.DataFrame(pixels).add_prefix("pixel").to_csv("new.csv", index=False)
     for person in ("ada", "bob"):
         (tmp_path / "faces" / person).mkdir(parents=True)
         for i in range(8):
@@ -31,6 +33,26 @@ def folder(tmp_path, monkeypatch) -> Path:
             Image.fromarray(pixels).save(tmp_path / "faces" / person / f"{i}.png")
     (tmp_path / "faces" / ".hidden").write_text("not an image")
     return tmp_path
+
+
+@pytest.fixture
+def said(capsys) -> Callable[..., tuple[str, str]]:
+    """Return ``said(arguments, code=0)``: what a command prints, whose exit code is checked."""
+
+    def run(arguments: str | list[str], code: int = 0) -> tuple[str, str]:
+        capsys.readouterr()
+        assert main(arguments.split() if isinstance(arguments, str) else arguments) == code
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def places(monkeypatch) -> list[dict[str, str]]:
+    """What the browser would be sent to."""
+    found: list[dict[str, str]] = []
+    monkeypatch.setattr(app, "run", lambda options: found.append(app.place(options)) or {})
+    return found
 
 
 def arrays_of(path: Path | str) -> dict[str, np.ndarray]:
@@ -44,8 +66,7 @@ class Nobody:
 
     stdin = None
 
-    def terminate(self) -> None:
+    def terminate(self, *_: object) -> None:
         """Do nothing."""
 
-    def wait(self, _seconds: float) -> None:
-        """Do nothing."""
+    wait = terminate

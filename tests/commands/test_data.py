@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,39 +26,33 @@ from tests.conftest import ROOT
 from tests.homes import NAME, copied
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
-def test_missing_cells_stay_missing_in_every_kind_of_file(folder, suffix, capsys):
-    out = folder / f"again.{suffix}"
-    assert main(["data", "measurements.csv", "--out", str(out)]) == 0
-    assert "2 cells (0.7%) in 2 rows, kept as they are: b (2)\n" in capsys.readouterr().out
+def test_missing_cells_stay_missing_in_every_kind_of_file_and_columns_get_their_roles(folder, said):
     first = read("m.csv", folder / "measurements.csv", missing="model")
-    again = read(out.name, out, missing="model")
-    np.testing.assert_array_equal(again.with_gaps(), first.with_gaps())
-    assert list(again.ids) == list(first.ids)
-    (kind,) = first.labels.values()
-    assert [list(column) for column in again.labels.values()] == [list(kind)]
-
-
-def test_columns_get_the_roles_asked_for(folder):
-    roles = ["--label", "e", "--id", "name", "--ignore", "d", "--option", 'roles={"a": "label"}']
-    out = folder / "own.npz"
-    assert main(["data", "measurements.csv", *roles, "--out", str(out)]) == 0
-    found = arrays_of(out)
+    for name in ("again.csv", "again.parquet", "again.npz"):
+        told = said(f"data measurements.csv --out {name}").out
+        assert "2 cells (0.7%) in 2 rows, kept as they are: b (2)\n" in told
+        again = read(name, folder / name, missing="model")
+        np.testing.assert_array_equal(again.with_gaps(), first.with_gaps())
+        assert list(again.ids) == list(first.ids)
+        (kind,), (found,) = first.labels.values(), again.labels.values()
+        assert list(found) == list(kind)
+    roles = '--label e --id name --ignore d --option roles={"a":"label"}'
+    said(f"data measurements.csv {roles} --out own.npz")
+    found = arrays_of("own.npz")
     assert found["X"].shape == (60, 2)
     assert set(found["label_names"]) == {"a", "e", "kind"}
     assert found["ids"][:2].tolist() == ["item 0", "item 1"]
 
 
-def test_a_folder_and_several_images_are_one_data_set(folder, capsys):
-    assert main(["data", "faces", "--out", "folder.npz"]) == 0
+def test_a_folder_and_several_images_are_one_data_set(folder, said):
+    assert ".hidden" not in said("data faces --out folder.npz").out
     files = [str(path) for path in sorted((folder / "faces").glob("*/*.png"))]
-    assert main(["data", *files, "--out", "files.npz"]) == 0
+    said(["data", *files, "--out", "files.npz"])
     one, other = arrays_of("folder.npz"), arrays_of("files.npz")
     assert one["X"].shape == (16, 400)
     assert list(one["label_0"]) == ["ada"] * 8 + ["bob"] * 8
     for name in ("X", "ids", "label_0"):
         np.testing.assert_array_equal(one[name], other[name])
-    assert ".hidden" not in capsys.readouterr().out
 
 
 def pipe(monkeypatch, content: bytes) -> None:
@@ -73,9 +68,8 @@ EXAMPLES = {  # but for `open`, a server that runs until it is ended: see test_a
 
 def shell(example: str, monkeypatch, capfd) -> str:
     """Do what a shell would; return what a person sees."""
-    piped, call, into = re.fullmatch(
-        r"(?:cat (\S+) \| )?python -m appca (.*?)(?: > (\S+))?", example
-    ).groups()
+    form = r"(?:cat (\S+) \| )?python -m appca (.*?)(?: > (\S+))?"
+    piped, call, into = re.fullmatch(form, example).groups()
     if piped:
         pipe(monkeypatch, Path(piped).read_bytes())
     told = io.TextIOWrapper(io.BytesIO()) if into else io.StringIO()
@@ -103,7 +97,7 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
     monkeypatch.setattr("appca.studies.report.paper", unless_shipped)
     monkeypatch.setattr("webbrowser.open", opened.append)
     told = {}
-    for example in (example for examples in EXAMPLES.values() for example in examples):
+    for example in chain(*EXAMPLES.values()):
         told[example] = shell(example, monkeypatch, capfd)
         assert told[example], example
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
@@ -119,9 +113,8 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
     assert list(table) == ["id", "kind", "a", "b", "c", "d", "e"]
     assert np.flatnonzero(table["b"].isna()).tolist() == [3, 8]
     assert arrays_of("faces.npz")["X"].shape == (16, 256)
-    assert len(pd.read_csv("table.csv")) == 60
-    assert len(pd.read_parquet("rows.parquet")) == 24
-    assert len(pd.read_csv("new_rows.csv")) == 24
+    read = (pd.read_csv("table.csv"), pd.read_parquet("rows.parquet"), pd.read_csv("new_rows.csv"))
+    assert [len(one) for one in read] == [60, 24, 24]
     assert arrays_of("model.npz")["components"].shape == (3, 5)
     (run,) = RunStore(appca_home).list()
     assert run.id in told["python -m appca runs"]
@@ -140,10 +133,9 @@ def documented(command: str) -> set[str]:
     return set(re.findall(r"`(\w+)`", own))
 
 
-def answer(capsys, *arguments: str) -> dict:
+def answer(said, *arguments: str) -> dict:
     """Return the object that a command prints, which must be all of standard output."""
-    assert main([*arguments, "--json"]) == 0
-    told = capsys.readouterr()
+    told = said([*arguments, "--json"])
     assert told.out.count("\n") == 1
     return json.loads(told.out)
 
@@ -156,12 +148,10 @@ def table(folder) -> Path:
     return folder / "table.csv"
 
 
-def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, capsys):
-    assert main(["data"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, said):
+    lines = said("data").out.splitlines()
     assert [line.split()[0] for line in lines] == list(SOURCES)
-    assert main(["data", "table.csv", "--columns"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(said("data table.csv --columns").out.split())
     for words in (
         "found 60 rows × 9",
         "2 cells (0.7%) in 2 rows, kept as they are: b (2)",
@@ -173,8 +163,7 @@ def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, capsys):
         "note ignored long texts",
     ):
         assert words in told
-    assert main(["fit", "table.csv", "--missing", "model", *SMALL]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(said(["fit", "table.csv", "--missing", "model", *SMALL]).out.split())
     for words in (
         "table: 60 rows, 5 features",
         "row names name",
@@ -187,41 +176,36 @@ def test_data_and_fit_say_how_the_data_are_read_and_prepared(table, capsys):
     ):
         assert words in told
     as_they_are = ("--divide", "1", "--no-centre", "--scale", "none")
-    assert main(["fit", "table.csv", "--missing", "drop", *SMALL, *as_they_are]) == 0
-    told = capsys.readouterr().out
+    told = said(["fit", "table.csv", "--missing", "drop", *SMALL, *as_they_are]).out
     assert re.search(r"preprocessing +none\n", told)
     assert re.search(r"nats per row\n\d+ of 58 rows are doubtful: .+\n$", told)
 
 
-def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, capsys):
-    assert set(answer(capsys, "data")) == documented("data") == {"data_sets"}
-    found = answer(capsys, "data", "table.csv", "--out", "t.npz")
+def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, said):
+    assert set(answer(said, "data")) == documented("data") == {"data_sets"}
+    found = answer(said, "data", "table.csv", "--out", "t.npz")
     assert set(found) == documented("data DATA") | documented("*data*")
-    assert {one["name"] for one in found["columns"] if one["role"] == "ignored"} == {
-        "height",
-        "note",
-    }
+    ignored = {one["name"] for one in found["columns"] if one["role"] == "ignored"}
+    assert ignored == {"height", "note"}
     assert (found["constant"], found["written"]) == (["height"], "t.npz")
     assert found["labels"] == [{"name": "kind", "values": 2, "counts": {"x": 30, "y": 30}}]
     assert {"name": "b", "role": "feature", "kind": "numbers", "missing": 2} in found["columns"]
-
     fit = ("fit", "table.csv", "--missing", "model", *SMALL, "--store", "--out", "m.npz")
-    found = answer(capsys, *fit)
+    found = answer(said, *fit)
     assert set(found) == documented("fit")
     assert set(found["data"]) == documented("*data*")
     assert found["preprocessing"]["scale"] == "feature"
     assert found["parameters"]["n_components"] == 2
     assert found["data"]["missing_cells"] == 2
-
     project = ("project", "m.npz", "table.csv", "--missing", "model", "--flag")
-    assert set(projected := answer(capsys, *project)) == documented("project")
+    assert set(projected := answer(said, *project)) == documented("project")
     assert set(projected["misfits"]) == {"level", "rows", "q", "t2"}
-    (run,) = answer(capsys, "runs")["runs"]
+    (run,) = answer(said, "runs")["runs"]
     assert run["run"] == found["run"]
     assert run["log_likelihood_per_row"] == pytest.approx(found["log_likelihood_per_row"])
-    assert set(answer(capsys, "check")) == documented("check")
+    assert set(answer(said, "check")) == documented("check")
     (appca_home / "x.md").touch()
-    paper = answer(capsys, "paper", "--document", str(appca_home / "x.md"))
+    paper = answer(said, "paper", "--document", str(appca_home / "x.md"))
     assert set(paper) == documented("paper")
 
 
@@ -247,7 +231,7 @@ def test_a_table_comes_from_a_pipe_and_a_model_goes_into_one(folder, monkeypatch
     assert b"doubtful membership" in told.err
 
 
-def test_every_option_has_its_default_in_the_help_and_quiet_says_errors_only(capsys):
+def test_every_option_has_its_default_in_the_help_and_quiet_says_errors_only(said):
     _, commands = cli._parser()
     assert set(commands) >= {"data", "fit", "project", "runs", "check", "paper"}
     for name, parser in commands.items():
@@ -256,45 +240,37 @@ def test_every_option_has_its_default_in_the_help_and_quiet_says_errors_only(cap
         for action in parser._actions:
             if action.option_strings and action.dest != "help":
                 assert "(default: " in (action.help or ""), f"{name} {action.option_strings}"
-    assert main(["fit", "wine", "-K", "99", "--quiet", "--json"]) == 2
-    told = capsys.readouterr()
+    told = said("fit wine -K 99 --quiet --json", 2)
     assert (told.out, told.err.count("\n")) == ("", 1)
     assert "-K must be at most 13" in told.err
-    assert main(["data", "wine", "-q"]) == 0
-    assert capsys.readouterr() == ("", "")
-    assert main(["fit", "wine", *SMALL, "-q", "--json"]) == 0
-    told = capsys.readouterr()
+    assert said("data wine -q") == ("", "")
+    told = said(["fit", "wine", *SMALL, "-q", "--json"])
     assert (json.loads(told.out)["model"], told.err) == ("aPPCA", "")
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
-def test_every_kind_goes_through_a_pipe_and_comes_back(kind, monkeypatch, capfdbinary):
-    assert main(["data", "wine", "--out", "-", "--format", kind]) == 0
-    content = capfdbinary.readouterr().out
-    pipe(monkeypatch, content)
-    assert main(["data", "-", "--json", "-q"]) == 0
-    found = json.loads(capfdbinary.readouterr().out)
-    assert (found["name"], found["rows"], found["features"]) == ("standard input", 178, 13)
+def test_every_kind_goes_through_a_pipe_and_comes_back(monkeypatch, capfdbinary):
+    for kind in ("csv", "parquet", "npz"):
+        assert main(["data", "wine", "--out", "-", "--format", kind]) == 0
+        pipe(monkeypatch, capfdbinary.readouterr().out)
+        assert main(["data", "-", "--json", "-q"]) == 0
+        found = json.loads(capfdbinary.readouterr().out)
+        assert (found["name"], found["rows"], found["features"]) == ("standard input", 178, 13)
 
 
-def test_a_terminal_is_asked_for_a_pipe_and_spared_an_archive(monkeypatch, capsys):
+def test_a_terminal_is_asked_for_a_pipe_and_spared_an_archive(monkeypatch, said):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    assert main(["fit", "-"]) == 2
-    assert "- reads standard input, which is empty" in capsys.readouterr().err
+    assert "- reads standard input, which is empty" in said("fit -", 2).err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert main(["fit", "wine", "--out", "-"]) == 2
-    assert ".npz is not text" in capsys.readouterr().err
+    assert ".npz is not text" in said("fit wine --out -", 2).err
 
 
-def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_path, capsys):
+def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_path, said):
     home = copied(tmp_path / "home")
-    assert main(["check", "--home", str(home)]) == 0
-    assert capsys.readouterr().out == f"{home} is sound\n"
+    assert said(["check", "--home", str(home)]).out == f"{home} is sound\n"
     run = next(path.parent for path in home.glob("runs/*/config.json") if NAME in path.read_text())
     (run / "arrays.npz").write_bytes(b"x" * (run / "arrays.npz").stat().st_size)
     (next(home.glob("studies/*/config.json")).parent / "arrays.npz").unlink()
-    assert main(["check", "--home", str(home)]) == 1
-    out = capsys.readouterr().out.replace(str(home), "HOME")
+    out = said(["check", "--home", str(home)], 1).out.replace(str(home), "HOME")
     for line in (
         f"run {run.name} “{NAME}”: arrays.npz has been changed since it was "
         f"stored (runs/{run.name}/arrays.npz); fit it again: aPPCA, K = 4, L = 2",
@@ -302,18 +278,14 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_repair_it(tmp_pat
         "2 damaged files in HOME\n",
     ):
         assert line in out, out
-    assert main(["check", "--home", str(home), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)["files"]
+    told = json.loads(said(["check", "--home", str(home), "--json"], 1).out)["files"]
     assert len(told) == 2
     assert set(told[0]) == {"what", "file", "problem", "remedy"}
 
 
-def test_the_paper_s_experiments_are_printed_written_shipped_and_become_a_page(
-    tmp_path, capsys, monkeypatch
-):
+def test_experiments_are_printed_written_shipped_and_become_a_page(tmp_path, said, monkeypatch):
     out, file = tmp_path / "paper", tmp_path / "docs" / "paper.md"
-    assert main(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]) == 0
-    told = capsys.readouterr().out
+    told = said(["paper", "z-priors", "--quick", "--set", "n_rows=30", "--out", str(out)]).out
     assert "\ufffd" not in told
     assert "n_rows 30; n_components 20" in told
     table = pd.read_csv(out / "z-priors-designs.csv")
@@ -326,9 +298,8 @@ def test_the_paper_s_experiments_are_printed_written_shipped_and_become_a_page(
     assert main(["paper", "z-priors", "--ship"]) == 0
     assert len(StudyStore(home()).list()) == 1
     shipped.cache_clear()
-    assert main(["paper", "--document", str(file)]) == 0
+    assert "wrote paper.md: 1 of" in said(["paper", "--document", str(file)]).out
     shipped.cache_clear()
-    assert "wrote paper.md: 1 of" in capsys.readouterr().out
     page = file.read_text("utf-8")
     assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
     assert "`planes` | not computed" in page

@@ -3,7 +3,6 @@
 import json
 import pkgutil
 import tomllib
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 import appca
 from appca.cli import main
-from appca.commands import app, jupyter
+from appca.commands import jupyter
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
@@ -24,64 +23,45 @@ from appca.runs.store import RunStore
 from appca.ui import server
 from appca.ui.frame import icon
 from appca.words import InputError
-from tests.commands.conftest import Nobody, arrays_of
+from tests.commands.conftest import arrays_of
 from tests.conftest import ROOT
 
 
-def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
-    out = tmp_path / "wine.npz"
-    assert main(["fit", "wine", "-K", "3", "-L", "1", "--seed", "4", "--out", str(out)]) == 0
-    wine = load("wine")
+def test_fit_writes_what_the_page_would_compute(folder, said):
+    told, wine = said("fit wine -K 3 -L 1 --seed 4 --out wine.npz").out, load("wine")
     parameters = {"n_components": 3, "n_active": 1, "random_state": 4}
     config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
     expected = fit_run(wine, config)
-    found = arrays_of(out)
+    found = arrays_of("wine.npz")
     for name, values in expected.fitted.to_arrays().items():
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)
     assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config
-    told = capsys.readouterr().out
     assert "nats per row" in told
     doubtful = int((found["membership"] < 0.5).sum())
     assert f"{doubtful} of 178 rows are doubtful" in told
 
 
-def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(folder, capsys):
+def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(folder, said):
     np.save("own.npy", np.random.default_rng(0).standard_normal((60, 5)))
-    arguments = ["-K", "2", "-L", "1", "--set", "max_iter=3", "--set", "init=pca"]
-    preprocessing = ["--scale", "global", "--centre", "--pca", "3", "--divide", "2"]
+    how = "-K 2 -L 1 --set max_iter=3 --set init=pca --scale global --centre --pca 3 --divide 2"
     for suffix in ("csv", "parquet"):
-        out = f"table.{suffix}"
-        assert main(["fit", "own.npy", *arguments, *preprocessing, "--out", out]) == 0
-        assert "reached max_iter=3" in capsys.readouterr().out
-        table = getattr(pd, f"read_{suffix}")(out)
+        told = said(f"fit own.npy {how} --out table.{suffix}").out
+        assert "reached max_iter=3" in told
+        table = getattr(pd, f"read_{suffix}")(f"table.{suffix}")
         assert len(table) == 60
         assert {"component_1", "component_2", "membership"} <= set(table)
+    assert "2 cells" in said("fit measurements.csv -K 2 --missing mean").out
 
 
-def test_missing_cells_are_dealt_with_as_asked(folder, capsys):
-    for how, code, words in (
-        ("refuse", 1, "2 missing cells"),
-        ("mean", 0, "nats per row"),
-        ("drop", 0, "nats per row"),
-        ("model", 0, "2 cells (0.7%) in 2 rows, fitted around: b (2)"),
-    ):
-        assert main(["fit", "measurements.csv", "-K", "2", "--missing", how]) == code
-        told = capsys.readouterr()
-        assert words in told.out + told.err
-
-
-def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):
+def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, said):
     out = tmp_path / "rows.csv"
-    assert main(["runs"]) == 0
-    assert "no runs are stored" in capsys.readouterr().out
+    assert "no runs are stored" in said("runs").out
     assert main(["fit", "wine", "--model", "PPCA", "-K", "2", "--store"]) == 0
     (run,) = RunStore(appca_home).list()
     assert run.config.model == "PPCA"
     assert DatasetStore(appca_home).get(run.config.dataset).n_rows == 178
-    capsys.readouterr()
-    assert main(["runs"]) == 0
-    line = capsys.readouterr().out
+    line = said("runs").out
     assert line.startswith(run.id)
     assert "PPCA, K = 2" in line
     assert "Wine" in line
@@ -92,17 +72,16 @@ def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys
 
 
 @pytest.fixture
-def wine(folder, capsys):
+def wine(folder):
     """Fitted to wine.csv, which holds the wine data with a column more."""
     data = load("wine")
     frame = pd.DataFrame(data.X, columns=list(data.feature_names)).assign(grower="a")
     frame.to_csv("wine.csv", index=False)
     assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--out", "wine.npz"]) == 0
-    capsys.readouterr()
     return frame
 
 
-def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_columns(wine, capsys):
+def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_columns(wine, said):
     found = arrays_of("wine.npz")
     for kind in ("csv", "parquet", "npz"):
         assert main(["project", "wine.npz", "wine.csv", "--out", f"rows.{kind}"]) == 0
@@ -113,66 +92,49 @@ def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_column
     np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
     shuffled = wine.sample(frac=1, axis=1, random_state=0).assign(extra=2.5, more="a word")
     shuffled.to_csv("shuffled.csv", index=False)
-    capsys.readouterr()
-    assert main(["project", "wine.npz", "shuffled.csv", "--out", "rows.npz"]) == 0
-    told = capsys.readouterr().out
+    told = said("project wine.npz shuffled.csv --out rows.npz").out
     assert "columns matched by name; their order differs" in told
     assert {"extra", "more"} <= set(told.partition("not used: ")[2].partition("\n")[0].split(", "))
     np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
     wine.drop(columns=["ash"]).to_csv("few.csv", index=False)
-    assert main(["project", "wine.npz", "few.csv", "--flag"]) == 1
-    assert "“few” lacks 1 column that the fit uses, “ash”" in capsys.readouterr().err
+    told = said("project wine.npz few.csv --flag", 1).err
+    assert "“few” lacks 1 column that the fit uses, “ash”" in told
     gappy = wine.copy()
     gappy.loc[7, "hue"] = np.nan
     gappy.to_csv("gappy.csv", index=False)
     arguments = ["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]
-    assert main([*arguments, "--missing", "refuse"]) == 1
-    assert "1 missing cell" in capsys.readouterr().err
+    assert "1 missing cell" in said([*arguments, "--missing", "refuse"], 1).err
     assert main(arguments) == 0
     off = np.abs(arrays_of("rows.npz")["scores"] - found["scores"]).max(axis=1)
     assert np.flatnonzero(off > 1e-6).tolist() == [7]
 
 
-def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
+def test_rows_that_do_not_fit_are_counted_and_a_single_row_is_described_as_among_all(wine, said):
     strange = wine.head(20).copy()
     strange.loc[4, "ash"] = 50.0
     strange.to_csv("strange.csv", index=False)
-    assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.csv"]) == 0
-    told = capsys.readouterr().out
+    told = said("project wine.npz strange.csv --flag --out rows.csv").out
     table = pd.read_csv("rows.csv")
     assert f"{(~table['fits']).sum()} of 20 rows do not fit: 1 too far from their" in told
     assert np.flatnonzero(table["q"] > table["q_limit_run"]).tolist() == [4]
     assert not table["fits"][4]
     assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.npz"]) == 0
     np.testing.assert_array_equal(arrays_of("rows.npz")["fits"], table["fits"])
-    capsys.readouterr()
-    assert main(["project", "wine.npz", "wine.csv", "--flag", "--level", "0.95"]) == 0
-    told = capsys.readouterr().out
+    told = said("project wine.npz wine.csv --flag --level 0.95").out
     assert ": 9 too far from their subspace (Q), 9 too far out" in told, "one of twenty"
     assert "above the limits that 0.95 of the run's rows are below" in told
-
-
-def test_a_single_row_is_described_as_among_all(wine, capsys):
     wine.iloc[[7]].to_csv("one.csv", index=False)
-    assert main(["project", "wine.npz", "one.csv", "--flag", "--out", "one.npz"]) == 0
-    assert "1 row; " in capsys.readouterr().out
+    assert "1 row; " in said("project wine.npz one.csv --flag --out one.npz").out
     scores = arrays_of("wine.npz")["scores"]
     np.testing.assert_allclose(arrays_of("one.npz")["scores"], scores[[7]], rtol=0, atol=1e-6)
     wine.iloc[[7, 7, 7]].to_csv("same.csv", index=False)
     assert main(["project", "wine.npz", "same.csv", "--out", "same.npz"]) == 0
     assert arrays_of("same.npz")["scores"].shape == (3, 4)
-    assert main(["fit", "one.csv", "-K", "1", "--out", "no.npz"]) == 1
-    assert "“one.csv” has 1 row of data; at least 2 are needed" in capsys.readouterr().err
+    told = said("fit one.csv -K 1 --out no.npz", 1).err
+    assert "“one.csv” has 1 row of data; at least 2 are needed" in told
 
 
-def test_data_tables_with_gaps_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch):
-    places: list[dict[str, str]] = []  # what the browser would be sent to
-
-    def instead(options: Namespace) -> dict:
-        places.append(app.place(options))
-        return {}
-
-    monkeypatch.setattr(app, "run", instead)
+def test_data_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch, places, said):
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     np.save("X.npy", X)
@@ -188,15 +150,10 @@ def test_data_tables_with_gaps_and_sessions_are_opened_without_an_upload(tmp_pat
     Path("work.appca").write_bytes(pack(Session(table, [])))
     assert main(["work.appca"]) == 0
     assert places[1:] == [{}, places[2], places[2]]
-
-
-def test_labels_that_do_not_fit_are_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(app, "_started", lambda *_: Nobody())
-    for content in (b"", b"a\nb\n", b"\x93NUMPY\x01\x00"):
+    for content in (b"", b"a\nb\n", b"\x93NUMPY\x01\x00"):  # labels that do not fit
         for name in ("y.npy", "y.txt"):
-            Path(tmp_path / name).write_bytes(content)
-            assert main(["wine", "--labels", str(tmp_path / name)]) == 1
-            assert "y." in capsys.readouterr().err
+            Path(name).write_bytes(content)
+            assert "y." in said(["wine", "--labels", name], 1).err
 
 
 def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():

@@ -8,10 +8,10 @@ import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from appca.commands import app, fit
 from appca.runs.fit import fit_run
 from tests.commands.conftest import Nobody
 from tests.conftest import ROOT
+from tests.data.file_makers import idx, noise
 from tests.sentences import faults_of
 
 STEERING = "\x1b[2J\x1b[31mevil\x07"
@@ -117,9 +118,7 @@ def tables(folder) -> Path:
     return folder
 
 
-def test_what_is_refused_is_one_sentence_with_its_exit_code_and_no_effect(
-    tables, monkeypatch, capsys
-):
+def test_a_refusal_is_one_sentence_with_its_exit_code_and_no_effect(tables, monkeypatch, capsys):
     monkeypatch.setattr(fit, "fit_run", never)
     monkeypatch.setattr(app, "_started", lambda *_: Nobody())
     before = {path.name for path in tables.iterdir()}
@@ -140,51 +139,41 @@ def test_what_is_refused_is_one_sentence_with_its_exit_code_and_no_effect(
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_data_that_cannot_be_fitted_are_none(folder, capsys):
+def test_data_that_cannot_be_fitted_are_none(folder, said):
     np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
-    as_they_are = ["--no-centre", "--scale", "none"]
-    assert main(["fit", "huge.npy", "-K", "2", "-L", "1", *as_they_are]) == 1
-    assert "whose squares are beyond the range" in capsys.readouterr().err
+    told = said("fit huge.npy -K 2 -L 1 --no-centre --scale none", 1).err
+    assert "whose squares are beyond the range" in told
 
 
-def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch, capsys):
+def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch, said):
     monkeypatch.setattr(fit, "fit_run", never)
     for kind, package in (("csv", "pandas"), ("parquet", "pyarrow")):
         find = lambda name, absent=package: name != absent or None  # noqa: E731
         monkeypatch.setattr("appca.commands.writing.find_spec", find)
-        assert main(["fit", "wine", "--out", f"rows.{kind}"]) == 1
-        assert f"needs the package {package}" in capsys.readouterr().err
+        assert f"needs the package {package}" in said(f"fit wine --out rows.{kind}", 1).err
 
 
-def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder, capsys):
+def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder, said):
     h5py = pytest.importorskip("h5py")
     rng = np.random.default_rng(0)
     with h5py.File("two.h5", "w") as file:
         for name in ("first part", "second"):
             file[name] = rng.random((20, 4))
-    assert main(["data", "two.h5"]) == 1
-    assert "for example --option 'array=first part'." in capsys.readouterr().err
+    assert "for example --option 'array=first part'." in said("data two.h5", 1).err
     assert main(["data", "two.h5", "--option", "array=first part"]) == 0
     Image.fromarray(np.zeros((9, 7), np.uint8)).save("faces/ada/0.png")
-    capsys.readouterr()
-    assert main(["data", "faces"]) == 1
-    assert "for example --option 'size=[9,7]'." in capsys.readouterr().err
-    for name, values in (
-        ("images-idx3-ubyte", rng.integers(0, 256, (30, 4, 4))),
-        ("classes.idx", np.arange(30) % 3),
-    ):
-        head = bytes([0, 0, 8, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape)
-        Path(name).write_bytes(head + values.astype(np.uint8).tobytes())
-    assert main(["data", "images-idx3-ubyte", "--label", "classes.idx"]) == 0
-    assert "label “class”      3 values: 0 (10), 1 (10), 2 (10)" in capsys.readouterr().out
-    assert main(["data", "images-idx3-ubyte", "--label", "kind"]) == 2
-    assert "those of IDX from a file, `--label FILE`" in capsys.readouterr().err
+    assert "for example --option 'size=[9,7]'." in said("data faces", 1).err
+    Path("images-idx3-ubyte").write_bytes(idx(noise(0, 30, 4, 4)))
+    Path("classes.idx").write_bytes(idx(np.arange(30, dtype=np.uint8) % 3))
+    told = said("data images-idx3-ubyte --label classes.idx").out
+    assert "label “class”      3 values: 0 (10), 1 (10), 2 (10)" in told
+    told = said("data images-idx3-ubyte --label kind", 2).err
+    assert "those of IDX from a file, `--label FILE`" in told
     frame = pd.read_csv("measurements.csv").drop(columns=["kind", "b"])
     frame.assign(population=np.arange(60) % 4).to_csv("people.csv", index=False)
-    assert main(["fit", "people.csv", "-K", "2"]) == 0
-    assert "population (4 values); --label population makes it one" in capsys.readouterr().out
-    assert main(["fit", "people.csv", "-K", "2", "--label", "population"]) == 0
-    assert "label “population”" in capsys.readouterr().out
+    told = said("fit people.csv -K 2").out
+    assert "population (4 values); --label population makes it one" in told
+    assert "label “population”" in said("fit people.csv -K 2 --label population").out
 
 
 # on its way
@@ -199,9 +188,7 @@ def run(arguments: list[str], cwd: Path, **how) -> subprocess.CompletedProcess:
     )
 
 
-def test_help_names_every_command_from_any_folder_and_a_reader_that_has_gone_is_no_trouble(
-    tmp_path,
-):
+def test_help_names_every_command_and_a_reader_that_has_gone_is_no_trouble(tmp_path):
     done = run(["--help"], tmp_path, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
     for word in ("data", "fit", "project", "runs", "check", "paper", "COMMAND --help"):
@@ -213,14 +200,9 @@ def test_help_names_every_command_from_any_folder_and_a_reader_that_has_gone_is_
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_ctrl_c_ends_a_command_with_130_and_little_memory_is_one_sentence(
-    tmp_path, monkeypatch, capsys
-):
+def test_ctrl_c_ends_with_130_and_little_memory_is_a_sentence(tmp_path, monkeypatch, capsys, said):
     def interrupted(*_arguments: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-
-    def too_much(*_arguments: object) -> None:
-        raise MemoryError
 
     out = tmp_path / "wine.npz"
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test process ignores it
@@ -232,26 +214,22 @@ def test_ctrl_c_ends_a_command_with_130_and_little_memory_is_one_sentence(
         signal.signal(signal.SIGINT, before)
     assert list(tmp_path.iterdir()) == []
     assert "Traceback" not in capsys.readouterr().err
-    monkeypatch.setattr("appca.commands.fit.fit_run", too_much)
-    assert main(["fit", "wine"]) == 1
-    assert "not enough memory" in capsys.readouterr().err
+    monkeypatch.setattr("appca.commands.fit.fit_run", Mock(side_effect=MemoryError))
+    assert "not enough memory" in said("fit wine", 1).err
 
 
-def test_names_in_a_file_never_steer_the_terminal(tables, capsys):
+def test_names_in_a_file_never_steer_the_terminal(tables, said):
     for arguments in (["data", "t.csv", "--columns"], ["fit", "t.csv", "-K", "2"]):
-        assert main(arguments) == 0
-        told = capsys.readouterr()
+        told = said(arguments)
         assert "�[2J" in told.out
         assert not {"\x1b", "\x07"} & set(told.out + told.err)
-    assert main(["data", "t.csv", "--json", "-q"]) == 0
-    told = capsys.readouterr().out
+    told = said("data t.csv --json -q").out
     assert "\x1b" not in told
     assert STEERING in [column["name"] for column in json.loads(told)["columns"]]
 
 
-def test_the_pass_is_shown_on_a_terminal_only(monkeypatch, capsys):
-    assert main(["fit", "wine", "-K", "3", "-L", "1"]) == 0
-    assert capsys.readouterr().err == ""
+def test_the_pass_is_shown_on_a_terminal_only(monkeypatch, said):
+    assert said("fit wine -K 3 -L 1").err == ""
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)

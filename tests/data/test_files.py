@@ -565,7 +565,6 @@ _UNITS = (
 )
 _MATRIX = np.random.default_rng(0).normal(size=(9, 4))
 _PICTURES = {f"{'ab'[i % 2]}/{i}.png": made.encoded(made.noise(i, 6, 6)) for i in range(4)}
-_GENES = {"feature_type": ["Gene Expression"] * 4 + ["Antibody Capture"] * 2}
 _VOXELS = np.random.default_rng(0).normal(20, 2, (8, 8, 6, 16)).astype(np.float32)
 _VOXELS[2:6, 2:6, 2:5] += 900
 _VOXELS[3, 3, 3, 2], _VOXELS[3, 4, 3] = GAP, 920
@@ -625,40 +624,16 @@ UNUSABLE = {  # files with parts that cannot be used, each of which is named
         facts={"Arrays not used": f"name (5 values for 9 rows), other {_READ_BY.format('other')}"},
         name="t.h5",
     ),
-    "layers": Case(
-        made.h5ad(_MATRIX, {"raw": _MATRIX}, {"X_pca": _MATRIX[:, :2]}, kind=list("abcabcabc")),
-        *(_MATRIX, ("gene0", "gene1", "gene2", "gene3"), ["cell0"], {"kind": ["a", "b"]}),
-        facts={
-            "Arrays not used": f"layers/raw {_READ_BY.format('layers/raw')}, "
-            f"obsm/X_pca {_READ_BY.format('obsm/X_pca')}"
-        },
-        name="t.h5ad",
-    ),
-    "kinds of features": Case(
-        *(made.tenx(made.counts(0, 9, 6), **_GENES), made.counts(0, 9, 6)[:, :4]),
-        facts={"Feature types": "Antibody Capture (2, not read), Gene Expression (4)"},
-        name="t.h5",
-    ),
     "voxels": Case(
         *(made.nifti(_VOXELS), None, ..., ["voxel-2-2-3"]),
         facts={"Voxels": "left out: 2 that do not vary, or hold no finite number"},
         name="t.nii",
     ),
 }
-_OF = (
-    "header",
-    "numbers",
-    "gaps",
-    "text",
-    "lines",
-    "encodings",
-    "refusals",
-    "sheets",
-    "parquet",
-    "unusable",
-)
-_ALL = (HEADERS, NUMBERS, GAPS, TEXT, LINES, ENCODINGS, REFUSALS, SHEETS, PARQUET, UNUSABLE)
-CASES = {f"{name}: {key}": of[key] for name, of in zip(_OF, _ALL, strict=True) for key in of}
+_ALL = {"header": HEADERS, "numbers": NUMBERS, "gaps": GAPS, "text": TEXT, "lines": LINES}
+_ALL |= {"encodings": ENCODINGS, "refusals": REFUSALS, "sheets": SHEETS, "parquet": PARQUET}
+_ALL["unusable"] = UNUSABLE
+CASES = {f"{name}: {key}": of[key] for name, of in _ALL.items() for key in of}
 
 
 def check(case: Case, dataset: Dataset) -> None:
@@ -694,11 +669,7 @@ def test_a_file_gives_its_values_and_says_how_it_was_read(key):
 
 
 COMMANDS = [
-    *(
-        "header: two years above whole numbers",
-        "header: the line of the header by choice",
-        "gaps: by choice",
-    ),
+    *("header: two years above whole numbers", "gaps: by choice"),
     *("numbers: percent, money, units and accounts", "numbers: cells that are no numbers"),
     *("text: leading zeros", "lines: the header again, empty rows, a total and a note"),
     *("encodings: a stray byte", "sheets: the sheet with numbers", "parquet: declared types"),
@@ -727,10 +698,10 @@ def given_to_the_app(app: Any, case: Case) -> Any:
     """Give a file to the app, and press what its options are called there."""
     from appca.ui.arrivals import chips
     from appca.ui.state import KEYS
-    from tests.ui.arrivals.test_uploads import give
+    from tests.pages import give
     from tests.ui.conftest import choose, go, press
 
-    give(go(app, "data/open"), (case.name, bytes_of(case)))
+    give(app, (case.name, bytes_of(case)))
     for name, value in case.options.items():
         opened = app.session_state[KEYS.arrival]
         go(app, "data/this")

@@ -7,6 +7,8 @@ import json
 import math
 import re
 import warnings
+from copy import deepcopy
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -49,13 +51,17 @@ RUN = [
 ]
 
 
+@cache
+def fitted():
+    return AdaptivePPCA(n_components=6, n_active=2, random_state=0).fit(load_digits().data / 16)
+
+
 def surroundings(folder):
     """What a reader of a guide has: rows, labels, a fit, and the files that it names."""
     import scipy.sparse
 
-    digits = load_digits()
+    digits, model = load_digits(), deepcopy(fitted())
     X, y = digits.data / 16, digits.target
-    model = AdaptivePPCA(n_components=6, n_active=2, random_state=0).fit(X)
     model.save(folder / "digits.npz")
     np.save(folder / "rows.npy", X.astype(np.float32))
     for part in range(10):

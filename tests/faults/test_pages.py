@@ -159,8 +159,7 @@ def test_nothing_of_one_session_shows_in_another_and_what_one_deletes_the_other_
     assert "sel" not in address(healthy(two.run()))
     select(two, [4])
     assert address(healthy(one.run()))["sel"] != address(two)["sel"]
-    give(go(two, "data/open"), ("two-secret.csv", table()))
-    give(go(one, "data/open"), ("mine.csv", table("item one")))
+    give(two, ("two-secret.csv", table()))
     assert "two-secret" in html(healthy(two.run()))
     assert "two-secret" not in html(healthy(go(one, "explore")))
     assert address(one)["data"] != address(two)["data"]

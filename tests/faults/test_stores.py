@@ -326,6 +326,10 @@ def config(**changes: object) -> Callable[[Path], object]:
     return lambda home: rewrite(run(home) / "config.json", **changes)
 
 
+def edited(file: str, old: str, new: str) -> Callable[[Path], object]:
+    return lambda home: edit(run(home) / file, old, new)
+
+
 def flipped(pattern: str) -> Callable[[Path], object]:
     return lambda home: flip(next(home.glob(pattern)))
 
@@ -369,30 +373,18 @@ ATTACKS: list[tuple[Callable[[Path], object], Callable[[Path], str], str]] = [
         " bytes instead of ",
     ),
     (
-        lambda home: edit(run(home) / "config.json", K4, K3),
+        edited("config.json", K4, K3),
         of_run,
-        f"(config.json {CHANGED}) and left out; delete it or fit it again.",
+        f"(config.json {CHANGED}) and left out; delete it or fit",
     ),
     (
         lambda home: forge(run(home) / "config.json", lambda text: text.replace(K4, K3)),
         of_run,
         "(its settings are not those it was fitted with)",
     ),
-    (
-        lambda home: (run(home) / "config.json").write_text(NESTED),
-        of_run,
-        "(it is nested too deep)",
-    ),
-    (
-        lambda home: edit(run(home) / "labels.json", "größe", "große"),
-        of_labels,
-        f"(labels.json {CHANGED}) {RENAME}",
-    ),
-    (
-        lambda home: rewrite(run(home) / "labels.json", **TOO_MANY),
-        of_labels,
-        "(they are not those of 4 components)",
-    ),
+    (lambda home: (run(home) / "config.json").write_text(NESTED), of_run, "is nested too deep"),
+    (edited("labels.json", "größe", "große"), of_labels, f"(labels.json {CHANGED}) {RENAME}"),
+    (lambda home: rewrite(run(home) / "labels.json", **TOO_MANY), of_labels, "of 4 components)"),
     (bomb, of_selection, "then select its rows and save them again."),
     (other_rows, of_selection, "(it is not of 48 rows)"),
 ]

@@ -50,11 +50,10 @@ def deaf(spec: dict, context: Context) -> dict:
         time.sleep(0.01)
 
 
-def die(_: dict, context: Context) -> dict:
+def die(_: dict, context: Context) -> None:
     context.report("dying", 0.5)
     os.write(2, b"last words")
     os.kill(os.getpid(), signal.SIGKILL)
-    return {}
 
 
 def refuse(spec: dict, context: Context) -> dict:
@@ -62,7 +61,7 @@ def refuse(spec: dict, context: Context) -> dict:
     raise {"value": ValueError, "key": KeyError, "memory": MemoryError}[spec["error"]](spec["text"])
 
 
-def die_saving(spec: dict, context: Context) -> dict:
+def die_saving(spec: dict, context: Context) -> None:
     """Die in the middle of writing the arrays of a run."""
 
     def half(file: IO[bytes], **_arrays: np.ndarray) -> None:
@@ -73,7 +72,6 @@ def die_saving(spec: dict, context: Context) -> dict:
     np.savez = half
     result = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
     RunStore(context.home).save(RunConfig.from_dict(spec["config"]), result)
-    return {}
 
 
 def full(spec: dict, context: Context) -> dict:

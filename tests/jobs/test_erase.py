@@ -22,13 +22,12 @@ def stocked(tmp_path: Path) -> Path:
     return copied(tmp_path / "home")
 
 
-def traces(dataset: Dataset) -> list[bytes]:
-    """Return bytes that only this data set can have brought: its digest, its ids, its rows."""
-    rows = dataset.X[[3, dataset.n_rows // 2]]
-    ids = "\0".join(map(str, dataset.ids[:6])).encode()
-    wide = np.array(dataset.ids[:6]).tobytes()
-    as_read = [row.tobytes() for row in rows if row.any()]
-    return [dataset.digest.encode(), ids, wide, *as_read]
+def hits(home: Path, dataset: Dataset) -> list[Path]:
+    """Return the files, hidden ones too, that hold the data's digest, its ids or its rows."""
+    ids = ["\0".join(map(str, dataset.ids[:6])).encode(), np.array(dataset.ids[:6]).tobytes()]
+    rows = [row.tobytes() for row in dataset.X[[3, dataset.n_rows // 2]] if row.any()]
+    wanted, files = [dataset.digest.encode(), *ids, *rows], filter(Path.is_file, home.rglob("*"))
+    return [file for file in files if any(one in file.read_bytes() for one in wanted)]
 
 
 def all_runs(home: Path, digest: str) -> list[str]:
@@ -54,27 +53,6 @@ def test_names_of_components_go_with_the_data_and_those_of_other_data_stay(stock
     assert before - mine
     erase(stocked, planned(stocked, all_runs(stocked, digest)))
     assert {path.name for path in registries.iterdir()} == before - mine
-
-
-def test_data_that_another_kept_fit_needs_stay(stocked):
-    name = most_fitted(stocked)
-    ids = all_runs(stocked, name)
-    kept = [one for one in ids if RunStore(stocked).get(one).kept]
-    assert len(kept) > 1
-    first = planned(stocked, kept[:1])
-    assert (first.runs, first.data) == ({kept[0]}, frozenset())
-    ((title, others),) = first.shared
-    assert (title, others) == (DatasetStore(stocked).get(name).name, len(kept) - 1)
-    erase(stocked, first)
-    assert not (stocked / "runs" / kept[0]).exists()
-    assert all_runs(stocked, name) == [one for one in ids if one != kept[0]]
-    assert DatasetStore(stocked).get(name)
-
-
-def hits(home: Path, dataset: Dataset) -> list[Path]:
-    """Return the files, hidden ones too, that hold any of these bytes."""
-    files, wanted = [path for path in home.rglob("*") if path.is_file()], traces(dataset)
-    return [file for file in files if any(one in file.read_bytes() for one in wanted)]
 
 
 def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):

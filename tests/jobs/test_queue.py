@@ -5,6 +5,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,8 @@ Begin = Callable[..., str]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[Jobs]:
     """Two workers, so that their imports are paid for once."""
-    jobs = Jobs(tmp_path_factory.mktemp("home"), command=FAKE)
-    yield jobs
-    jobs.close()
+    with closing(Jobs(tmp_path_factory.mktemp("home"), command=FAKE)) as jobs:
+        yield jobs
 
 
 @pytest.fixture
@@ -69,14 +70,13 @@ def test_two_workers_do_jobs_in_the_order_in_which_they_came_and_stay_warm(jobs,
     assert [status.id for status in jobs.active()] == ids
     assert jobs.cancel(ids[4])
     (tmp_path / "b").touch()
-    second = ended(jobs, ids[1])
+    ended(jobs, ids[1])
     runs(jobs, ids[2])
     assert jobs.status(ids[3]).state == "queued"
     for name in "acde":
         (tmp_path / name).touch()
-    first, third, last = (ended(jobs, ids[place]) for place in (0, 2, 3))
-    assert [s.state for s in (first, second, third, last)] == ["done"] * 4
-    assert jobs.status(ids[4]).state == "cancelled", "what is cancelled never runs"
+    first, second, third, *_ = [ended(jobs, job) for job in ids]
+    assert states(jobs, ids) == ["done"] * 4 + ["cancelled"], "what is cancelled never runs"
     assert third.result == second.result, "the third job ran in the worker that was free"
     assert first.result != second.result, "two jobs at once need two processes"
     assert jobs.active() == []
@@ -89,16 +89,11 @@ def test_two_workers_do_jobs_in_the_order_in_which_they_came_and_stay_warm(jobs,
 
 
 def test_jobs_that_make_the_same_are_one_and_those_of_a_preview_can_be_left(jobs, begin):
-    ids: list[str] = []
-    threads = [threading.Thread(target=lambda: ids.append(begin("a"))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(ids), len(set(ids))) == (8, 1)
+    with ThreadPoolExecutor(8) as threads:
+        (first,) = set(threads.map(lambda _: begin("a"), range(8)))
     asked = begin("asked", asked=False)
-    assert asked != ids[0]
-    assert begin("a", key="k") != ids[0]
+    assert asked != first
+    assert begin("a", key="k") != first
     left = begin("left", asked=False)
     jobs.leave(left)
     assert jobs.status(left) is None, "it may begin again"
@@ -173,11 +168,7 @@ ENDS: list[tuple[str, dict, str]] = [  # kind, spec, sentence
     ("refuse", {"error": "value", "text": "K must\n be so."}, "K must be so."),
     ("refuse", {"error": "key", "text": "x"}, "failed unexpectedly (KeyError: 'x'); see {log}."),
     ("refuse", {"error": "memory", "text": ""}, "not enough memory; use fewer rows or fewer feat"),
-    (
-        "die",
-        {},
-        "ended before the job finished (signal 9, possibly out of memory); start it again.",
-    ),
+    ("die", {}, "ended before the job finished (signal 9, possibly out of memory); start it a"),
     ("full", {"then": "finish"}, ""),
     ("full", {"then": "refuse"}, "K must be smaller."),
     ("full", {"then": "chatter"}, "The disk or the network refused (File too large); see {log}."),
@@ -214,11 +205,8 @@ def test_how_a_job_ended_is_told_in_a_sentence_and_closing_ends_workers(tmp_path
         ((sys.executable, "-c", "raise SystemExit('no luck')"), "exit code 1"),
         ((str(tmp_path / "no-python"),), "could be started: No such file or directory."),
     ]:
-        jobs = Jobs(tmp_path, command=command)
-        try:
+        with closing(Jobs(tmp_path, command=command)) as jobs:
             assert sentence in ended(jobs, jobs.submit("wait", {})).message
-        finally:
-            jobs.close()
 
 
 def test_what_dead_workers_left_is_removed_by_the_next_server(jobs):
@@ -248,9 +236,7 @@ time.sleep(600)
 """
 
 
-def test_a_home_has_one_server_and_is_free_with_its_workers_once_that_is_killed(
-    tmp_path, monkeypatch
-):
+def test_a_home_has_one_server_and_is_free_once_that_is_killed(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_HOME", str(tmp_path))
     assert is_served() is None
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)])
@@ -266,11 +252,7 @@ def test_a_home_has_one_server_and_is_free_with_its_workers_once_that_is_killed(
 
 FIT = {"dataset": "0" * 64, "preprocessing": {}, "model": "aPPCA", "parameters": defaults("aPPCA")}
 WRITTEN: list[tuple[str, dict, str]] = [  # by a stranger: kind, spec, a part of the sentence
-    (
-        "cook",
-        {},
-        "There is no job of the kind “cook”; choose fit, umap, download, study, project, ",
-    ),
+    ("cook", {}, "There is no job of the kind “cook”; choose fit, umap, download, study, proj"),
     ("fit", {}, "The job failed unexpectedly (KeyError: 'config'); see "),
     ("fit", {"config": FIT | {"dataset": "../../etc"}}, "no stored data set “../../etc”; choose"),
     ("fit", {"config": FIT}, "There is no stored data set “000000000000…”; choose one from"),
@@ -291,11 +273,9 @@ def test_a_forged_job_ends_with_a_sentence_and_a_forged_address_is_forgotten(tmp
     assert "job" not in address(healthy(start(job=f"../../etc/passwd,{'a' * 60_000}")))
 
 
-ECHO = (sys.executable, "-m", "tests.jobs.echo")
-
-
 def echo() -> Child:
-    return Child(ECHO, environment(1), stderr=subprocess.DEVNULL)
+    command = (sys.executable, "-m", "tests.jobs.echo")
+    return Child(command, environment(1), stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -321,22 +301,13 @@ def test_one_process_answers_one_request_after_the_other_tells_news_and_ends(chi
 
 
 def test_a_process_that_is_killed_or_loses_its_input_ends_in_the_middle_of_its_work(child):
-    threading.Timer(0.3, child.kill).start()
     with pytest.raises(Ended):
-        child.ask({"hang": 1})
+        child.ask({"hang": 1, "news": 1}, lambda _: child.kill())
     assert child.end() == -9
-    other, begun = echo(), threading.Event()
-
-    def ask() -> None:
-        with pytest.raises(Ended):
-            other.ask({"hang": 1, "news": 1}, lambda _: begun.set())
-
-    asked = threading.Thread(target=ask)
-    asked.start()
-    assert begun.wait(60)
-    other.process.stdin.close()
+    other = echo()
+    with pytest.raises(Ended):
+        other.ask({"hang": 1, "news": 1}, lambda _: other.process.stdin.close())
     assert other.process.wait(60) == 0
-    asked.join()
     other.end()
 
 
@@ -347,38 +318,27 @@ def test_modules_compile_in_a_process_of_their_own():
 
 def test_a_pool_lends_so_many_keeps_fewer_replaces_the_dead_and_ends_all():
     pool, together, begun = Pool(echo, 2, 1), threading.Barrier(2), threading.Event()
-    most: list[int] = []
-    seen: list[str] = []
 
-    def ask() -> None:
+    def ask(_: int) -> tuple[int, int]:
         with pool.lent() as child:
             together.wait(60)  # two at a time, or never
-            most.append(len(pool._lent))
-            assert child.ask({"say": 1})["said"] == 1
+            return len(pool._lent), child.ask({"say": 1})["said"]
 
     def hang() -> None:
-        try:
-            with pool.lent() as child:
-                child.ask({"hang": 1, "news": 1}, lambda _: begun.set())
-        except Ended:
-            seen.append("ended")
+        with pool.lent() as child:
+            child.ask({"hang": 1, "news": 1}, lambda _: begun.set())
 
     pool.warm()
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(most), max(most), len(pool._idle)) == (4, 2, 1)
-    with pytest.raises(Ended), pool.lent() as child:
-        child.ask({"exit": 1})
-    assert pool._idle == [], "the dead are not kept"
-    thread = threading.Thread(target=hang)
-    thread.start()
-    assert begun.wait(60)
-    pool.end()
-    thread.join(60)
-    assert seen == ["ended"]
+    with ThreadPoolExecutor(4) as threads:
+        lent, said = zip(*threads.map(ask, range(4)), strict=True)
+        assert (max(lent), said, len(pool._idle)) == (2, (1,) * 4, 1)
+        with pytest.raises(Ended), pool.lent() as child:
+            child.ask({"exit": 1})
+        assert pool._idle == [], "the dead are not kept"
+        hanging = threads.submit(hang)
+        assert begun.wait(60)
+        pool.end()
+        assert isinstance(hanging.exception(60), Ended)
     with pytest.raises(Ended), pool.lent():
         pass
     assert pool._idle == []

@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,19 +21,7 @@ from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks
 from appca.jobs.queue import Jobs
-from appca.jobs.tasks import (
-    INTERVAL,
-    Context,
-    FitProgress,
-    Paced,
-    QualityConfig,
-    campaign,
-    estimate,
-    measured,
-    methods,
-    passes_left,
-    split_of,
-)
+from appca.jobs.tasks import Context, QualityConfig, campaign, passes_left, split_of
 from appca.models.loop import Progress
 from appca.processes import environment
 from appca.runs.fit import DESCRIBING, fit_run
@@ -42,7 +32,6 @@ from appca.studies.store import StudyStore
 from appca.words import InputError
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until, workers
-from tests.models.synthetic import planted
 
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
 
@@ -55,29 +44,19 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def jobs(home: Path) -> Iterator[Jobs]:
     """One worker, so that its imports are paid for once."""
-    jobs = Jobs(home, workers=1)
-    yield jobs
-    jobs.close()
+    with closing(Jobs(home, workers=1)) as jobs:
+        yield jobs
 
 
 def spec_of(config: RunConfig, name: str | None = None) -> dict:
     return {"config": config.to_dict(), "name": name}
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
+    """A context whose seconds pass when a test says so."""
     news: list[dict] = []
-    context = Context(tmp_path, news.append, clock=Clock())
+    context = Context(tmp_path, news.append, clock=Mock(return_value=1000.0))
     context.news = news
     return context
 
@@ -88,12 +67,10 @@ def points(context: Context) -> list[tuple[int, float]]:
 
 
 def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
-    for iteration in range(1, 1001):
-        context.clock.now += 0.001
-        context.report(
-            "fit", iteration / 1000, iteration=iteration, log_likelihood=-1.0 * iteration
-        )
-    assert INTERVAL == 0.1
+    for i in range(1, 1001):
+        context.clock.return_value += 0.001
+        context.report("fit", i / 1000, iteration=i, log_likelihood=-1.0 * i)
+    assert tasks.INTERVAL == 0.1
     assert 9 <= len(context.news) <= 11
     context.tell()
     assert points(context) == [(i, -1.0 * i) for i in range(1, 1001)]
@@ -164,12 +141,12 @@ def test_the_passes_left_are_guessed_from_falling_gains():
 
 
 def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
-    report = FitProgress(context, tol=1e-3)
+    report = tasks.FitProgress(context, tol=1e-3)
     fractions, left = [], []
     stages = [("screening 1 of 2: pca", 30, 30), ("refinement", 50, 200), ("fit", 60, 500)]
     for stage, passes, most in stages:
         for iteration, value in enumerate(climb(passes, 0.8), start=1):
-            context.clock.now += 0.5
+            context.clock.return_value += 0.5
             report(Progress(iteration, most, value, stage))
             fractions.append(context.fraction)
             left.append(context.seconds_left)
@@ -178,11 +155,11 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
     assert left[:80] == [None] * 80, "no guess before the fit proper"
     assert left[-1] == 0.5 * passes_left(climb(60, 0.8), 1e-3, 500)
     context = Context(context.home, clock=context.clock)
-    report, shares = FitProgress(context, tol=1e-3, sampled=True), {}
+    report, shares = tasks.FitProgress(context, tol=1e-3, sampled=True), {}
     begins = [(f"chain {i} of 3: {stage}", 9) for i in (1, 2, 3) for stage in ("refinement", "fit")]
     for stage, passes in [*begins, ("burn-in", 20), ("draws", 20), (DESCRIBING, 4)]:
         for iteration in range(1, passes + 1):
-            context.clock.now += 0.5
+            context.clock.return_value += 0.5
             report(Progress(iteration, passes, -1.0, stage))
             shares.setdefault(stage, []).append(context.fraction)
     whole = [share for stage in shares.values() for share in stage]
@@ -193,9 +170,9 @@ def test_the_bar_of_a_fit_only_grows_through_its_stages(context):
 
 
 def test_time_left_follows_the_pace_of_the_stage(context):
-    report, told = Paced(context, by_stage=True).at, []
+    report, told = tasks.Paced(context, by_stage=True).at, []
     for stage, fraction in [("a", 0.0), ("a", 0.01), ("a", 0.2), ("b", 0.3), ("b", 0.65)]:
-        context.clock.now += 2.0
+        context.clock.return_value += 2.0
         report(stage, fraction)
         told.append(context.seconds_left)
     assert told == [None, None, 16.0, None, 2.0]
@@ -240,21 +217,8 @@ def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
 FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
-def dataset(home) -> Dataset:
-    X = planted(120, 8, 4, 2, seed=5, noise=0.3).X
-    dataset = Dataset("planted", X, np.arange(120).astype(str), {}, None, None, {})
-    DatasetStore(home).put(dataset)
-    return dataset
-
-
 def keyed(config) -> dict:
     return config.to_dict() | {"key": config.id}
-
-
-def grid_of(dataset: Dataset, **changes) -> GridConfig:
-    given = {"parameters": FAST, "components": (2, 3, 4), "actives": (1, 2)} | changes
-    return GridConfig(dataset=dataset.digest, preprocessing={}, model="aPPCA", **given)
 
 
 class Listening(Context):
@@ -273,8 +237,9 @@ class Listening(Context):
         super().report(stage, fraction, seconds_left=seconds_left, **rest)
 
 
-def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
-    config = grid_of(dataset)
+def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, wine):
+    sizes = {"components": (2, 3, 4), "actives": (1, 2)}
+    config = GridConfig(wine.digest, {"scale": "feature"}, "aPPCA", FAST, **sizes)
     with pytest.raises(KeyError):
         campaign("grid", keyed(config), Listening(home, cancel_at=8))
     done = config.records(home)
@@ -290,15 +255,15 @@ def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, datas
     every = config.records(home)
     assert list(every) == config.steps()
     assert all(every[step] == record for step, record in done.items())
-    few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
+    few, many = tasks.estimate(config, 300, 8), tasks.estimate(config, 6000, 8)
     assert len(few) == len(config.steps())
     assert sum(many) > sum(few) > 0
-    assert estimate(config, 10**6, 8) == many  # no more rows than asked for
+    assert tasks.estimate(config, 10**6, 8) == many  # no more rows than asked for
 
 
-def test_the_job_that_fits_again_stores_each_fit(home, dataset):
+def test_the_job_that_fits_again_stores_each_fit(home, wine):
     parameters = FAST | {"n_components": 4, "n_active": 2}
-    config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
+    config = StabilityConfig(wine.digest, {}, "aPPCA", parameters, repeats=2)
     context = Listening(home)
     assert campaign("stability", keyed(config), context) == {"stability": config.id}
     assert config.outcome(home).cosines.shape == (2, 4)
@@ -322,10 +287,7 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
     assert (len(split.train), len(split.test)) == (142, 36)
     np.testing.assert_allclose(split.train.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(split.train.std(axis=0), 1, atol=1e-9)
-    held = {wine.X[row].tobytes() for row in range(178)} - {
-        row.tobytes() for row in split.dataset.X
-    }
-    assert len(held) == 36
+    assert len({row.tobytes() for row in wine.X} - {row.tobytes() for row in split.dataset.X}) == 36
     few = split_of(wine, replace(comparison(wine), rows=100))
     assert (len(few.train), len(few.test)) == (80, 20)
     again = split_of(wine, comparison(wine))
@@ -334,9 +296,9 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
 
 def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_done(wine, tmp_path):
     split, pca = split_of(wine, comparison(wine)), PCA(4)
-    method = {one.key: one for one in methods(comparison(wine))}
+    method = {one.key: one for one in tasks.methods(comparison(wine))}
     quiet = lambda _share: None  # noqa: E731
-    line = measured(method["pca"], split, None, 15, 60.0, quiet)
+    line = tasks.measured(method["pca"], split, None, 15, 60.0, quiet)
     pca.fit(split.train)
     assert line["log_likelihood"] is None, "probabilistic PCA beside it has the same"
     back = pca.inverse_transform(pca.transform(split.test))
@@ -345,17 +307,14 @@ def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_d
     expected = trustworthiness(split.train, pca.transform(split.train), n_neighbors=15)
     assert line["trustworthiness"] == [pytest.approx(expected, abs=1e-9), 0.0]
     # The variances of the two are divided by N and by N - 1.
-    other = measured(method["ppca_k"], split, None, 15, 60.0, quiet)
+    other = tasks.measured(method["ppca_k"], split, None, 15, 60.0, quiet)
     assert other["log_likelihood"] == pytest.approx(pca.score(split.test), abs=0.02)
 
-    def late(*_given: object) -> None:
-        msg = "not finished within 3 s"
-        raise ValueError(msg)
-
-    line = measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
+    late = Mock(side_effect=ValueError("not finished within 3 s"))
+    line = tasks.measured(method["own"]._replace(fit=late), split, None, 15, 3.0, quiet)
     assert (line["note"], line["mse"]) == ("not finished within 3 s", None)
-    too_many = {one.key: one for one in methods(comparison(wine, "isFA", max_components=20))}
-    line = measured(too_many["pca"], split, None, 15, 3.0, quiet)
+    too_many = {one.key: one for one in tasks.methods(comparison(wine, "isFA", max_components=20))}
+    line = tasks.measured(too_many["pca"], split, None, 15, 3.0, quiet)
     assert "20" in line["note"]
     assert line["mse"] is None
 
@@ -372,7 +331,7 @@ def test_a_method_is_measured_or_left_out_with_a_word_and_an_end_keeps_what_is_d
 
 def test_methods_and_settings_of_a_comparison(wine):
     def keys(config: QualityConfig) -> list[str]:
-        return [method.key for method in methods(config)]
+        return [method.key for method in tasks.methods(config)]
 
     config = comparison(wine)
     assert keys(config) == KEYS

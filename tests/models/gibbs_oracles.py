@@ -79,13 +79,14 @@ def every_binary_matrix(n_rows, n_columns):
         yield np.array(bits).reshape(n_rows, n_columns)
 
 
-def every_fixed_size_matrix(n_rows, n_columns, n_active):
-    """All matrices whose rows have exactly n_active ones."""
-    subsets = [
-        np.isin(np.arange(n_columns), s) for s in itertools.combinations(range(n_columns), n_active)
-    ]
-    for rows in itertools.product(subsets, repeat=n_rows):
-        yield np.array(rows)
+def pooled_p_value(counts, expected):
+    """P-value of a chi-square test, rare cells pooled so that every expected count is large."""
+    order = np.argsort(expected)
+    cells = np.minimum(np.cumsum(expected[order]) // 20, 10_000).astype(int)
+    pooled, observed = (np.bincount(cells, x[order]) for x in (expected, counts))
+    kept = pooled > 0
+    statistic = np.sum((observed - pooled)[kept] ** 2 / pooled[kept])
+    return stats.chi2.sf(statistic, kept.sum() - 1)
 
 
 def stationary_p_value(rng, states, log_weights, kernel, n_draws):
@@ -100,11 +101,4 @@ def stationary_p_value(rng, states, log_weights, kernel, n_draws):
     counts = np.zeros(len(states))
     for start in rng.choice(len(states), n_draws, p=weights):
         counts[index[kernel(rng, states[start].copy()).tobytes()]] += 1
-    # pool the rare states, so that every expected count is large enough for chi-square
-    order = np.argsort(weights)
-    cells = np.minimum(np.cumsum(weights[order]) * n_draws // 20, 10_000).astype(int)
-    expected = np.bincount(cells, weights[order] * n_draws)
-    observed = np.bincount(cells, counts[order])
-    kept = expected > 0
-    statistic = np.sum((observed - expected)[kept] ** 2 / expected[kept])
-    return stats.chi2.sf(statistic, kept.sum() - 1)
+    return pooled_p_value(counts, n_draws * weights)

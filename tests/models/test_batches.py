@@ -1,7 +1,5 @@
 """Learning batch by batch against learning from all rows, and its log-likelihood by another way."""
 
-import itertools
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose as close
@@ -10,6 +8,7 @@ from numpy.testing import assert_array_equal as equal
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models import partial_fit
 from tests.models.synthetic import drawn, matched_cosines, planted
+from tests.references import em_adaptive_ppca
 
 BOTH = pytest.mark.parametrize("kind", [AdaptivePPCA, AdaptiveFactorAnalysis])
 
@@ -33,10 +32,7 @@ def test_batches_lead_to_the_fit_of_all_rows(settings, seed):
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    "settings",
-    [{}, pytest.param({"mean": "zero"}, marks=pytest.mark.thorough), {"allocation": "best"}],
-)
+@pytest.mark.parametrize("settings", [{}, {"mean": "zero"}, {"allocation": "best"}])
 def test_batches_lead_factors_to_the_fit_of_all_rows(settings, seed):
     Y, W, _, mu = drawn(seed, 6_500, 12, 5, 2)
     X = Y - mu if settings.get("mean") == "zero" else Y
@@ -103,37 +99,17 @@ def test_one_row_more_hardly_moves_a_fit_of_many(kind, seed):
     assert model.score(X) > value - 0.2
 
 
-def sums_by_hand(model, X, origin):
-    """Sums of adaptive PPCA by enumeration of supports, of rows about an origin."""
-    W, tau2, sigma2 = model.components_.T, model.latent_variance_, model.noise_variance_
-    sets = list(itertools.combinations(range(W.shape[1]), model.n_active))
-    A, s = np.zeros(W.shape), np.zeros(W.shape[1])
-    second = np.zeros(W.shape[1])
-    for y in X:
-        logs, means = [], []
-        for S in map(list, sets):
-            C = W[:, S] * tau2[S] @ W[:, S].T + sigma2 * np.eye(len(W))
-            r = y - model.mean_
-            logs.append(-0.5 * (np.linalg.slogdet(C)[1] + r @ np.linalg.solve(C, r)))
-            means.append(np.zeros(W.shape[1]))
-            means[-1][S] = tau2[S] * (W[:, S].T @ np.linalg.solve(C, r))
-        p = np.exp(np.array(logs) - max(logs))
-        p /= p.sum()
-        h = p @ np.array(means)
-        variance = tau2 * sigma2 / (tau2 + sigma2)
-        active = np.array([[k in S for k in range(W.shape[1])] for S in sets])
-        second += p @ (np.square(means) + active * variance)
-        A, s = A + np.outer(y - origin, h), s + h
-    return A / len(X), s / len(X), second / len(X)
-
-
 def test_a_batch_after_a_fit_counts_for_as_many_rows_as_it_has(seed):
     X = planted(320, 7, 4, 2, seed=seed, noise=0.4, offset=1.0).X
     old, new = X[:300], X[300:]
     model = AdaptivePPCA(4, 2, random_state=0, init="pca", tol=1e-13, max_iter=5000).fit(old)
-    mean = X.mean(axis=0)
-    parts = [sums_by_hand(model, part, mean) for part in (old, new)]
-    A, s, second = ((300 * a + 20 * b) / 320 for a, b in zip(*parts, strict=True))
+    mean, noise = X.mean(axis=0), model.noise_variance_
+    W, unit = model.components_.T, np.sqrt(noise)
+    at = em_adaptive_ppca.of_paper(W, model.mean_, model.latent_variance_, noise, 2)
+    _, supports, p = em_adaptive_ppca.e_step(X, at)  # old rows as the end of the fit has them
+    r, (m, v) = p[:, :, 0] @ supports, em_adaptive_ppca.scores(X, at)
+    h, second = unit * r * m, noise * (r * (m**2 + v)).mean(axis=0)
+    A, s = (X - mean).T @ h / 320, h.mean(axis=0)
     U, _, Vt = np.linalg.svd(A, full_matrices=False)
     W = U @ Vt
     power = np.square(X - mean).sum() / len(X)
@@ -147,7 +123,7 @@ def test_a_batch_after_a_fit_counts_for_as_many_rows_as_it_has(seed):
 
 @pytest.mark.default_cases(1)
 @BOTH
-@pytest.mark.parametrize("size", [40, pytest.param(160, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("size", [40, 160])
 def test_a_stream_sorted_by_class_loses_little_however_it_is_cut(kind, size, seed):
     # Three classes in planes of their own: the first batches show but one of them.
     rng = np.random.default_rng(seed)

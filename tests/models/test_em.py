@@ -257,20 +257,6 @@ def test_the_noise_variance_stops_at_its_floor():
     assert state.noise == settings.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)
 
 
-@pytest.mark.parametrize("variant", VARIANTS[1:])
-def test_weights_of_rows_are_repetitions(variant, seed, patched):
-    patched(GRID=GRID)
-    rows, settings, state = problem(seed, variant=variant)
-    counts = np.random.default_rng(seed).integers(1, 4, len(rows.X))
-    again, weights = np.repeat(rows.X, counts, axis=0), counts.astype(float)
-    both = about(rows.X, centre_of(rows.X, weights), weights), about(again, centre_of(again))
-    one, other = (step(state, rows, settings_on(rows, settings)) for rows in both)
-    assert one[0] == pytest.approx(other[0], rel=1e-10)
-    for a, b in zip(one[1], other[1], strict=True):
-        if a is not None:
-            close(a, b, rtol=1e-7, atol=1e-8)
-
-
 # Kernels against NumPy ---------------------------------------------------------------------------
 
 
@@ -293,13 +279,10 @@ def scattered(seed, n, shape, dtype=np.float64, noise=0.7, weights=None, **chang
     return state, rows, settings
 
 
-def agree(found, wanted, **how):
-    for a, b in zip(found, wanted, strict=True):
-        close(a, b, **how)
-
-
-def kernels_and_numpy(state, rows, settings):
-    return expect(state, rows, settings), expect(state, rows, settings._replace(compiled=False))
+def agree(state, rows, settings):
+    wanted = expect(state, rows, settings._replace(compiled=False))
+    for a, b in zip(expect(state, rows, settings), wanted, strict=True):
+        close(a, b, rtol=1e-10, atol=1e-8)
 
 
 PAPER_SIZES = [(30, 5, 2), (260, 10, 3), (300, 12, 11), (280, 4, 2), (300, 13, 6), (30, 20, 10)]
@@ -315,16 +298,16 @@ SCALED = Variant(by_feature=True, row_scales=True)
 def test_the_compiled_e_step_equals_that_of_numpy(shape, changes, seed):
     """Rows of all lengths of the last lanes, by own products and by those of a BLAS."""
     at = scattered(seed, 130 + 7 * shape[1], shape, **changes)
-    agree(*kernels_and_numpy(*at), rtol=1e-10, atol=1e-8)
+    agree(*at)
 
 
 def test_weights_large_logits_and_what_is_no_number_count_in_the_kernel_as_in_numpy(seed):
     weights = np.random.default_rng(seed).uniform(0.5, 3.0, 333)
     at = scattered(seed, 333, (12, 5, 2), weights=weights, variant=SCALED)
-    agree(*kernels_and_numpy(*at), rtol=1e-10, atol=1e-8)
+    agree(*at)
     state, rows, settings = scattered(seed, 333, (12, 5, 2), variant=SCALED)
     far = state._replace(scale=1e3 * state.scale, latent=1e6 * state.latent)
-    found, wanted = kernels_and_numpy(far, rows, settings)
+    found, wanted = (expect(far, rows, settings._replace(compiled=c)) for c in (True, False))
     assert abs(wanted.log_likelihood) > 1e7
     assert found.log_likelihood == pytest.approx(wanted.log_likelihood, rel=1e-12)
     close(found.used, wanted.used, atol=1e-8)
@@ -404,15 +387,11 @@ def test_what_is_compiled_ahead_is_what_fits_of_many_rows_call(patched):
     assert [len(kernel.signatures) for kernel in kernels] == known
 
 
-@pytest.mark.parametrize(
-    ("size", "worth"),
-    [
-        *[((60_000, 10, 3), True), ((5000, 12, 6), True), ((178, 5, 2), False)],
-        *[((10**6, 4, 4), False), ((2500, 100, 50), True)],
-    ],
-)
-def test_the_compiler_is_called_by_size_alone(size, worth):
-    assert em.worth_compiling(*size) == worth
+def test_the_compiler_is_called_by_size_alone():
+    for size in ((60_000, 10, 3), (5000, 12, 6), (2500, 100, 50)):
+        assert em.worth_compiling(*size)
+    for size in ((178, 5, 2), (10**6, 4, 4)):
+        assert not em.worth_compiling(*size)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

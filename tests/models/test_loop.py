@@ -22,25 +22,21 @@ def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
     assert climb.stop_reason == "reached max_iter=3 before it converged"
 
 
-def test_it_stops_when_ten_iterations_together_gain_less_than_tol():
-    climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500)
-    values = [-1.0, *climb.log_likelihoods]
-    gains = np.subtract(values[10:], values[:-10])
-    assert gains[-1] < 1e-6
-    assert np.all(gains[:-1] >= 1e-6)
-    assert climb.stop_reason == "converged: improvement below tol over the last 10 iterations"
-
-
 @pytest.mark.parametrize(
     ("window", "words"),
     [
         (1, "improvement below tol over the last iteration"),
         (3, "improvement below 3/10 of tol over the last 3 iterations"),
+        (10, "improvement below tol over the last 10 iterations"),
     ],
 )
-def test_the_reason_names_the_iterations_looked_at(window, words):
+def test_it_stops_when_so_many_iterations_together_gain_less_than_their_share(window, words):
     climb = iterate(plain(halving, 1.0), tol=1e-6, max_iter=500, window=window)
-    assert climb.stop_reason.startswith(f"converged: {words}")
+    values, least = [-1.0, *climb.log_likelihoods], 1e-7 * window
+    gains = np.subtract(values[window:], values[:-window])
+    assert gains[-1] < least
+    assert np.all(gains[:-1] >= least)
+    assert climb.stop_reason == f"converged: {words}"
 
 
 def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
@@ -91,14 +87,6 @@ def test_momentum_that_hurts_is_refused(value):
     path = nesterov(advance, 8.0, lambda _before, _now, _beta: 1000.0)
     climb = iterate(path, tol=-math.inf, max_iter=6)
     assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
-
-
-def test_a_shorter_window_has_its_share_of_the_tolerance():
-    path = ((0.1 * i, i) for i in range(30))
-    climb = iterate(path, tol=1.01, max_iter=29, window=1)
-    assert len(climb.log_likelihoods) == 1
-    path = ((0.1 * i, i) for i in range(30))
-    assert len(iterate(path, tol=0.99, max_iter=29, window=1).log_likelihoods) == 29
 
 
 def test_halt_turns_its_sentence_into_the_reason():

@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal as equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import AdaptivePPCA, PearsonResiduals
 from appca.data.preprocessing import Preprocessing
@@ -96,11 +95,6 @@ def test_what_are_no_counts_is_refused(counts):
         PearsonResiduals().fit(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="must be positive numbers, or clip 'sqrt'"):
         PearsonResiduals(theta=0.0).fit(counts)
-
-
-@parametrize_with_checks([PearsonResiduals(theta=100.0)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_a_data_frame_of_sparse_counts_is_dense_and_other_estimators_are_told(seed):

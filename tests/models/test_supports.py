@@ -81,19 +81,23 @@ def sampled(monkeypatch):
     monkeypatch.setattr(fixed_size_supports, "MOST_SETS", 10)
 
 
-@pytest.mark.parametrize("regime", REGIMES)
-def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
+def regime_of(regime, seed):
     D, noise, size, near = REGIMES[regime]
     Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
     c, model = seen_by(Y, W, mu, noise**2)
-    exact = set_tree.posterior(c, model, 6)
-    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
+    return near, fixed_size_supports.row_seeds(Y), c, model, set_tree.posterior(c, model, 6)
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
+    near, seeds, c, model, exact = regime_of(regime, seed)
+    found = fixed_size_supports.summed(c, model, 6, seeds, 16)
     assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
-    certain = fixed_size_supports.summed(c[:2], model, 6, fixed_size_supports.row_seeds(Y[:2]), 64)
+    certain = fixed_size_supports.summed(c[:2], model, 6, seeds[:2], 64)
     assert certain.method == "annealed importance sampling, 64 paths a row"
     off = found.log_sum - exact.log_sum
     assert np.sqrt(np.mean(off**2)) < near
-    assert abs(off.sum()) < 6 * np.sqrt(np.square(found.error).sum()) + 0.1 * len(Y) * near
+    assert abs(off.sum()) < 6 * np.sqrt(np.square(found.error).sum()) + 6 * near
     assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
     close(found.inclusion.sum(axis=1), 6.0, rtol=1e-9)
     if regime != "split":
@@ -102,14 +106,11 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     assert found.inclusion.max() <= 1.0
 
 
-@pytest.mark.parametrize("regime", ["clear", "soft", "split"])
+@pytest.mark.parametrize("regime", REGIMES)
 def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
     regime, seed, sampled, monkeypatch
 ):
-    D, noise, size, near = REGIMES[regime]
-    Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
-    c, model = seen_by(Y, W, mu, noise**2)
-    exact = set_tree.posterior(c, model, 6)
+    near, seeds, c, model, exact = regime_of(regime, seed)
     monkeypatch.setattr(fixed_size_supports, "MANY", 10)
     taken, annealed = [], fixed_size_supports._annealed
 
@@ -118,7 +119,7 @@ def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
         return annealed(rows, pilot, route, *others)
 
     monkeypatch.setattr(fixed_size_supports, "_annealed", hear)
-    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
+    found = fixed_size_supports.summed(c, model, 6, seeds, 16)
     (first, short), (second, long) = taken
     assert (first, second, short + long) == (True, False, 60)
     assert long >= 10 if regime == "split" else long <= 5
@@ -260,10 +261,10 @@ def test_estimates_agree_with_enumeration_within_their_errors(seed):
     assert (chosen.value < best.value + 1e-9).all()
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.usefixtures("few_columns")
-@pytest.mark.parametrize("n_paths", [2, 4, 16])
-@pytest.mark.parametrize(("n_features", "noise"), [(8, 0.3), (8, 0.01), (20, 0.01)])
+@pytest.mark.parametrize(
+    ("n_features", "noise", "n_paths"), [(8, 0.3, 2), (8, 0.01, 4), (20, 0.01, 16)]
+)
 def test_stated_errors_are_calibrated_over_many_rows(n_features, noise, n_paths, seed):
     _, _, q = free_world(seed, 14, n_rows=400, n_features=n_features, noise=noise)
     found, wanted = q._replace(n_paths=n_paths).summed(), exactly(q)[0]
@@ -287,18 +288,13 @@ WIDTH, ROWS = 37, 30  # an odd number of features, and rows for several of each 
 
 def model_of(kind, k, n_active, dtype):
     """A model as if it had been fitted."""
-    rng = np.random.default_rng(k)
+    rng, ones = np.random.default_rng(k), np.ones(k)
     C = rng.standard_normal((k, WIDTH))
-    if kind is NonparametricPPCA:
-        C = np.linalg.qr(C.T)[0].T
-    arrays = {
-        "components": C.astype(dtype),
-        "mean": rng.standard_normal(WIDTH).astype(dtype),
-        "noise_variance": np.array(0.7),
-        "latent_variance": np.ones(k),
-        "explained_variance": np.ones(k),
-        "scale": np.ones(k),
-    }
+    C = np.linalg.qr(C.T)[0].T if kind is NonparametricPPCA else C
+    arrays = {"components": C, "mean": rng.standard_normal(WIDTH)}
+    arrays = {name: values.astype(dtype) for name, values in arrays.items()}
+    arrays |= {"noise_variance": np.array(0.7), "latent_variance": ones, "scale": ones}
+    arrays |= {"explained_variance": ones}
     if n_active:
         return kind(k, n_active, n_paths=4).restore(arrays | {"n_active": np.array(n_active)})
     free = {"n_components": np.array(k), "weights": np.full(k, 0.4), "alpha": np.array(1.0)}

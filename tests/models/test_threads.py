@@ -24,14 +24,10 @@ def blas_threads():
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
-def test_results_come_in_the_order_of_the_items(cores, monkeypatch):
+def test_results_and_errors_come_in_the_order_of_the_items(cores, monkeypatch):
     monkeypatch.setattr(threads, "cores", lambda: cores)
     assert list(in_order(lambda x: x**2, range(12))) == [x**2 for x in range(12)]
     assert list(in_order(str, [])) == []
-
-
-def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
-    monkeypatch.setattr(threads, "cores", lambda: 2)
     with pytest.raises(ZeroDivisionError):
         list(in_order(lambda x: 1 // x, [1, 0, 1]))
     assert threads._holders.count == 0
@@ -76,44 +72,33 @@ def test_blas_gets_its_threads_back_whichever_thread_is_the_last_to_hold_it():
     assert blas_threads() == {1}
 
 
-def test_blas_gets_its_threads_back_after_an_error():
+def test_blas_gets_its_threads_back_after_an_error_and_those_asked_for_in_the_middle():
     before = blas_threads()
     with pytest.raises(KeyError), single_threaded_blas():
         raise KeyError
     assert blas_threads() == before
-
-
-def test_fits_in_several_threads_give_the_bits_of_fits_one_by_one(seed):
-    X = planted(9000, 20, 4, 2, seed=seed).X
-    alone = AdaptivePPCA(4, 2, random_state=0, max_iter=5).fit(X)
-    models = [AdaptivePPCA(4, 2, random_state=0, max_iter=5) for _ in range(3)]
-    workers = [threading.Thread(target=model.fit, args=(X,)) for model in models]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    for model in models:
-        equal(model.components_, alone.components_)
-
-
-def test_the_bits_do_not_depend_on_the_number_of_cores(seed, monkeypatch):
-    X = planted(9000, 20, 4, 2, seed=seed).X
-    fits = []
-    for cores in (1, 2):
-        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
-        fits.append(AdaptivePPCA(4, 2, random_state=0, max_iter=5).fit(X))
-    equal(fits[0].components_, fits[1].components_)
-    equal(fits[0].score_samples(X), fits[1].score_samples(X))
-
-
-def test_threads_asked_for_in_the_middle_come_after_the_last_holder():
-    before = blas_threads()
     with single_threaded_blas():
         hold_blas(2)
         assert blas_threads() == {1}
     assert blas_threads() == {2}
     hold_blas(max(before))
     assert blas_threads() == before
+
+
+def test_neither_fits_beside_it_nor_the_number_of_cores_move_a_bit(seed, monkeypatch):
+    X = planted(9000, 20, 4, 2, seed=seed).X
+    models = [AdaptivePPCA(4, 2, random_state=0, max_iter=5) for _ in range(5)]
+    for cores, model in enumerate(models[:2], start=1):
+        monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
+        model.fit(X)
+    workers = [threading.Thread(target=model.fit, args=(X,)) for model in models[2:]]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for model in models[1:]:
+        equal(model.components_, models[0].components_)
+        equal(model.score_samples(X), models[0].score_samples(X))
 
 
 FORKED = """

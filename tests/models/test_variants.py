@@ -1,7 +1,6 @@
 """aPPCA with noise per feature, row scales and learned sizes: fits, robustness, chains."""
 
 import warnings
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,31 +11,25 @@ from sklearn.decomposition import FactorAnalysis
 
 from appca import AdaptivePPCA
 from appca.models import climb
-from tests.models.fits import rows_of
+from tests.models.fits import published_draw, rows_of
+from tests.models.synthetic import planted
 from tests.references import em_adaptive_ppca
 from tests.references.em_adaptive_ppca import Parameters
 
 K, L, D = 4, 2, 7
 SETTINGS = [
     {"noise": noise, "row_scale": row_scale, "n_active": n_active}
-    for noise, row_scale, n_active in product(
-        ["shared", "feature"], ["none", "learned"], [L, "learned"]
-    )
+    for noise in ("shared", "feature")
+    for row_scale in ("none", "learned")
+    for n_active in (L, "learned")
 ]
-
-
 ALONE, ALL = SETTINGS[4], SETTINGS[-1]  # noise per feature; with row scales and learned sizes
 
 
-def in_every_run(*settings):
-    """Give the settings as parameters, those that are not named marked for CI."""
-    return [
-        pytest.param(one, marks=[] if one in settings else [pytest.mark.thorough], id=str(one))
-        for one in SETTINGS
-    ]
-
-
-EXTENDED = in_every_run(ALONE, ALL)[1:]
+EXTENDED = [  # those that are not named are thorough
+    pytest.param(one, marks=[] if one in (ALONE, ALL) else [pytest.mark.thorough], id=str(one))
+    for one in SETTINGS[1:]
+]
 
 
 def fitted(X, *, k=K, **settings):
@@ -45,18 +38,11 @@ def fitted(X, *, k=K, **settings):
 
 def parameters(model):
     """A fit as the reference has it, where scores are in noise units."""
-    k, d = model.components_.shape
-    psi = np.broadcast_to(model.noise_variance_, d)
+    draw, k = published_draw(model), len(model.components_)
     root = 1.0 if np.ndim(model.noise_variance_) else np.sqrt(model.noise_variance_)
-    return Parameters(
-        root * model.components_.T,
-        model.mean_,
-        model.latent_variance_ / root**2,
-        psi,
-        getattr(model, "row_scale_values_", np.ones(1)),
-        getattr(model, "row_scale_probabilities_", np.ones(1)),
-        getattr(model, "size_probabilities_", np.eye(k + 1)[model.n_active_]),
-    )
+    sizes = getattr(model, "size_probabilities_", np.eye(k + 1)[model.n_active_])
+    tau2 = draw.tau2 / root**2
+    return Parameters(root * draw.W.T, draw.mu, tau2, draw.psi, draw.grid, draw.omega, sizes)
 
 
 @pytest.mark.default_cases(3)
@@ -78,24 +64,13 @@ def test_numbers_of_parameters_are_ranks_of_the_jacobian(settings):
         moved = at.W / np.sqrt(at.psi)[:, None] + V.reshape(D, K)
         U, _, Vt = np.linalg.svd(moved, full_matrices=False)
         noise = at.psi * np.exp(psi.mean() if shared else psi)
-        weights = at.omega * np.exp(omega)
-        sizes = at.rho * np.exp(rho)
-        return em_adaptive_ppca.e_step(
-            Y,
-            at._replace(
-                W=np.sqrt(noise)[:, None] * (U @ Vt),
-                mu=at.mu + mu,
-                tau2=at.tau2 * np.exp(tau2),
-                psi=noise,
-                omega=weights / weights.sum(),
-                rho=sizes / sizes.sum(),
-            ),
-        )[0]
+        weights, sizes = at.omega * np.exp(omega), at.rho * np.exp(rho)
+        moved = at._replace(W=np.sqrt(noise)[:, None] * (U @ Vt), mu=at.mu + mu, psi=noise)
+        moved = moved._replace(tau2=at.tau2 * np.exp(tau2), omega=weights / weights.sum())
+        return em_adaptive_ppca.e_step(Y, moved._replace(rho=sizes / sizes.sum()))[0]
 
     step = 1e-4
-    J = [
-        (log_p(theta + step * e) - log_p(theta - step * e)) / (2 * step) for e in np.eye(len(theta))
-    ]
+    J = [log_p(theta + step * e) - log_p(theta - step * e) for e in np.eye(len(theta))]
     values = np.linalg.svd(np.array(J), compute_uv=False)
     assert (values > 1e-6 * values[0]).sum() == model.n_parameters_
 
@@ -268,62 +243,17 @@ def test_a_warm_start_goes_on_from_a_fit_with_other_scales():
     assert model.score(X) == pytest.approx(likelihood, abs=1e-3)
 
 
-VARIANTS = [
-    {"row_scale": "learned", "n_active": 2},
-    {"n_active": "learned"},
-    {"row_scale": "learned", "n_active": "learned"},
-]
-
-
-TRUE_SIZES = np.array([0.1, 0.5, 0.4, 0.0, 0.0])
-
-
-def planted_rows(settings, n=400, d=12, k=4, seed=0, shares=None):
-    """Rows of the model, their scales and how many components each uses."""
-    rng = np.random.default_rng(seed)
-    W = np.linalg.qr(rng.normal(size=(d, k)))[0]
-    sizes = rng.choice(k + 1, (n, 1), p=TRUE_SIZES) if settings["n_active"] == "learned" else 2
-    Z = np.argsort(np.argsort(rng.random((n, k)), axis=1), axis=1) < sizes
-    u = rng.choice([0.3, 3.5], n, p=shares) if "row_scale" in settings else np.ones(n)
-    X = 4.0 * rng.normal(size=(n, k)) * Z
-    return 2.0 + np.sqrt(u)[:, None] * (X @ W.T + 0.5 * rng.normal(size=(n, d))), u, Z.sum(axis=1)
-
-
-def sampled(X, settings, **more):
-    how = {"inference": "gibbs", "burn_in": 50, "n_draws": 100, "random_state": 0}
-    return AdaptivePPCA(4, **settings, **how | more).fit(X)
-
-
-@pytest.fixture(scope="module", params=VARIANTS, ids=str)
-def fit(request):
-    X, *drawn = planted_rows(request.param)
-    em = AdaptivePPCA(4, **request.param, random_state=0).fit(X)
-    return sampled(X, request.param), em, X, *drawn
-
-
-@pytest.mark.thorough
-def test_chains_agree_with_em_on_planted_rows(fit):
-    model, em, X, u, used = fit
-    assert model.published().score(X) > em.score(X) - 0.1
-    assert model.score(X) == pytest.approx(em.score(X), abs=0.1)
-    close(np.abs(model.components_ @ em.components_.T), np.eye(4), atol=0.05)
-    assert (model.allocate(X) == em.allocate(X)).mean() > 0.98
-    if hasattr(em, "size_probabilities_"):
-        mean = model.posterior_["size_probabilities"].mean(axis=(0, 1))
-        close(mean, np.bincount(used, minlength=5) / len(X), atol=0.07)
-        close(mean, em.size_probabilities_, atol=0.05)
-    if hasattr(em, "row_scale_probabilities_"):
-        shares = model.posterior_["row_scale_probabilities"].mean(axis=(0, 1))
-        assert shares[[0, 1]].sum() == pytest.approx((u < 1).mean(), abs=0.1)
-        assert np.corrcoef(np.log(model.row_scales(X)), np.log(u))[0, 1] > 0.8
-
-
 @pytest.mark.thorough
 def test_em_moves_along_the_scales_as_far_as_chains_do():
     """Most rows are large: the paper's variances are too large for the others by eleven times."""
-    X, u, _ = planted_rows(VARIANTS[0], n=900, shares=[0.1, 0.9])
-    em = AdaptivePPCA(4, **VARIANTS[0], random_state=0).fit(X)
-    chain = sampled(X, VARIANTS[0]).published()
-    assert em.score(X) > chain.score(X) - 1e-3
+    rng, learned = np.random.default_rng(0), {"row_scale": "learned", "n_active": 2}
+    u = rng.choice([0.3, 3.5], 900, p=[0.1, 0.9])
+    rows = planted(900, 12, 4, 2, seed=0, noise=0.5, scales=4.0).X
+    X = 2.0 + np.sqrt(u)[:, None] * rows
+    em = AdaptivePPCA(4, **learned, random_state=0).fit(X)
+    how = {"inference": "gibbs", "burn_in": 50, "n_draws": 100, "random_state": 0}
+    chains = AdaptivePPCA(4, **learned, **how).fit(X)
+    assert em.score(X) > chains.published().score(X) - 1e-3
+    assert chains.score(X) == pytest.approx(em.score(X), abs=0.1)
     ratio = em.row_scales(X[u > 1]).mean() / em.row_scales(X[u < 1]).mean()
     assert ratio == pytest.approx(3.5 / 0.3, rel=0.15)

@@ -13,18 +13,7 @@ from matplotlib import font_manager, rcParams
 
 from appca.analysis.groups import GroupDifference
 from appca.plots import check, components, data, files, groups, still, studies, style
-from appca.plots.components import (
-    NEGATIVE,
-    POSITIVE,
-    ZERO,
-    component_figure,
-    component_image,
-    component_sheet,
-    diverging,
-    montage,
-    painted,
-    ranked_loadings,
-)
+from appca.plots.components import component_figure, component_sheet, diverging
 from appca.plots.data import HEIGHT, WIDTH, in_the_dark, thumbnail
 from appca.plots.groups import GAP, STRIP, image_row
 from appca.plots.still import styled
@@ -39,21 +28,23 @@ COSINES = np.array([[1.0, 0.5], [0.8, 0.7]])
 CLIMB = -100.0 + np.arange(30.0)
 SHARED = np.array([[4.0, 1.0], [1.0, 2.0]])
 Z = np.array([[True, False, False], [True, True, False]])
-TESTS = pd.DataFrame(
-    [
-        ("<b>who", 2, "use", "high: a", 1.0, 9),
-        ("how", 1, "score", "falls", 0.5, 5),
-        ("how", 2, "use", "rises", 0.2, 9),
-    ],
-    columns=["column", "component", "part", "direction", "effect", "n"],
+
+
+def rows(names: str, *values: tuple) -> list[dict]:
+    return [dict(zip(names.split(), value, strict=True)) for value in values]
+
+
+TESTS = rows(
+    "column component part direction effect n",
+    ("<b>who", 2, "use", "high: a", 1.0, 9),
+    ("how", 1, "score", "falls", 0.5, 5),
+    ("how", 2, "use", "rises", 0.2, 9),
 )
-DRIFT = pd.DataFrame(
-    [
-        ("a", "level", 0.2, "higher", 1.0, 2.0, 0.2),
-        ("<b>", "level", -0.5, "lower", 3.0, 1.0, 0.01),
-        ("a", "spread", 0.7, "higher", 1.0, 5.0, 0.01),
-    ],
-    columns=["column", "part", "effect", "direction", "old", "new", "q"],
+DRIFT = rows(
+    "column part effect direction old new q",
+    ("a", "level", 0.2, "higher", 1.0, 2.0, 0.2),
+    ("<b>", "level", -0.5, "lower", 3.0, 1.0, 0.01),
+    ("a", "spread", 0.7, "higher", 1.0, 5.0, 0.01),
 )
 NUMBER = GroupDifference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
 SHARE = GroupDifference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)
@@ -62,13 +53,8 @@ VARIANCE = (np.array([[0.5, 0.2, 0.3]]), ["all"], ["component 1", "2 · loop", "
 SURE = np.array([0.0, 0.04, 0.26, 0.49, 0.51, 1.0, 1.0000001])
 MEANS = {"a": np.array([1.0, 3.0]), "b": np.array([4.0])}
 
-
-def rows(*values: tuple) -> list[dict]:
-    names = ("design", "K", "title", "mse", "mse_sd")
-    return [dict(zip(names, value, strict=True)) for value in values]
-
-
 METHODS = rows(
+    "design K title mse mse_sd",
     ("sparse", 20, "FA", 3.0, None),
     ("sparse", 10, "FA", 1.0, 0.1),
     ("sparse", 10, "aFA", 2.0, 0.1),
@@ -95,198 +81,163 @@ CODED = Scatter("a", X3, X3, np.array([0, 1, 1]))
 RGB = CODED._replace(rgb=255 * np.eye(3, dtype=np.uint8), symbols=np.array([0, 1, 7]))
 FACTORS = ["one", "two", "<i>three</i>"]
 # figure -> the values at paths such as data.0.x
-CASES: list[tuple[Callable[[], go.Figure], dict[str, object]]] = [
-    (
-        lambda: check.heat_map(GRID),
-        {
-            "data.0.x": ["2", "4", "8"],
-            "data.0.y": ["L = 1", "L = 2"],
-            "data.0.z": VALUES.T,
-            "data.0.text": [["−9.5", "−7.0", "−6.0"], ["−8.2", "", "−5.0"]],
-            "data.2.z": [[np.nan] * 3, [np.nan, 0, np.nan]],
-        },
-    ),
-    (
-        lambda: check.by_budget(GRID, (8, 2)),
-        {"data.0.x": [2, 4, 8], "data.1.x": [2, 8], "data.2.x": [8], "data.2.y": [-5.0]},
-    ),
-    (
-        lambda: check.stability(COSINES, (0.8, 0.95)),
-        {
-            "data.0.y": [0.9, 0.6],
-            "data.1.x": ["component 1", "component 1", "component 2", "component 2"],
-            "data.1.y": [1.0, 0.8, 0.5, 0.7],
-            "layout.shapes.1.y0": 0.95,
-        },
-    ),
-    (
-        lambda: check.traces(COSINES, "Noise", first=205, step=5),
-        {"data.1.name": "chain 2", "data.1.x": [205, 210], "data.1.y": [0.8, 0.7]},
-    ),
-    (
-        lambda: check.traces(np.arange(10_000.0)[None], "x"),
-        {"data.0.x": np.arange(1, 10_001, 5), "data.0.y": np.arange(0, 10_000, 5)},
-    ),
-    (
-        lambda: check.likelihood_with_burn_in(CLIMB, 10, 12),
-        {"data.0.y": CLIMB / 10, "layout.shapes.0.x0": 0.5, "layout.shapes.0.x1": 12.5},
-    ),
-    (lambda: check.membership(SURE), {"data.0.y": [2, *[0] * 4, 1, *[0] * 3, 1, 1, *[0] * 8, 2]}),
-    (
-        lambda: check.neighbours_kept({"mine": 0.5, "PCA": 0.25}),
-        {"data.0.x": [0.5, 0.25], "data.0.y": ["mine", "PCA"], "data.0.text": ["50%", "25%"]},
-    ),
-    (
-        lambda: check.hidden_errors(MEANS),
-        {"data.0.x": [2.0, 4.0], "data.0.error_x.array": [np.sqrt(2), 0.0]},
-    ),
-    (
-        lambda: components.association_map(TESTS, ["component 1", "2 · <i>loop"]),
-        {
-            "data.0.z": [[np.nan, 0], [np.nan, 1]],
-            "data.0.colorscale": [(0, "rgba(115, 51, 168, 0.56)"), (1, "rgba(200, 60, 40, 0.16)")],
-            "data.0.text.0": [
-                "",
-                "&lt;b&gt;who, use of 2 · &lt;i&gt;loop: high: a, effect 1.00, 9 rows",
-            ],
-            "data.1.x": [1],
-            "data.1.y": [1],
-            "data.1.marker.color": ["rgba(47, 111, 179, 0.68)"],
-        },
-    ),
-    (
-        lambda: components.circles(SHARED, ("<b>", "b"), np.array([3, 5]), 1.5),
-        {
-            "data.0.x": [0, 1, 0, 1],
-            "data.0.y": [0, 0, 1, 1],
-            "data.0.marker.size": 76 * 0.9 / 2 * np.sqrt(SHARED.ravel()),
-            "data.1.marker.size": 76 * 0.9 / 2 * np.sqrt([1.5] * 4),
-            "data.0.text.1": "&lt;b&gt; (3 rows) and b (5 rows):<br>1.00 components shared, "
-            "25% of the most",
-        },
-    ),
-    (
-        lambda: components.circles(np.array([[np.nan, 1], [1, 2]]), "ab", np.array([3, 5]), 1.5),
-        {"data.0.x": [1, 0, 1], "data.1.x": [1, 0, 1]},
-    ),
-    (
-        lambda: components.popularity_map(*VARIANCE),
-        {
-            "data.0.z": VARIANCE[0],
-            "layout.xaxis.ticktext": ["1", "2", "none"],
-            "data.0.hovertemplate": "%{customdata}: explains %{text}<extra></extra>",
-            "data.0.text.0": ["50.0% of class all", "20.0% of class all", "30.0% of class all"],
-        },
-    ),
-    (
-        lambda: components.popularity_bars(np.array([0.2, 0.9, 0.5]), FACTORS, even=0.5),
-        {
-            "data.0.y": [0.9, 0.5, 0.2],
-            "data.0.customdata.1": ["&lt;i&gt;three&lt;/i&gt;", "50.0%"],
-            "layout.shapes.0.y0": 0.5,
-        },
-    ),
-    (
-        lambda: data.drift_chart(DRIFT),
-        {
-            "data.0.x": [0.2, -0.5],
-            "data.0.y": [0, 1],
-            "data.0.marker.color": ["rgba(200, 60, 40, 0.4)", "rgba(47, 111, 179, 1.0)"],
-            "data.0.text.1": "&lt;b&gt;, level: lower, effect -0.50, q 0.01, old 3, new 1",
-            "data.1.x": [0.7],
-            "data.1.y": [0],
-        },
-    ),
-    (
-        lambda: data.likelihood(np.array([1, 2, 3]), np.array([-200.0, -100.0, -50.0]), 100),
-        {
-            "data.0.x": [1, 2, 3],
-            "data.0.y": [-2.0, -1.0, -0.5],
-            "data.0.customdata": ["−2.00", "−1.00", "−0.50"],
-        },
-    ),
-    (
-        lambda: groups.bars([NUMBER, SHARE]),
-        {
-            "data.0.x": [0.8, -0.5],
-            "data.0.customdata.0": ["a &lt;b&gt;bold&lt;/b&gt; name", "2.5", "−1", "+0.80"],
-            "data.0.customdata.1": ["use of component 2", "10%", "60%", "−0.50"],
-            "data.0.marker.color": [groups.MORE, groups.LESS],
-            "layout.yaxis.range": [1.6, -0.6],
-            "layout.yaxis.ticktext": ["a &lt;b&gt;bold&lt;/b&gt; name", "use of component 2"],
-        },
-    ),
-    (
-        lambda: studies.indicators({"one": Z, "two": ~Z}),
-        {
-            "data.0.z": Z.T,
-            "data.1.z": ~Z.T,
-            "data.0.colorscale": [(0, "#ffffff"), (1, "#000000")],
-            "data.0.zmax": 1,
-            "layout.annotations.1.text": "two",
-            "layout.yaxis.range": [3.5, 0.5],
-        },
-    ),
-    (
-        lambda: studies.popularity(POPULAR),
-        {
-            "layout.annotations.0.text": "Sparse data",
-            "data.0.line.color": studies.POPULARITY_COLOURS[0],
-            "data.1.xaxis": "x2",
-            "data.2.line.color": studies.TRUTH,
-            "data.2.x": [0.9, 0.1],
-            "data.2.y": [1, 2],
-            "data.3.showlegend": False,
-            "layout.yaxis.autorange": "reversed",
-        },
-    ),
-    (
-        lambda: studies.scatters([CODED, CODED, RGB], ["p", "q <i>"]),
-        {
-            "data.0.showlegend": True,
-            "data.1.name": "q &lt;i&gt;",
-            "data.1.x": [1.0, 2.0],
-            "data.2.showlegend": False,
-            "data.4.marker.color": ["#ff0000", "#00ff00", "#0000ff"],
-            "data.4.marker.symbol": ["circle", "diamond", "diamond"],
-        },
-    ),
-    (
-        lambda: studies.sheets({"x": np.zeros((5, 3, 2), np.uint8), "y <i>": Z[None] * 1}, 3),
-        {"layout.images.1.x": 0, "layout.annotations.1.text": "y &lt;i&gt;"},
-    ),
-    (
-        lambda: studies.boxes(SPREADS),
-        {"data.0.median": [50], "data.1.median": [51], "data.2.q3": [3]},
-    ),
-    (
-        lambda: studies.mixed_bars([{"objects": n} for n in (1, 3, 3)]),
-        {"data.0.x": [1, 3], "data.0.y": [1, 2]},
-    ),
-    (
-        lambda: studies.space(np.eye(3), np.array([0, 1, 1]), ["a", "b"], np.eye(3)),
-        {"data.0.x": [1.0], "data.1.x": [0.0, 0.0], "data.4.i": [0, 0]},
-    ),
-    (
-        lambda: studies.dots(METHODS, "mse", "error", log=True),
-        {
-            "layout.annotations.1.text": "K = 20",
-            "data.0.x": [1.0, 2.0],
-            "data.0.y": ["FA", "aFA"],
-            "data.2.error_x.array": [0.0],
-            "layout.yaxis.categoryarray": ["aFA", "FA"],
-            "layout.xaxis.type": "log",
-        },
-    ),
-    (lambda: studies.dots([], "mse", "error"), {"data": []}),
-]
+CASES: dict[Callable[[], go.Figure], dict[str, object]] = {
+    (lambda: check.heat_map(GRID)): {
+        "data.0.x": ["2", "4", "8"],
+        "data.0.y": ["L = 1", "L = 2"],
+        "data.0.z": VALUES.T,
+        "data.0.text": [["−9.5", "−7.0", "−6.0"], ["−8.2", "", "−5.0"]],
+        "data.2.z": [[np.nan] * 3, [np.nan, 0, np.nan]],
+    },
+    (lambda: check.by_budget(GRID, (8, 2))): {
+        "data.0.x": [2, 4, 8],
+        "data.1.x": [2, 8],
+        "data.2.x": [8],
+        "data.2.y": [-5.0],
+    },
+    (lambda: check.stability(COSINES, (0.8, 0.95))): {
+        "data.0.y": [0.9, 0.6],
+        "data.1.x": ["component 1", "component 1", "component 2", "component 2"],
+        "data.1.y": [1.0, 0.8, 0.5, 0.7],
+        "layout.shapes.1.y0": 0.95,
+    },
+    (lambda: check.traces(COSINES, "Noise", first=205, step=5)): {
+        "data.1.name": "chain 2",
+        "data.1.x": [205, 210],
+        "data.1.y": [0.8, 0.7],
+    },
+    (lambda: check.traces(np.arange(10_000.0)[None], "x")): {
+        "data.0.x": np.arange(1, 10_001, 5),
+        "data.0.y": np.arange(0, 10_000, 5),
+    },
+    (lambda: check.likelihood_with_burn_in(CLIMB, 10, 12)): {
+        "data.0.y": CLIMB / 10,
+        "layout.shapes.0.x0": 0.5,
+        "layout.shapes.0.x1": 12.5,
+    },
+    (lambda: check.membership(SURE)): {"data.0.y": [2, *[0] * 4, 1, *[0] * 3, 1, 1, *[0] * 8, 2]},
+    (lambda: check.neighbours_kept({"mine": 0.5, "PCA": 0.25})): {
+        "data.0.x": [0.5, 0.25],
+        "data.0.y": ["mine", "PCA"],
+        "data.0.text": ["50%", "25%"],
+    },
+    (lambda: check.hidden_errors(MEANS)): {
+        "data.0.x": [2.0, 4.0],
+        "data.0.error_x.array": [np.sqrt(2), 0.0],
+    },
+    (lambda: components.association_map(pd.DataFrame(TESTS), ["component 1", "2 · <i>loop"])): {
+        "data.0.z": [[np.nan, 0], [np.nan, 1]],
+        "data.0.colorscale": [(0, "rgba(115, 51, 168, 0.56)"), (1, "rgba(200, 60, 40, 0.16)")],
+        "data.0.text.0.1": "&lt;b&gt;who, use of 2 · &lt;i&gt;loop: high: a, effect 1.00, 9 rows",
+        "data.1.x": [1],
+        "data.1.y": [1],
+        "data.1.marker.color": ["rgba(47, 111, 179, 0.68)"],
+    },
+    (lambda: components.circles(SHARED, ("<b>", "b"), np.array([3, 5]), 1.5)): {
+        "data.0.x": [0, 1, 0, 1],
+        "data.0.y": [0, 0, 1, 1],
+        "data.0.marker.size": 76 * 0.9 / 2 * np.sqrt(SHARED.ravel()),
+        "data.1.marker.size": 76 * 0.9 / 2 * np.sqrt([1.5] * 4),
+        "data.0.text.1": "&lt;b&gt; (3 rows) and b (5 rows):<br>1.00 components shared, "
+        "25% of the most",
+    },
+    (lambda: components.circles(np.array([[np.nan, 1], [1, 2]]), "ab", np.array([3, 5]), 1.5)): {
+        "data.0.x": [1, 0, 1],
+        "data.1.x": [1, 0, 1],
+    },
+    (lambda: components.popularity_map(*VARIANCE)): {
+        "data.0.z": VARIANCE[0],
+        "layout.xaxis.ticktext": ["1", "2", "none"],
+        "data.0.hovertemplate": "%{customdata}: explains %{text}<extra></extra>",
+        "data.0.text.0": ["50.0% of class all", "20.0% of class all", "30.0% of class all"],
+    },
+    (lambda: components.popularity_bars(np.array([0.2, 0.9, 0.5]), FACTORS, even=0.5)): {
+        "data.0.y": [0.9, 0.5, 0.2],
+        "data.0.customdata.1": ["&lt;i&gt;three&lt;/i&gt;", "50.0%"],
+        "layout.shapes.0.y0": 0.5,
+    },
+    (lambda: data.drift_chart(pd.DataFrame(DRIFT))): {
+        "data.0.x": [0.2, -0.5],
+        "data.0.y": [0, 1],
+        "data.0.marker.color": ["rgba(200, 60, 40, 0.4)", "rgba(47, 111, 179, 1.0)"],
+        "data.0.text.1": "&lt;b&gt;, level: lower, effect -0.50, q 0.01, old 3, new 1",
+        "data.1.x": [0.7],
+        "data.1.y": [0],
+    },
+    (lambda: data.likelihood(np.array([1, 2, 3]), np.array([-200.0, -100.0, -50.0]), 100)): {
+        "data.0.x": [1, 2, 3],
+        "data.0.y": [-2.0, -1.0, -0.5],
+        "data.0.customdata": ["−2.00", "−1.00", "−0.50"],
+    },
+    (lambda: groups.bars([NUMBER, SHARE])): {
+        "data.0.x": [0.8, -0.5],
+        "data.0.customdata.0": ["a &lt;b&gt;bold&lt;/b&gt; name", "2.5", "−1", "+0.80"],
+        "data.0.customdata.1": ["use of component 2", "10%", "60%", "−0.50"],
+        "data.0.marker.color": [groups.MORE, groups.LESS],
+        "layout.yaxis.range": [1.6, -0.6],
+        "layout.yaxis.ticktext": ["a &lt;b&gt;bold&lt;/b&gt; name", "use of component 2"],
+    },
+    (lambda: studies.indicators({"one": Z, "two": ~Z})): {
+        "data.0.z": Z.T,
+        "data.1.z": ~Z.T,
+        "data.0.colorscale": [(0, "#ffffff"), (1, "#000000")],
+        "data.0.zmax": 1,
+        "layout.annotations.1.text": "two",
+        "layout.yaxis.range": [3.5, 0.5],
+    },
+    (lambda: studies.popularity(POPULAR)): {
+        "layout.annotations.0.text": "Sparse data",
+        "data.0.line.color": studies.POPULARITY_COLOURS[0],
+        "data.1.xaxis": "x2",
+        "data.2.line.color": studies.TRUTH,
+        "data.2.x": [0.9, 0.1],
+        "data.2.y": [1, 2],
+        "data.3.showlegend": False,
+        "layout.yaxis.autorange": "reversed",
+    },
+    (lambda: studies.scatters([CODED, CODED, RGB], ["p", "q <i>"])): {
+        "data.0.showlegend": True,
+        "data.1.name": "q &lt;i&gt;",
+        "data.1.x": [1.0, 2.0],
+        "data.2.showlegend": False,
+        "data.4.marker.color": ["#ff0000", "#00ff00", "#0000ff"],
+        "data.4.marker.symbol": ["circle", "diamond", "diamond"],
+    },
+    (lambda: studies.sheets({"x": np.zeros((5, 3, 2), np.uint8), "y <i>": Z[None] * 1}, 3)): {
+        "layout.images.1.x": 0,
+        "layout.annotations.1.text": "y &lt;i&gt;",
+    },
+    (lambda: studies.boxes(SPREADS)): {
+        "data.0.median": [50],
+        "data.1.median": [51],
+        "data.2.q3": [3],
+    },
+    (lambda: studies.mixed_bars([{"objects": n} for n in (1, 3, 3)])): {
+        "data.0.x": [1, 3],
+        "data.0.y": [1, 2],
+    },
+    (lambda: studies.space(np.eye(3), np.array([0, 1, 1]), ["a", "b"], np.eye(3))): {
+        "data.0.x": [1.0],
+        "data.1.x": [0.0, 0.0],
+        "data.4.i": [0, 0],
+    },
+    (lambda: studies.dots(METHODS, "mse", "error", log=True)): {
+        "layout.annotations.1.text": "K = 20",
+        "data.0.x": [1.0, 2.0],
+        "data.0.y": ["FA", "aFA"],
+        "data.2.error_x.array": [0.0],
+        "layout.yaxis.categoryarray": ["aFA", "FA"],
+        "layout.xaxis.type": "log",
+    },
+    (lambda: studies.dots([], "mse", "error")): {"data": []},
+}
 
 
 def plain(value: object) -> object:
     return value if isinstance(value, str | float) else list(value)
 
 
-@pytest.mark.parametrize(("build", "expected"), CASES)
+@pytest.mark.parametrize(("build", "expected"), CASES.items())
 def test_a_figure_carries_its_numbers(build, expected):
     figure = build()
     for path, value in expected.items():
@@ -318,38 +269,24 @@ def test_thumbnails_are_apart_and_on_their_points(seed):
 
 
 LINE = go.Scatter(x=[1, 2, 3], y=[5.0, -7.25, 6.0], mode="lines")
+FALLS = "line: 3 values from −7.25 at 2 to 6 at 3"
 BARS = go.Bar(x=[0.5, 0.2], y=["{1,2}", "{1,3}"], orientation="h", name="sets")
+PLAIN = go.Bar(x=[0.5, 0.2], y=[0, 1], orientation="h")
 TICKS = {"yaxis": {"tickvals": [0, 1], "ticktext": ["{1,2}", "{1,3}"]}}
+GREY = go.Heatmap(z=np.arange(6).reshape(2, 3))
+GAPS = go.Scatter(y=[None, 2.0, np.nan, 1.0], mode="markers", name="a")
+DESCRIBED = [
+    (LINE, {"xaxis_title": "pass", "yaxis_title": "gain"}, "gain over pass; " + FALLS),
+    (BARS, {}, "sets, bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}"),
+    (PLAIN, TICKS, "bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}"),
+    (GREY, {"title": "T"}, "T; table of colours: 2 by 3, 6 values from 0 to 5"),
+    (GAPS, {}, "a, points: 2 values from 1 to 2"),
+    (go.Scatter(x=[1], y=["text"], mode="markers"), {}, "points"),
+    (go.Scatter(y=[1], name="b", visible=False), {}, ""),
+]
 
 
-@pytest.mark.parametrize(
-    ("trace", "layout", "words"),
-    [
-        (
-            LINE,
-            {"xaxis_title": "pass", "yaxis_title": "gain"},
-            "gain over pass; line: 3 values from −7.25 at 2 to 6 at 3",
-        ),
-        (BARS, {}, "sets, bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}"),
-        (
-            go.Bar(x=[0.5, 0.2], y=[0, 1], orientation="h"),
-            TICKS,
-            "bars: 2 values from 0.2 at {1,3} to 0.5 at {1,2}",
-        ),
-        (
-            go.Heatmap(z=np.arange(6).reshape(2, 3)),
-            {"title": "T"},
-            "T; table of colours: 2 by 3, 6 values from 0 to 5",
-        ),
-        (
-            go.Scatter(y=[None, 2.0, np.nan, 1.0], mode="markers", name="a"),
-            {},
-            "a, points: 2 values from 1 to 2",
-        ),
-        (go.Scatter(x=[1], y=["text"], mode="markers"), {}, "points"),
-        (go.Scatter(y=[1], name="b", visible=False), {}, ""),
-    ],
-)
+@pytest.mark.parametrize(("trace", "layout", "words"), DESCRIBED)
 def test_a_figure_is_described_by_its_axes_and_its_extremes(trace, layout, words):
     assert described(go.Figure(trace, layout)) == (f"Figure: {words}." if words else "Figure.")
 
@@ -365,25 +302,16 @@ def loaded(html: str) -> list[str]:
     return quoted + re.findall(r"url\(|@import", outside)
 
 
-def test_a_page_of_a_figure_is_complete_and_titled():
-    html = files.fragment(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
+def test_pages_reports_and_tables_load_nothing_and_show_texts_literally():
+    picture, figure = np.zeros((4, 4), np.uint8), go.Figure(go.Scatter(y=[1, 2]))
+    html = files.fragment(figure, "A <b>")
     assert loaded(html) == []
     assert "<title>A &lt;b&gt;</title>" in html
     assert '"showSendToCloud": false' in html
     assert html.count('class="plotly-graph-div"') == 1
-
-
-def test_a_report_loads_nothing_and_shows_texts_literally():
-    picture = np.zeros((4, 4), np.uint8)
-    body = "".join(
-        [
-            files.section(EVIL, files.paragraph(EVIL), files.paragraph(EVIL, "pre")),
-            files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
-            files.facts({EVIL: EVIL}),
-            files.fold(EVIL, files.image(picture, EVIL)),
-            files.fragment(go.Figure(go.Scatter(y=[1, 2]))),
-        ]
-    )
+    body = files.section(EVIL, files.paragraph(EVIL), files.paragraph(EVIL, "pre"))
+    body += files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]) + files.facts({EVIL: EVIL})
+    body += files.fold(EVIL, files.image(picture, EVIL)) + files.fragment(figure)
     html = files.framed(EVIL, body, "/* plotly.js v */")
     assert [source[:22] for source in loaded(html)] == ["data:image/png;base64,"] * 2
     assert len(re.findall("<img ", html)) == 2
@@ -391,44 +319,35 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
     assert "<td>0.1235</td>" in html
     assert "<td>–</td>" in html
     assert html.count("plotly.js v") == 1
-
-
-def test_a_markdown_table_has_a_line_a_row_and_no_cell_ends_it():
     assert files.markdown_table(["a", "b"], [[1, "p | q\\"], ["one\n\ntwo", None]]) == (
         "| a | b |\n| --- | --- |\n| 1 | p \\| q\\\\ |\n| one two | None |"
     )
 
 
-RED, BLUE, WHITE = (list(colour) for colour in (POSITIVE, NEGATIVE, ZERO))
+RED, BLUE, WHITE = map(list, (components.POSITIVE, components.NEGATIVE, components.ZERO))
 
 
-def test_zero_is_white_and_the_ends_are_blue_and_red():
+def test_pixels_and_loadings_of_components_have_their_colours_places_and_names():
     colours = diverging(np.array([-2.0, 0.0, 2.0, 1.0]))
     assert colours[:3].tolist() == [BLUE, WHITE, RED]
     assert colours[3, 0] > colours[3, 2]  # half way: reddish
-    rgba = painted(np.ones(3), np.array([1.0, -1.0, 0.0]), np.ones(3, bool), 1.0)
+    rgba = components.painted(np.ones(3), np.array([1.0, -1.0, 0.0]), np.ones(3, bool), 1.0)
     assert rgba[0, 0] > rgba[0, 2]
     assert rgba[1, 2] > rgba[1, 0]
     assert len(set(rgba[2, :3].tolist())) == 1
-
-
-def test_pixels_of_a_component_keep_their_place_and_channels_are_averaged():
     component = np.zeros(12)
     component[5] = -1.0  # row 1, column 1 of 3 x 4
-    image = component_image(component, (3, 4))
+    image = components.component_image(component, (3, 4))
     assert image[1, 1].tolist() == BLUE
-    assert (np.delete(image.reshape(-1, 3), 5, axis=0) == ZERO).all()
+    assert (np.delete(image.reshape(-1, 3), 5, axis=0) == components.ZERO).all()
     component = np.zeros((2, 2, 3))
     component[0, 0], component[1, 1] = [1, 1, 1], [1, 1, -2]
-    image = component_image(component.ravel(), (2, 2, 3))
+    image = components.component_image(component.ravel(), (2, 2, 3))
     assert (image[0, 0].tolist(), image[1, 1].tolist()) == (RED, WHITE)
-
-
-def test_loadings_come_by_magnitude_with_their_names():
-    loadings = ranked_loadings(np.array([0.1, -0.8, 0.4]), ("a", "b", "c"), n=2)
+    loadings = components.ranked_loadings(np.array([0.1, -0.8, 0.4]), ("a", "b", "c"), n=2)
     assert [(item.name, item.value) for item in loadings] == [("b", -0.8), ("c", 0.4)]
     assert [item.share for item in loadings] == [1.0, pytest.approx(0.5, abs=1e-12)]
-    assert ranked_loadings(np.array([0.0, 1.0]), None)[0].name == "feature 2"
+    assert components.ranked_loadings(np.array([0.0, 1.0]), None)[0].name == "feature 2"
 
 
 def test_every_component_has_its_image_under_its_name(seed):
@@ -516,7 +435,7 @@ def levels_of(values, n_classes: int = 0) -> style.Levels:
     return style.levels(style.Colour(kind, "x", np.asarray(values), names))
 
 
-def test_a_class_keeps_its_colour_and_forty_differ_in_colour_or_shape():
+def test_a_class_keeps_its_colour_and_a_number_rises_along_its_scale_without_its_outliers():
     every, some = levels_of([0, 1, 2], 3), levels_of([2, 2], 3)
     assert every.table[every.codes[2]] == some.table[some.codes[0]]
     gaps = levels_of([0, -1], 1)
@@ -527,9 +446,6 @@ def test_a_class_keeps_its_colour_and_forty_differ_in_colour_or_shape():
     many = levels_of(np.arange(300), 300)
     assert many.codes.dtype == np.uint16
     np.testing.assert_array_equal(many.codes, np.arange(300))
-
-
-def test_a_number_rises_along_its_scale_without_its_outliers_and_nan_is_missing():
     levels = levels_of(np.append(np.linspace(3, 5, 200), np.nan))
     codes = levels.codes[:200].astype(int)
     assert np.all(np.diff(codes) >= 0)
@@ -581,7 +497,7 @@ def test_without_what_it_needs_figures_have_another_typeface(tmp_path, monkeypat
 
 def test_a_montage_reads_like_a_page():
     images = np.arange(5, dtype=np.uint8)[:, None, None] * np.ones((1, 2, 3), np.uint8)
-    sheet = montage(images, columns=3)
+    sheet = components.montage(images, columns=3)
     assert sheet.shape == (5, 11)
     assert sheet[0, [0, 4, 8]].tolist() == [0, 1, 2]
     assert sheet[3, [0, 4]].tolist() == [3, 4]

@@ -3,7 +3,8 @@
     y_n = W (x_n * z_n) + mu + e_n,  W any D x K matrix with w_dk ~ N(0, sigma2_W) or no prior
     x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I_D),  z_n uniform over the C(K, L) supports of size L
 
-The scale of a factor is that of its column of W, hence the latent variance of one.
+The scale of a factor is that of its column of W, hence the latent variance of one. `em_incomplete`
+asks for rows of another, N(0, tau2).
 
 See docs/mathematics.md 3.
 """
@@ -21,21 +22,21 @@ def supports_of(K, L):
     return np.array(list(combinations(range(K), L)))
 
 
-def log_joint(Y, W, mu, sigma2, L):
+def log_joint(Y, W, mu, sigma2, L, tau2=1.0):
     """Log p(y_n, S) (N, C), x integrated out."""
-    supports = supports_of(W.shape[1], L)
-    log_p = [low_rank.log_density(Y, W[:, S], mu, sigma2) for S in supports]
+    supports, tau2 = supports_of(W.shape[1], L), tau2 * np.ones(W.shape[1])
+    log_p = [low_rank.log_density(Y, W[:, S], mu, sigma2, tau2[S]) for S in supports]
     return np.array(log_p).T - np.log(len(supports))
 
 
-def log_likelihoods(Y, W, mu, sigma2, L):
+def log_likelihoods(*at):
     """Log p(y_n) (N,)."""
-    return logsumexp(log_joint(Y, W, mu, sigma2, L), axis=1)
+    return logsumexp(log_joint(*at), axis=1)
 
 
-def support_probabilities(Y, W, mu, sigma2, L):
+def support_probabilities(*at):
     """p(S | y_n) (N, C)."""
-    return np.exp(log_joint(Y, W, mu, sigma2, L) - log_likelihoods(Y, W, mu, sigma2, L)[:, None])
+    return np.exp(log_joint(*at) - log_likelihoods(*at)[:, None])
 
 
 def certain(members, K):
@@ -44,16 +45,16 @@ def certain(members, K):
     return 1.0 * (np.sort(members, axis=1)[:, None] == supports).all(axis=2)
 
 
-def moments(Y, W, mu, sigma2, L, p):
+def moments(Y, W, mu, sigma2, L, p, tau2=1.0):
     """Inclusion r (N, K), h_n = E[x_n * z_n] (N, K), M = sum_n E[(x_n * z_n)(x_n * z_n)'].
 
     The support of row n has probabilities p (N, C): `support_probabilities` for EM, `certain` for
     classification EM.
     """
     N, K = len(Y), W.shape[1]
-    r, h, M = np.zeros((N, K)), np.zeros((N, K)), np.zeros((K, K))
+    r, h, M, tau2 = np.zeros((N, K)), np.zeros((N, K)), np.zeros((K, K)), tau2 * np.ones(K)
     for S, p_S in zip(supports_of(K, L), p.T, strict=True):
-        m, V = low_rank.scores(Y, W[:, S], mu, sigma2)
+        m, V = low_rank.scores(Y, W[:, S], mu, sigma2, tau2[S])
         r[:, S] += p_S[:, None]
         h[:, S] += p_S[:, None] * m
         M[np.ix_(S, S)] += p_S.sum() * V + (p_S[:, None] * m).T @ m

@@ -9,39 +9,18 @@ entries are expected together with x and z.
 See docs/mathematics.md 1.8.
 """
 
-from itertools import combinations
-
 import numpy as np
-from scipy.special import logsumexp
 
-from tests.references import low_rank
-
-
-def observed(y, S, W, mu, tau2, sigma2):
-    """Arguments of `low_rank` for the observed entries of one row and the components S."""
-    seen = ~np.isnan(y)
-    return y[seen], W[np.ix_(seen, S)], mu[seen], sigma2, tau2[S]
-
-
-def log_joint(y, W, mu, tau2, sigma2, L):
-    """Supports (C, L) and log p(y_O, S) (C,) of one row, x integrated out."""
-    supports = np.array(list(combinations(range(W.shape[1]), L)))
-    log_p = [low_rank.log_density(*observed(y, S, W, mu, tau2, sigma2)) for S in supports]
-    return supports, np.array(log_p) - np.log(len(supports))
+from tests.references import em_adaptive_fa
 
 
 def row_posterior(y, W, mu, tau2, sigma2, L):
     """Of one row: log p(y_O), r = p(z | y_O) (K,), h = E[x * z] (K,), M = E[(x * z)(x * z)']."""
-    K = W.shape[1]
-    supports, log_p_S = log_joint(y, W, mu, tau2, sigma2, L)
-    log_p = logsumexp(log_p_S)
-    r, h, M = np.zeros(K), np.zeros(K), np.zeros((K, K))
-    for S, p in zip(supports, np.exp(log_p_S - log_p), strict=True):
-        m, V = low_rank.scores(*observed(y, S, W, mu, tau2, sigma2))
-        r[S] += p
-        h[S] += p * m
-        M[np.ix_(S, S)] += p * (V + np.outer(m, m))
-    return log_p, r, h, M
+    seen = ~np.isnan(y)
+    at = y[None, seen], W[seen], mu[seen], sigma2, L
+    p = em_adaptive_fa.support_probabilities(*at, tau2)
+    r, h, M = em_adaptive_fa.moments(*at, p, tau2)
+    return em_adaptive_fa.log_likelihoods(*at, tau2)[0], r[0], h[0], M
 
 
 def step(Y, W, mu, tau2, sigma2, L, *, learn_mean=True, latent="shared"):

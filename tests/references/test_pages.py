@@ -11,11 +11,8 @@ from scipy.stats import multivariate_normal
 import tests.references
 from tests.references import low_rank
 
-PAGES = [
-    path
-    for path in sorted(Path(__file__).parent.glob("*.py"))
-    if not path.name.startswith(("test_", "__"))
-]
+HERE = Path(__file__).parent
+PAGES = sorted({*HERE.glob("*.py")} - {*HERE.glob("test_*.py"), HERE / "__init__.py"})
 ALLOWED = {"itertools", "math", "numpy", "scipy", "tests", "typing"}
 
 

@@ -37,7 +37,7 @@ def home(dataset, tmp_path_factory) -> Path:
     """A home in which somebody has worked."""
     folder = tmp_path_factory.mktemp("sender")
     DatasetStore(folder).put(dataset)
-    learned = {"row_scale": "learned", "n_active": "learned"}
+    learned = {"row_scale": "learned", "n_active": "learned", "max_iter": 20}
     for i, parameters in enumerate(
         (
             {"n_components": 3, "n_active": 1},

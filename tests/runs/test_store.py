@@ -21,10 +21,7 @@ def seeded(seed: int) -> RunConfig:
 
 def result_of(seed: int = 0) -> FitResult:
     rng = np.random.default_rng(seed)
-    given = {
-        "scores": rng.standard_normal((30, 4)).astype(np.float32),
-        "noise_variance": 0.1 + seed,
-    }
+    given = {"scores": rng.standard_normal((30, 4)).astype(np.float32)}
     given |= {"log_likelihoods": np.array([-np.inf, np.nan, -0.0, 5e-324])}
     given |= {"noise_variance": 0.1 + seed}
     given |= {"components": rng.standard_normal((4, 7)), "mean": rng.standard_normal(7)}

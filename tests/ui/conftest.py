@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from html import unescape
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,12 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
 from appca.jobs.queue import ENDED, JobStatus
 from appca.plots.components import png
-from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig
-from appca.runs.store import RunStore
+from appca.runs.store import Run, RunStore
 from appca.ui import export, fits, services
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -62,7 +63,7 @@ _fits: dict[str, FitResult] = {}
 
 
 def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
-    """Fit as a page does, or give what an earlier test's page got for the same configuration."""
+    """Fit, or give what an earlier test got for the same configuration."""
     if config.id not in _fits:
         _fits[config.id] = _fit(dataset, config, **given)
     return _fits[config.id]
@@ -77,13 +78,14 @@ export.preview = lambda _key, _figure: DOT  # each visit of Export takes two sec
 
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
-    """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
+    """Return ``start(place=None, **address)``: the app in a new session; data may be a Dataset."""
     fits.recent.clear()  # what a hand moved over in an earlier test of this process
 
-    def open_app(place: str | None = None, **address: str) -> AppTest:
+    def open_app(place: str | None = None, **address: str | Dataset) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
         for key, value in address.items():
-            app.query_params[key] = value
+            is_data = isinstance(value, Dataset)
+            app.query_params[key] = DatasetStore(home()).put(value) if is_data else value
         app.run()
         return app if place is None else go(app, place)
 
@@ -97,6 +99,25 @@ def go(app: AppTest, place: str) -> AppTest:
     if tab:
         app.query_params["tab"] = tab
     return app.run()
+
+
+def stored_run(
+    data: Dataset, model: str = "aPPCA", preprocessing: dict | None = None, **parameters: object
+) -> Run:
+    """Fit and keep a run as ``python -m appca fit --store`` does."""
+    DatasetStore(home()).put(data)
+    config = RunConfig(data.digest, preprocessing or {}, model, parameters)
+    return RunStore(home()).save(config, fit_once(data, config))
+
+
+def run_of(app: AppTest) -> Run:
+    """Return the kept run on the screen."""
+    return RunStore(home()).get(address(app)["run"])
+
+
+def click(app: AppTest, key: str) -> AppTest:
+    """Press a button, after which the page is healthy."""
+    return healthy(app.button(key=key).click().run())
 
 
 def press(app: AppTest, part: str, act: str, value: object = "", text: object = "") -> AppTest:
@@ -204,6 +225,11 @@ _numbers = count(1)
 slider = Size
 
 
+def find(widgets: Iterable, label: str) -> Any:
+    """Return the widget with a label."""
+    return next(one for one in widgets if one.label == label)
+
+
 class ScriptedJobs:
     """Stands for the worker processes: a test says what has become of a job."""
 
@@ -218,12 +244,9 @@ class ScriptedJobs:
         for job, known in self.keys.items():
             if known == key and self.jobs[job].state not in ENDED:
                 return job
-        job = f"{len(self.jobs):012x}"
-        self.keys[job] = key
-        curve = [(1, -300.0), (2, -200.0)] if kind == "fit" else []
-        self.jobs[job] = JobStatus(
-            job, kind, spec, key, asked, "running", "fit", 0.4, 2, curve, 8.0
-        )
+        job, curve = f"{len(self.jobs):012x}", [(1, -300.0), (2, -200.0)] if kind == "fit" else []
+        self.keys[job], at = key, ("running", "fit", 0.4, 2, curve, 8.0)
+        self.jobs[job] = JobStatus(job, kind, spec, key, asked, *at)
         return job
 
     def end(self, job, state, message="", **result):
@@ -231,7 +254,7 @@ class ScriptedJobs:
 
     def finish_fit(self, job, **changes):
         config = RunConfig.from_dict(self.jobs[job].spec["config"] | changes)
-        result = fit_run(services.dataset(config.dataset), config)
+        result = fit_once(services.dataset(config.dataset), config)
         self.end(job, "done", run=RunStore(home()).save(config, result).id)
 
     def status(self, job):
@@ -244,6 +267,9 @@ class ScriptedJobs:
         self.cancelled.append(job)
         self.end(job, "cancelled")
         return True
+
+    def keep(self, job):
+        return job in self.jobs
 
     def leave(self, job):
         self.cancelled.append(job)

@@ -46,13 +46,13 @@ def test_components_are_cards_with_names_and_meaning_and_a_row_can_be_steered(st
 
 def test_a_table_has_its_columns_and_a_label_of_numbers_is_no_class(start):
     wine = load("wine")
-    app = healthy(start("components/gallery", data=services.datasets().put(wine)))
+    app = healthy(start("components/gallery", data=wine))
     assert html(app).count("ca-loading") > 8
     app = go(app, "explore/point")
     assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
     assert "share most" in told(healthy(go(app, "components/meaning")))
     signal = Dataset("w", wine.X, wine.ids, {"signal": np.arange(178) * 1.5})
-    app = healthy(start("components/gallery", data=services.datasets().put(signal)))
+    app = healthy(start("components/gallery", data=signal))
     assert html(app).count('data-act="select"') == 8
     assert " · " not in html(app).partition('class="ca-gallery"')[2].partition("ca-side")[0]
     assert "is used most" in told(healthy(go(app, "components/meaning")))
@@ -78,37 +78,36 @@ PLANTED[:, 3] = PLANTED[np.arange(40), np.where(CODES, 1, 6)] = True
 ALIKE = np.repeat(np.random.default_rng(1).random((20, 8)).argsort(axis=1) < 3, 2, axis=0)
 
 
-@pytest.mark.parametrize(
-    ("active", "n_active", "said"),
-    [
+def test_sharing_is_told_with_its_components_or_why_not():
+    for active, n_active, said in (
         (PLANTED, 2, "a and b share most: 1.00 components a row"),
         (PLANTED, 2, "Both use component 4"),
         (PLANTED[:, 1:4], 2, "A smaller L tells more"),
         (PLANTED[:, :2], 2, "Choose a smaller L"),
         (ALIKE, 3, "little about its class"),
-    ],
-)
-def test_sharing_is_told_with_its_components_or_why_not(active, n_active, said):
-    parameters = {"n_components": active.shape[1], "n_active": n_active}
-    config = RunConfig("0" * 64, {}, "aPPCA", parameters)
-    shown = Shown(config, fitted_run(active), info_of(), None)
-    classes = Classes("kind", ("a", "b"), CODES)
-    assert said in components.sharing_sentence(shown, sharing(active, CODES, 2), classes)
+    ):
+        parameters = {"n_components": active.shape[1], "n_active": n_active}
+        config = RunConfig("0" * 64, {}, "aPPCA", parameters)
+        shown = Shown(config, fitted_run(active), info_of(), None)
+        classes = Classes("kind", ("a", "b"), CODES)
+        assert said in components.sharing_sentence(shown, sharing(active, CODES, 2), classes)
 
 
-def test_technical_columns_are_marked_and_drawn_before_features():
+def test_technical_columns_are_marked_and_the_region_of_a_voxel_is_a_class():
     lines = [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")]
     tests = pd.DataFrame(lines, columns=["column", "technical"])
     ordered = components._ordered(tests, load("wine"))["column"].tolist()
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
+    recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
+    sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
+    assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
 
 
 def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     monkeypatch.setattr(process, "read_sets", None)  # another process reads the file
     breast = load("breast_cancer")
-    app = healthy(start("components/meaning", data=services.datasets().put(breast)))
-    pairs = [(name, name.split()[0]) for name in breast.feature_names]
-    lines = [f"{name},{part}" for name, part in pairs if part in ("mean", "worst")]
+    app = healthy(start("components/meaning", data=breast))
+    lines = [f"{name},{name.split()[0]}" for name in breast.feature_names if "error" not in name]
     text = "\n".join(["feature,set", *lines])
     app.get("file_uploader")[-1].set_value([("sets.csv", text.encode(), "text/csv")]).run()
     assert "weights on component" in told(healthy(app))
@@ -122,15 +121,8 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     np.testing.assert_allclose(values.sum(axis=1), 1)
 
 
-def test_the_region_of_a_voxel_is_a_class_of_a_recording():
-    recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
-    sets = components.Sets({"region 4": ["voxel-0-0-1"]}, "file")
-    assert components.regions(recording, sets)["region"].tolist() == ["region 4", ""]
-
-
 def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(start):
-    brain = services.datasets().put(load("brain"))
-    app = start("components/gallery", data=brain)
+    app, brain = start("components/gallery", data=load("brain")), load("brain").digest
     page = html(healthy(app))
     key = re.search(r'<div class="ca-events">(.*?)</div>', page)[1]
     assert re.findall(r"</i>(\w+)</span>", key) == ["faces", "places"]
@@ -181,7 +173,7 @@ def test_similar_and_unusual_rows_are_told_selected_and_taken_apart(start):
         assert f"{count} of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
     wine = load("wine")
     bare = Dataset("bare", wine.X, wine.ids)
-    app = start("groups/differences", data=services.datasets().put(bare))
+    app = start("groups/differences", data=bare)
     app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "groups of similar rows" in told(app)
     assert "rebuilt" in html(healthy(go(app, "groups/unusual"))), "the worst row is taken apart"

@@ -1,13 +1,13 @@
 """The page Data: sources, a shared home, work deleted for good, many columns, and new rows."""
 
 import io
-import zipfile
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
@@ -23,13 +23,15 @@ from appca.storage import files
 from appca.ui import downloads, new_rows
 from appca.ui.state import KEYS
 from appca.words import InputError
+from tests.data.file_makers import encoded, noise, packed
 from tests.fitted_runs import described_rows, fitted_run
 from tests.pages import give, table
-from tests.ui import conftest
 from tests.ui.conftest import (
-    ScriptedJobs,
     address,
+    choose,
     chosen,
+    click,
+    find,
     go,
     healthy,
     html,
@@ -46,10 +48,8 @@ SECRET = "Zyxwvut"
 def app(start):
     """Open the app with a table whose ids hold a word that is nowhere else."""
     rng = np.random.default_rng(7)
-    lines = [
-        f"{SECRET}{i},{a:.4f},{b:.4f},{c:.4f}" for i, (a, b, c) in enumerate(rng.random((40, 3)))
-    ]
-    content = "\n".join(["name,a,b,c", *lines]).encode()
+    frame = pd.DataFrame(rng.random((40, 3)), [f"{SECRET}{i}" for i in range(40)], list("abc"))
+    content = frame.to_csv(index_label="name", float_format="%.4f").encode()
     return healthy(give(start("data/open"), (f"{SECRET}.csv", content)))
 
 
@@ -65,7 +65,7 @@ def digests() -> set[str]:
 
 
 def test_deleted_work_is_gone_from_the_disk_with_its_earlier_readings(app):
-    conftest.choose(go(app, "data/this"), "preview", "Role of c", "Ignored")
+    choose(go(app, "data/this"), "preview", "Role of c", "Ignored")
     app.button(key="upload_use").click().run()
     assert len([one for one in DatasetStore(home()).list() if one.name == SECRET]) == 2
     assert len(holding(SECRET)) > 3
@@ -80,11 +80,8 @@ def test_deleted_work_is_gone_from_the_disk_with_its_earlier_readings(app):
 def test_data_that_other_work_needs_stay_until_all_is_deleted_at_one_place(app):
     first = RunStore(home()).get(address(app)["run"])
     RunStore(home()).rename(first.id, SECRET)
-    second = RunStore(home()).save(
-        first.config.to_be_fitted(parameters=first.config.parameters | {"random_state": 7}),
-        FitResult(first.fitted, first.info),
-        name="second",
-    )
+    other = replace(first.config, parameters=first.config.parameters | {"random_state": 7})
+    second = RunStore(home()).save(other, FitResult(first.fitted, first.info), "second")
     said = "The data “Zyxwvut” stay: 1 other work needs them."
     go(app, "data/open").button(key=f"delete-{second.id}").click().run()
     assert said in [one.value.replace("\\", "") for one in healthy(app).info]
@@ -110,10 +107,8 @@ def test_what_a_shared_home_holds_is_listed_with_its_origin_and_opens(start, tmp
     assert "Shared by lab-data" in [one.value for one in app.subheader]
     assert f"open-{config.id}" in keys(app)
     assert f"name-{config.id}" not in [one.key for one in app.text_input]
-    app.button(key=f"shared-0-{other}").click().run()
-    assert address(healthy(app))["data"] == other
-    go(app, "data/open").button(key=f"open-{config.id}").click().run()
-    assert address(healthy(app))["run"] == config.id
+    assert address(click(app, f"shared-0-{other}"))["data"] == other
+    assert address(click(go(app, "data/open"), f"open-{config.id}"))["run"] == config.id
     assert not digests() & {digest, other}
 
 
@@ -132,11 +127,9 @@ def test_the_pages_stay_usable_with_very_many_columns(columns, found, start):
     assert f"40 rows × {columns:,}" in html(healthy(app))
     go(app, "data/this")
     assert f"1 to 24 of {columns:,} columns" in html(healthy(app))
-    find = next(one for one in app.text_input if one.label == "Find a column")
-    find.set_value("g17").run()
-    conftest.choose(healthy(app), "role_of_all", f"Use {found:,} columns as", "Ignored")
-    app.button(key="upload_use").click().run()
-    assert f"40 rows × {columns - found:,}" in html(healthy(app))
+    find(app.text_input, "Find a column").set_value("g17").run()
+    choose(healthy(app), "role_of_all", f"Use {found:,} columns as", "Ignored")
+    assert f"40 rows × {columns - found:,}" in html(click(app, "upload_use"))
     for place in ("data/this", "data/open", *PLACES):
         go(app, place)
         widgets = [*healthy(app).selectbox, *app.multiselect, *app.radio]
@@ -155,8 +148,7 @@ def test_whole_numbers_that_may_be_labels_become_some_by_one_click_on_two_pages(
     press(app, "read_as", "suggested")
     assert chosen(healthy(app), "Role of population") == "Label"
     assert "as label" not in html(app)
-    app.button(key="upload_use").click().run()
-    assert "44 rows × 2" in html(healthy(app))
+    assert "44 rows × 2" in html(click(app, "upload_use"))
     give(go(app, "data/open"), file)
     go(healthy(app), "explore").button(key="assumed_label").click().run()
     assert any("Labels" in one.value and "population" in one.value for one in healthy(app).markdown)
@@ -184,16 +176,14 @@ def wine_frame() -> pd.DataFrame:
 
 @pytest.fixture
 def page(start):
-    return start(PAGE, data=DatasetStore(home()).put(load("wine")))
+    return start(PAGE, data=load("wine"))
 
 
 @pytest.fixture
 def saved(monkeypatch) -> list:
     """Return a list that grows by what the buttons of the page would save."""
     found = []
-    monkeypatch.setattr(
-        new_rows, "table_buttons", lambda made, shown, _stem, **_how: found.append((made, shown))
-    )
+    monkeypatch.setattr(new_rows, "table_buttons", lambda *given, **_: found.append(given[:2]))
     return found
 
 
@@ -205,23 +195,15 @@ def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers_in_files_of_all_k
     made, shown = saved[-1]
     table, run = made(), RunStore(home()).get(address(app)["run"])
     assert shown.run.id == run.id
-    for k in range(4):
-        scores = run.fitted.scores[:, k]
-        np.testing.assert_allclose(table[f"component_{k + 1}"], scores, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(
-        table["log_likelihood"], run.fitted.log_likelihood_rows, rtol=0, atol=1e-10
-    )
+    of_run = {f"component_{k + 1}": run.fitted.scores[:, k] for k in range(4)}
+    for name, values in (of_run | {"log_likelihood": run.fitted.log_likelihood_rows}).items():
+        np.testing.assert_allclose(table[name], values, rtol=0, atol=1e-10)
     assert list(table["grower"]) == list(next(iter(load("wine").labels.values())))
-    for suffix in ("csv", "parquet", "npz"):
-        content = io.BytesIO(downloads.file_of(suffix, made, shown))
-        if suffix == "npz":
-            found = dict(np.load(content, allow_pickle=False))
-        else:
-            found = getattr(pd, f"read_{suffix}")(content)
-        assert len(found["fits"]) == 178
-        assert (np.asarray(found["q"]) >= 0).all()
-        beyond = np.asarray(found["q"]) > np.asarray(found["q_limit_run"])
-        assert not np.asarray(found["fits"])[beyond].any()
+    for suffix, reads in (("csv", pd.read_csv), ("parquet", pd.read_parquet), ("npz", np.load)):
+        content = reads(io.BytesIO(downloads.file_of(suffix, made, shown)))
+        q, limit, fits = (np.asarray(content[name]) for name in ("q", "q_limit_run", "fits"))
+        assert (len(fits), (q >= 0).all()) == (178, True)
+        assert not fits[q > limit].any()
 
 
 def test_shifts_and_missing_cells_are_said_and_missing_columns_refused(page):
@@ -230,28 +212,22 @@ def test_shifts_and_missing_cells_are_said_and_missing_columns_refused(page):
     assert "Most: the level of hue is higher in the new rows." in told(app)
     assert "drift_chart" in {chart.proto.id.rpartition("-")[2] for chart in app.get("plotly_chart")}
     upload(app, csv_of(frame.drop(columns=["hue", "ash"])))
-    assert sentences(app) == [
-        "“new” lacks 2 columns that the fit uses, “ash”, “hue”; add them, or name them as there."
-    ]
+    (said,) = sentences(app)
+    assert said.startswith("“new” lacks 2 columns that the fit uses, “ash”, “hue”; add them, or")
     assert not app.exception
     frame.loc[3, "hue"] = np.nan
     frame["empty"] = np.nan  # a column the run does not know may be as it likes
     app = healthy(upload(app, csv_of(frame)))
     assert "178 new rows" in told(app)
     assert "Q of a row with missing cells uses the cells it has" in told(app)
-    next(one for one in app.segmented_control if one.label == "Missing values").set_value("drop")
+    find(app.segmented_control, "Missing values").set_value("drop")
     assert "177 new rows" in told(healthy(app.run()))
 
 
 def test_images_of_another_size_are_refused_or_brought_to_size_and_noise_stands_first(start):
-    pack = io.BytesIO()
     rng = np.random.default_rng(0)
-    with zipfile.ZipFile(pack, "w") as archive:
-        for i in range(4):
-            picture = io.BytesIO()
-            Image.fromarray(rng.integers(0, 256, (12, 12), dtype=np.uint8)).save(picture, "PNG")
-            archive.writestr(f"noise/{i}.png", picture.getvalue())
-    app = upload(start(PAGE), pack.getvalue(), "noise.zip")
+    pictures = packed({f"noise/{i}.png": encoded(noise(i, 12, 12)) for i in range(4)})
+    app = upload(start(PAGE), pictures, "noise.zip")
     (sentence,) = sentences(app)
     assert "12 × 12 pixels, those of the fit 8 × 8 pixels" in sentence
     app = healthy(app.toggle(key="new_data_resize").set_value(True).run())
@@ -263,50 +239,38 @@ def test_images_of_another_size_are_refused_or_brought_to_size_and_noise_stands_
     first = table.value.iloc[:5]
     assert sorted(first["id"]) == [f"row-{n}" for n in range(51, 56)]
     assert set(first["fits"]) == {"no"}
-    for column in ("image", "reconstruction"):
-        assert all(uri.startswith("data:image/png") for uri in first[column])
+    uris = [*first["image"], *first["reconstruction"]]
+    assert all(uri.startswith("data:image/png") for uri in uris)
 
 
-@pytest.fixture
-def slow(monkeypatch, jobs) -> ScriptedJobs:
-    """Let describing new rows always be work for a worker."""
+def test_long_work_is_a_job_that_is_cancelled_fails_or_is_done_once(page, jobs, monkeypatch):
     monkeypatch.setattr(new_rows, "is_quick", lambda *_: False)
-    return jobs
-
-
-def refuse(*_: object) -> None:
-    raise InputError("The disk is full.")
-
-
-def test_long_work_is_a_job_that_is_cancelled_fails_with_a_sentence_or_is_done_once(
-    page, slow, monkeypatch
-):
     app = healthy(upload(page, csv_of(wine_frame())))
-    (first,) = slow.jobs
-    assert slow.jobs[first].kind == "project"
+    (first,) = jobs.jobs
+    assert jobs.jobs[first].kind == "project"
     assert not app.dataframe
     app.button(key="new_data_cancel").click().run()
-    assert slow.cancelled == [first]
+    assert jobs.cancelled == [first]
     assert not app.dataframe
     with monkeypatch.context() as full:
-        full.setattr(new_rows, "keep_rows", refuse)
+        full.setattr(new_rows, "keep_rows", Mock(side_effect=InputError("The disk is full.")))
         app.button(key="new_data_start").click().run()
     assert [problem.message for problem in app.exception] == []
     assert sentences(app) == ["The disk is full."]
     app.button(key="new_data_start").click().run()
     gone = "The fit or the new rows are not there any more; open both again."
-    slow.end(list(slow.jobs)[-1], "failed", gone)
+    jobs.end(list(jobs.jobs)[-1], "failed", gone)
     assert sentences(app.run()) == [gone]
-    assert len(slow.jobs) == 2, "it is not tried again"
+    assert len(jobs.jobs) == 2, "it is not tried again"
     app.button(key="new_data_start").click().run()
-    job = list(slow.jobs)[-1]
-    slow.end(job, "done", **project(slow.jobs[job].spec, Context(home())))
+    job = list(jobs.jobs)[-1]
+    jobs.end(job, "done", **project(jobs.jobs[job].spec, Context(home())))
     app = healthy(app.run())
     (table,) = app.dataframe
     assert len(table.value) == 100
     assert "The 100 that fit least of 178." in told(app)
     app.run()
-    assert len(slow.jobs) == 3  # what is known is not computed again
+    assert len(jobs.jobs) == 3  # what is known is not computed again
 
 
 def test_rows_marked_in_the_picture_are_the_ones_listed_and_a_single_one_is_described(page):

@@ -16,7 +16,6 @@ from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.plots.style import Colour
-from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.run import MODELS
@@ -27,11 +26,15 @@ from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, SizeMess
 from tests.pages import give, select, table
 from tests.ui.conftest import (
     address,
+    click,
+    find,
+    fit_once,
     go,
     healthy,
     html,
     keys,
     press,
+    run_of,
     sentences,
     slider,
     told,
@@ -44,8 +47,8 @@ def tab(app, name: str):
     return healthy(app.segmented_control(key=DRAWER).set_value(name).run())
 
 
-def view_of(app):
-    return next(choice for choice in app.segmented_control if choice.label == "View")
+def texts(app) -> list[str]:
+    return [one.value.replace("\\", "") for one in (*app.markdown, *app.caption)]
 
 
 def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start):
@@ -62,7 +65,7 @@ def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start
 
 def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(start):
     app = healthy(start(PAGE))
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     healthy(press(app, "drawer_components", "rename", 1, "slant"))
     healthy(press(app, "drawer_components", "flip", 0))
     known = ComponentNumbers(home()).of_run(run)
@@ -75,8 +78,7 @@ def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(sta
     tab(app, "point")
     assert address(app)["row"] == "digit-800"
     assert "× component" in told(app)
-    app.button(key="select_neighbours").click().run()
-    healthy(app.button(key="point_next").click().run())
+    click(click(app, "select_neighbours"), "point_next")
 
 
 def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start):
@@ -84,21 +86,17 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     zeros = load("digits").labels["digit"].astype(str) == "0"
     select(app, np.flatnonzero(zeros))
     tab(app, "selection")
-    rule = next(
-        text.value for text in app.markdown if "score on" in text.value and "**" in text.value
-    )
+    rule = next(one for one in texts(app) if "score on" in one and "**" in one)
     assert "digit is" not in rule, "the class itself is no news"
-    assert "score on 4 below" in rule.replace("\\", "")
-    said = next(text.value for text in app.caption if "selected rows meet the rule" in text.value)
+    assert "score on 4 below" in rule
+    said = next(one for one in texts(app) if "selected rows meet the rule" in one)
     assert "on 598 rows that the search has not seen" in said
     app.button(key="rule_keep").click().run()
-    app.button(key="rule_select").click().run()
-    now = address(healthy(app))["sel"]
+    now = address(click(app, "rule_select"))["sel"]
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
     assert token_of(saved.mask) == now
     reloaded = healthy(start("groups/differences"))
-    named = next(box for box in reloaded.selectbox if box.label == "Named selection")
-    assert named.value == saved.name
+    assert find(reloaded.selectbox, "Named selection").value == saved.name
 
 
 def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeypatch):
@@ -106,19 +104,19 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     monkeypatch.setattr(canvas, "draw", lambda *_, **more: beside.append(more["options"]["beside"]))
     app = healthy(start(PAGE))
     healthy(slider(app, "l").set_value(3).run())
-    assert view_of(app).options == ["Subspaces", "Pairs", "PCA", "Map"]
+    assert find(app.segmented_control, "View").options == ["Subspaces", "Pairs", "PCA", "Map"]
     assert beside[-1] == ""
     healthy(app.segmented_control(key="split").set_value(["Split"]).run())
     assert beside[-1] == "pca"
-    healthy(view_of(app).set_value("pca").run())
+    healthy(find(app.segmented_control, "View").set_value("pca").run())
     assert beside[-1] == "subspaces"
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):
     drawn = []
     monkeypatch.setattr(canvas, "draw", lambda _, *shown, **__: drawn.append(shown[:2]))
-    app = healthy(start(PAGE, data=services.datasets().put(load("brain"))))
-    view = view_of(app)
+    app = healthy(start(PAGE, data=load("brain")))
+    view = find(app.segmented_control, "View")
     assert view.options == ["Subspaces", "PCA", "Map", "UMAP"]
     healthy(view.set_value("slices").run())
     shown, layout = drawn[-1]
@@ -173,14 +171,11 @@ def choice(app, digest: str):
     return app.radio(key=f"colour-{digest[:8]}")
 
 
-def test_a_pixel_or_the_trust_of_panels_colours_the_points_and_the_choice_is_kept(
-    start, colours, monkeypatch
-):
+def test_a_pixel_or_the_trust_of_panels_colours_points_and_is_kept(start, colours, monkeypatch):
     digits = load("digits")
     app, key = healthy(start()), f"feature-{digits.digest[:8]}"
-    assert choice(app, digits.digest).options == [
-        *("Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…")
-    ]
+    offered = ["Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…"]
+    assert choice(app, digits.digest).options == offered
     assert key not in [box.key for box in app.selectbox]
     choice(app, digits.digest).set_value(controls.FEATURE).run()
     assert len(healthy(app).selectbox(key=key).options) == 64
@@ -205,20 +200,19 @@ def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(star
     labels = {name: np.array(["a", "b"] * 20) for name in ("kind", "pH", "*p*")}
     names = ("*a*", "b", "<b>c</b>")
     table = Dataset("t", X, np.arange(40), labels, feature_names=names, missing=missing)
-    app = healthy(start(data=DatasetStore(home()).put(table)))
+    app = healthy(start(data=table))
     box = choice(app, table.digest)
     assert [text.replace("\\", "") for text in box.options[:3]] == ["Kind", "pH", "*p*"]
     assert box.options[-1] == "Column…"
     box.set_value(controls.FEATURE).run()
     feature = healthy(app).selectbox(key=f"feature-{table.digest[:8]}")
     assert feature.options == list(names)
-    feature.set_value(2).run()
-    assert (healthy(app) and colours[-1].name) == "<b>c</b>"
+    healthy(feature.set_value(2).run())
+    assert colours[-1].name == "<b>c</b>"
     assert np.flatnonzero(np.isnan(colours[-1].values)).tolist() == [5]
     total = controls.MOST_LISTED + 1
     X = np.random.default_rng(0).normal(size=(30, total)).astype(np.float32)
-    wide = Dataset("wide", X, np.arange(30))
-    app = healthy(start(data=DatasetStore(home()).put(wide)))
+    app = healthy(start(data=(wide := Dataset("wide", X, np.arange(30)))))
     choice(app, wide.digest).set_value(controls.FEATURE).run()
     box = healthy(app).number_input(key=f"feature-{wide.digest[:8]}")
     assert (box.min, box.max, box.value) == (1, total, 1)
@@ -229,9 +223,9 @@ def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(star
 
 def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends_with_it(start):
     app = healthy(start(PAGE))
-    colour = next(box for box in app.radio if box.key.startswith("colour-")).key
+    run = run_of(app)
+    colour = choice(app, run.config.dataset).key
     assert "Trust of the map" not in app.radio(key=colour).options
-    run = RunStore(home()).get(address(app)["run"])
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
     rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
     trust = np.tile(np.float32([0.1, 0.02, 0.6]), (1797, 1))
@@ -241,7 +235,7 @@ def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends
     healthy(app.run())
     healthy(app.radio(key=colour).set_value("trust").run())
     text = "Trustworthiness 0.900, continuity 0.980, nearest rows kept 60%. 1,797 of 1,797 rows"
-    assert any(caption.value.startswith(text) for caption in app.caption)
+    assert text in told(app)
     healthy(go(app, "export"))
     healthy(go(app, "explore"))
     healthy(app.radio(key=colour).set_value("trust").run())
@@ -249,18 +243,17 @@ def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends
     assert healthy(app.run()).radio(key=colour).value != "trust"
 
 
-@pytest.mark.parametrize("n_rows", [2, 3])
-def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
-    few = Dataset("few", np.random.default_rng(0).normal(size=(n_rows, 4)), list("abc")[:n_rows])
-    app = healthy(start(PAGE, data=DatasetStore(home()).put(few)))
-    healthy(view_of(app).set_value("umap").run())
-    assert ("A map needs" in told(app)) == (n_rows == 2)
+def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start):
+    for n in (2, 3):
+        few = Dataset("few", np.random.default_rng(0).normal(size=(n, 4)), list("abc")[:n])
+        app = healthy(start(PAGE, data=few))
+        healthy(find(app.segmented_control, "View").set_value("umap").run())
+        assert ("A map needs" in told(app)) == (n == 2)
 
 
 def opened(start, X: np.ndarray):
     ids = np.array([f"row {i}" for i in range(len(X))])
-    labels = {"kind": np.arange(len(X)) % 3}
-    return healthy(start("explore", data=DatasetStore(home()).put(Dataset("few", X, ids, labels))))
+    return healthy(start("explore", data=Dataset("few", X, ids, {"kind": np.arange(len(X)) % 3})))
 
 
 def press_for(app, key: str, first: int, of: int):
@@ -280,14 +273,14 @@ def test_a_row_that_holds_the_variance_is_named_left_out_and_put_back(start):
     app = opened(start, X)
     first = address(app)
     assert any("row 17" in text.value and "over 99%" in text.value for text in app.markdown)
-    healthy(app.button(key="far_leave_out").click().run())
+    click(app, "far_leave_out")
     left = on_screen(app)
     np.testing.assert_array_equal(left.X, np.delete(X, 17, axis=0))
     assert left.provenance["left_out"]["ids"] == ["row 17"]
     assert left.name == "few, 59 of 60 rows"
     assert (address(app)["k"], address(app)["l"]) == (first["k"], first["l"])
     assert "of the variance in the components" not in told(app)
-    healthy(app.button(key="put_back").click().run())
+    click(app, "put_back")
     assert address(app)["data"] == first["data"]
     assert "60 rows × 6" in html(app)
 
@@ -304,9 +297,8 @@ def test_the_selection_is_left_out_or_kept_alone_until_too_few_are_left(start):
     assert sorted(noted["ids"]) == sorted([*every.ids[:5], *every.ids[20:]])
     assert noted["why"] == "40 rows that were not selected, 5 selected rows"
     press_for(app, "leave_out", 14, 15)
-    assert sentences(app) == [
-        "A data set needs at least 2 rows; got 1, so add rows or choose more of them."
-    ]
+    said = "A data set needs at least 2 rows; got 1, so add rows or choose more of them."
+    assert sentences(app) == [said]
     assert on_screen(app).n_rows == 15
 
 
@@ -314,42 +306,34 @@ SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20}
 
 
 @pytest.fixture
-def wine(start):
-    """Return the page Explore with the wine table open."""
-    app = start("data/open")
-    app.button(key="source-wine-open").click().run()
-    return go(app, "explore")
-
-
-def shorten(app):
-    """Ask for few sweeps where the settings have any."""
-    for name, value in SHORT.items():
-        if f"set-{name}" in [widget.key for widget in app.number_input]:
-            app.number_input(key=f"set-{name}").set_value(value).run()
-    return app
+def wine(start, jobs):
+    """Return the page Explore with the wine table open; no worker fits what takes long."""
+    return start("explore", data=load("wine"))
 
 
 def choose(app, model: str):
-    shorten(app.selectbox(key="set-model").select(model).run())
+    """Choose a model, and few sweeps where its settings have any."""
+    app.selectbox(key="set-model").select(model).run()
+    for name in SHORT.keys() & app.session_state["config"].parameters:
+        app.number_input(key=f"set-{name}").set_value(SHORT[name])
     if "max_components" in app.session_state["config"].parameters:
         slider(app, "k").set_value(6).run()
-    return healthy(app)
+    return healthy(app.run())
 
 
 def fit(app):
     """Fit what the page has on screen, as its worker would, and keep the run."""
     config = app.session_state["config"]
-    result = fit_run(services.dataset(config.dataset), config)
+    result = fit_once(services.dataset(config.dataset), config)
     return RunStore(home()).save(config, result)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        one if one in ("aFA", "isFA") else pytest.param(one, marks=pytest.mark.thorough)
-        for one in MODELS
-    ],
-)
+FEW = [
+    pytest.param(one, marks=[pytest.mark.thorough] * (one not in ("aFA", "isFA"))) for one in MODELS
+]
+
+
+@pytest.mark.parametrize("model", FEW)
 def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     app = choose(wine, model)
     assert MODELS[model].about in [text.value for text in app.caption]
@@ -375,8 +359,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
-    app = wine
-    slider(app, "k").set_value(6).run()
+    app = slider(wine, "k").set_value(6).run()
     app.selectbox(key="set-init").select("quartimax").run()
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
     assert slider(app, "l").value is None
@@ -396,8 +379,7 @@ def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
 def test_models_that_cannot_leave_cells_out_refuse_in_a_box(start):
     X = np.random.default_rng(0).normal(size=(60, 5))
     missing = np.random.default_rng(1).random(X.shape) < 0.1
-    table = Dataset("gappy", X, np.arange(60).astype(str), missing=missing)
-    app = start("explore", data=DatasetStore(home()).put(table))
+    app = start("explore", data=Dataset("gappy", X, np.arange(60).astype(str), missing=missing))
     app.selectbox(key="set-inference").select("hard").run()
     assert not app.exception
     (said,) = sentences(app)
@@ -405,9 +387,8 @@ def test_models_that_cannot_leave_cells_out_refuse_in_a_box(start):
 
 
 def test_the_extensions_of_the_main_model_are_chosen_fitted_and_said(wine, start):
-    app = wine
     for name, value in (("row_scale", "learned"), ("n_active", "learned"), ("noise", "feature")):
-        app.selectbox(key=f"set-{name}").select(value).run()
+        app = wine.selectbox(key=f"set-{name}").select(value).run()
     assert slider(healthy(app), "l").value == "learned"
     run = fit(app)
     for place in ("components/gallery", "check/trust", "groups/differences"):
@@ -459,17 +440,14 @@ def test_the_rows_come_back_as_they_were_packed(flags):
     assert np.flatnonzero(read(encoded(1, 2), 10)).tolist() == [0, 9], "the first is the lowest bit"
 
 
-@pytest.mark.parametrize(
-    ("bits", "said"),
-    [
+def test_bits_of_other_data_and_what_is_no_base64_are_refused():
+    for bits, said in (
         *((encoded(*[0] * n), rf"{n} bytes for 10 rows") for n in (0, 1, 3, 400)),
         (encoded(0, 4), "rows beyond the last"),
         *((bits, "it has") for bits in ("%%%", "abc", 17, ["AA=="], "AAA\x00")),
-    ],
-)
-def test_bits_of_other_data_and_what_is_no_base64_are_refused(bits, said):
-    with pytest.raises(ValueError, match=said):
-        read(bits, 10)
+    ):
+        with pytest.raises(ValueError, match=said):
+            read(bits, 10)
 
 
 STAMP = {"mount": "a", "number": 1}
@@ -495,8 +473,7 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
     monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: told.update({key: data}))
     app = start("explore")
     assert "came" not in told["canvas"]["options"], "there was nothing before"
-    slider(app, "k").set_value(7).run()
-    run = RunStore(home()).get(address(healthy(app))["run"])
+    run = run_of(healthy(slider(app, "k").set_value(7).run()))
     numbering = ComponentNumbers(home()).of_run(run)
     came = told["canvas"]["options"]["came"]
     assert len(came) == 7
@@ -516,7 +493,7 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
 
 def test_numbers_are_decided_when_a_fit_is_shown_and_not_before(start):
     app = start("explore", k="6")
-    run = RunStore(home()).get(address(healthy(app))["run"])
+    run = run_of(healthy(app))
     numbers = run.path / "numbers.json"
     assert numbers.exists()
     slider(app, "k").set_value(7).run()

@@ -1,7 +1,6 @@
 """The page Export: files of tables, models, figures, sessions and annotated data."""
 
 import io
-from html.parser import HTMLParser
 
 import h5py
 import numpy as np
@@ -12,27 +11,22 @@ from appca import load_model
 from appca.analysis.selections import SelectionStore
 from appca.canvas.panels import colour_choices
 from appca.cli import main
-from appca.commands import app as command
 from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.data.store import DatasetStore
-from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
-from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.ui import canvas, downloads, export, state
 from appca.ui.export import Material, figures, report
 from appca.ui.fits import Shown
 from tests.canvas.test_file import data_of
-from tests.commands.test_annotated import (
-    ADDED,
-    cells,  # noqa: F401 - a fixture
-    tree,
-)
+from tests.commands.conftest import places
+from tests.commands.test_annotated import ADDED, cells, tree
 from tests.pages import give
-from tests.ui.conftest import address, go, healthy, press, preview, slider, told
+from tests.plots.test_figures import loaded
+from tests.ui.conftest import address, go, healthy, press, preview, run_of, slider, stored_run, told
 
+__all__ = ["cells", "places"]  # fixtures
 EVIL = '<script src="https://example.org/x.js">'
 
 
@@ -63,17 +57,15 @@ def arrays(made: dict, key: str) -> dict[str, np.ndarray]:
 
 def test_each_button_saves_what_it_says(start, made, tmp_path):
     app = healthy(start("export"))
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     scores, names = run.fitted.scores, [f"component_{k + 1}" for k in range(4)]
     csv = pd.read_csv(io.BytesIO(file(made, "projection-csv")))
     parquet = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
     for table in (csv, parquet):
         assert table[names].to_numpy(np.float32).tolist() == scores.tolist()
     assert arrays(made, "projection-npz")["scores"].tolist() == scores.tolist()
-    table = pd.read_csv(io.BytesIO(file(made, "components-csv")))
-    assert (
-        table[names].to_numpy().T.tolist() == arrays(made, "components-npz")["components"].tolist()
-    )
+    found = pd.read_csv(io.BytesIO(file(made, "components-csv")))[names].to_numpy().T
+    assert found.tolist() == arrays(made, "components-npz")["components"].tolist()
     (tmp_path / "model.npz").write_bytes(file(made, "model"))
     again = load_model(tmp_path / "model.npz").score_samples(load("digits").X)
     np.testing.assert_allclose(again, run.fitted.log_likelihood_rows, rtol=1e-10)
@@ -83,10 +75,8 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
     for key in ("export_named", "export_inclusion"):
         healthy(app.toggle(key=key).set_value(True).run())
     heading = file(made, "projection-csv").decode().splitlines()[0].split(",")
-    assert heading[3:11] == [
-        *("component_1", "width & <b>", "component_3", "component_4"),
-        *(f"inclusion_{k}" for k in (1, 2, 3, 4)),
-    ]
+    assert heading[3:7] == ["component_1", "width & <b>", "component_3", "component_4"]
+    assert heading[7:11] == [f"inclusion_{k}" for k in (1, 2, 3, 4)]
 
 
 SAVED = (
@@ -95,15 +85,13 @@ SAVED = (
 )
 
 
-def test_work_of_many_steps_opens_elsewhere_with_the_same_canvas_and_files(
-    start, made, tmp_path, monkeypatch
-):
+def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_path, monkeypatch):
     sent: dict = {}
     monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: sent.update({key: data}))
     app = start("explore")
     for size, value in (("k", 6), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
         slider(app, size).set_value(value).run()
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     SelectionStore(home()).save(run.config.dataset, "few", np.arange(run.info.n_rows) < 7)
     healthy(press(app, "drawer_components", "rename", 1, "slant"))
     healthy(press(app, "drawer_components", "flip", 0))
@@ -139,31 +127,22 @@ def test_work_of_many_steps_opens_elsewhere_with_the_same_canvas_and_files(
 
 
 def canvas_of(told: dict) -> dict:
-    """What the page tells its canvas: names of buffers are made of what is in them.
-
-    What is new is said of the picture before, which is another one on another machine.
-    """
+    """What the page tells its canvas, but for what is new: that depends on the picture before."""
     data = told["canvas"]
     data["options"].pop("came", None)
     shown = {name: data["scene"][name] for name in ("meta", "buffers", "sheets", "components")}
     return {"scene": shown, **{name: data[name] for name in ("options", "selected", "height")}}
 
 
-def test_pictures_are_one_file_that_loads_nothing_with_the_signs_on_screen(
-    start, made, monkeypatch
-):
-    drawn = []
-    monkeypatch.setattr(
-        export, "preview", lambda key, make: drawn.append(preview(key, make)) or drawn[-1]
-    )
+def test_pictures_load_nothing_and_have_the_signs_on_screen(start, made, monkeypatch):
+    drawn, seen = [], lambda key, make: drawn.append(preview(key, make)) or drawn[-1]
+    monkeypatch.setattr(export, "preview", seen)
     app = start()
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     state.rename(run, 0, EVIL)
     healthy(go(app, "export"))
     text = file(made, "picture").decode()
-    page = Loaded(text)
-    assert page.loaded == []
-    assert page.tags.count("script") == 2
+    assert (loaded(text), text.count("</script>")) == ([], 2)
     assert EVIL not in text
     data = data_of(text)
     assert (data["meta"]["rows"], data["meta"]["first"]) == (1797, "subspaces")
@@ -181,35 +160,20 @@ def test_pictures_are_one_file_that_loads_nothing_with_the_signs_on_screen(
     assert file(made, "components-png") == before[0]
 
 
-class Loaded(HTMLParser):
-    """What a page would load, and its tags."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.loaded, self.tags = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset")]
-
-
 def test_the_report_says_all_of_it_literally_and_loads_nothing():
     rng = np.random.default_rng(0)
     names = tuple(f"{EVIL}{j}" for j in range(16))
     labels = {EVIL: np.array([f"a{EVIL}", "b"])[np.arange(90) % 2]}
     dataset = Dataset(EVIL, rng.random((90, 16)), np.arange(90).astype(str), labels, None, names)
-    config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", {"n_components": 3})
-    result = fit_run(dataset, config)
+    run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3)
     selected = np.arange(90) < 9
-    shown = Shown(config, result.fitted, result.info, None)
+    shown = Shown(run.config, run.fitted, run.info, None)
     material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)))
     text = report(material, f"# {EVIL}\nrun()")
-    page = Loaded(text)
-    assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
-    assert "script" not in page.tags
-    assert page.tags.count("img") >= len(figures(material))
-    for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn"):
+    assert all(source.startswith("data:image/png;base64,") for source in loaded(text))
+    assert "<script" not in text
+    assert text.count("<img ") >= len(figures(material))
+    for words in ("9 of 90 rows", run.id, dataset.digest, "scikit-learn"):
         assert words in text
     for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
         assert f"<h2>{heading}</h2>" in text
@@ -217,19 +181,15 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing():
 
 def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     dataset = load("digits").take(np.arange(200))
-    DatasetStore(home()).put(dataset)
-    config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
-    result = fit_run(dataset, config)
+    run = stored_run(dataset, "aPPCA", {"divide": 16.0}, n_components=3)
     colour = next(iter(colour_choices(dataset)))
-    whole = Material(dataset, Shown(config, result.fitted, result.info, None), colour)
+    whole = Material(dataset, Shown(run.config, run.fitted, run.info, None), colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
     marked = figures(whole._replace(selected=few))["subspaces"]()
-    drawn = [
-        [one for axes in figure.axes for one in axes.artists]
-        for figure in (marked, figures(whole)["subspaces"]())
-    ]
-    assert len(drawn[0]) <= 3 < len(drawn[1])
+    both = (marked, figures(whole)["subspaces"]())
+    few, many = (sum(len(axes.artists) for axes in figure.axes) for figure in both)
+    assert few <= 3 < many
     points = [axes.collections[0].get_edgecolor() for axes in marked.axes if axes.collections]
     assert sum(int((colours[:, 3] > 0.5).sum()) for colours in points) == 3
 
@@ -240,7 +200,7 @@ def test_names_of_files_hold_letters_digits_and_strokes_only():
     assert len(downloads.stem_of("é" * 99)) == 40
 
 
-def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, made, cells):  # noqa: F811
+def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, made, cells):
     content = (cells.name, cells.read_bytes())
     app = healthy(go(healthy(give(start("data/open"), content)), "export"))
     assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
@@ -249,7 +209,7 @@ def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, 
     assert {name for name, digest in before.items() if after.get(name) != digest} == {"obs"}
     new = after.keys() - before.keys() - {"obsm", "varm", "uns"}
     assert all(name.startswith(ADDED) for name in new)
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     with h5py.File(saved) as saved_file:
         scores = saved_file["obsm/X_appca"][()]
         assert saved_file["uns/appca/params/model"][()] == b"aPPCA"
@@ -274,19 +234,11 @@ def test_other_data_make_a_new_file(start, made):
         assert saved_file["varm/appca"].shape[0] == 64
 
 
-@pytest.fixture
-def places(monkeypatch) -> list[dict[str, str]]:
-    """What the browser would be sent to."""
-    found: list[dict[str, str]] = []
-    monkeypatch.setattr(command, "run", lambda options: found.append(command.place(options)) or {})
-    return found
-
-
-def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):  # noqa: F811
+def test_what_was_opened_by_its_path_gets_the_fit_until_it_changes(start, made, cells, places):
     assert main([str(cells)]) == 0
     app = healthy(start("export", data=places[0]["data"]))
     assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in told(app)
-    run = RunStore(home()).get(address(app)["run"])
+    run = run_of(app)
     with h5py.File(io.BytesIO(file(made, "h5ad"))) as there:
         np.testing.assert_allclose(there["obsm/X_appca"][()], run.fitted.scores)
     cells.write_bytes(b"{}")

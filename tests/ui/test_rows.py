@@ -12,16 +12,12 @@ import streamlit as st
 from appca.analysis.selections import SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.data.store import DatasetStore
-from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.run import RunConfig
-from appca.runs.store import RunStore
 from appca.ui import rows, state
 from appca.ui.rows import equation, table_of
 from tests.fitted_runs import fitted_run
 from tests.pages import select
-from tests.ui.conftest import address, go, healthy, html, sentences, told
+from tests.ui.conftest import address, click, find, go, healthy, html, sentences, stored_run, told
 
 PLACE = "explore/point"
 
@@ -40,17 +36,14 @@ def test_a_row_is_linked_by_its_id_found_and_shown_as_a_sum_with_its_neighbours(
     assert first.help == f"Look at {address(healthy(app))['row']}".replace("-", "\\-")
 
     def typed(text: str) -> str:
-        app.text_input(key="point_wanted").set_value(text).run()
-        return address(healthy(app))["row"]
+        return address(healthy(app.text_input(key="point_wanted").set_value(text).run()))["row"]
 
     assert typed("3") == "digit-2"
     assert typed(" digit-1796 ") == "digit-1796"
     assert app.button(key="point_next").disabled
-    app.button(key="point_previous").click().run()
-    assert address(healthy(app))["row"] == "digit-1795"
+    assert address(click(app, "point_previous"))["row"] == "digit-1795"
     select(app, np.array([3, 1795]))
-    app.button(key="point_previous").click().run()
-    assert address(healthy(app))["row"] == "digit-3"
+    assert address(click(app, "point_previous"))["row"] == "digit-3"
     assert typed("GIT-179") == "digit-179"
 
 
@@ -68,22 +61,17 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
     X = 120.0 + (signs * used) @ np.eye(16)[:3] * 60.0 + rng.normal(size=(90, 16))
     ids = np.array([f"row-{n}" for n in range(90)])
     dataset = Dataset("sizes", X, ids, {}, (4, 4), None, {})
-    settings = {"n_components": 3, "n_active": "learned"}
-    config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", settings)
-    DatasetStore(home()).put(dataset)
-    run = RunStore(home()).save(config, fit_run(dataset, config))
+    run = stored_run(dataset, "aPPCA", {"centre": True}, n_components=3, n_active="learned")
     app = start(PLACE, run=run.id)
     for row, wanted in enumerate(["0 components", "1 component", "2 components"]):
-        app.text_input(key="point_wanted").set_value(f"row-{row}").run()
-        page = html(healthy(app))
+        page = html(healthy(app.text_input(key="point_wanted").set_value(f"row-{row}").run()))
         assert re.search(rf"uses {wanted}, probability (over )?9\d%", page)
         assert ("in no panel" in page) == (row == 0)
         assert f'<div class="ca-name">row-{row}</div>' in page  # not “Row row-0”
 
 
-@pytest.mark.parametrize(
-    ("ids", "text", "found"),
-    [
+def test_a_row_is_found_by_its_id_its_number_or_a_part_and_steps_go_through_the_selection():
+    for ids, text, found in (
         ("{}", "1234", "1234"),
         ("1{}", "1234", "1234"),
         ("row {}", "row 7", "row 7"),
@@ -91,26 +79,24 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start):
         ("row-{}", "1234", "row-1234"),
         ("row-{}", "1301", None),
         ("row-{}", "9" * 5000, None),
-    ],
-)
-def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id(ids, text, found):
-    names = np.array([ids.format(row + 1) for row in range(1300)])
-    dataset = Dataset("t", np.arange(2600.0).reshape(1300, 2), names)
-    row = rows.find(dataset, text)
-    assert (None if row is None else names[row]) == found
+    ):
+        names = np.array([ids.format(row + 1) for row in range(1300)])
+        row = rows.find(Dataset("t", np.arange(2600.0).reshape(1300, 2), names), text)
+        assert (None if row is None else names[row]) == found
+    steps = [(4, [], 6, 3, 5), (5, [], 6, 4, None), (0, [], 6, None, 1), (4, [2, 9], 20, 2, 9)]
+    for row, among, n, *beside in steps:
+        assert [rows.neighbour(row, np.array(among, int), n, by) for by in (-1, 1)] == beside
 
 
 def test_a_table_row_is_shown_feature_by_feature_and_a_sampled_run_says_how_probable(start):
     wine = load("wine")
-    app = healthy(start(PLACE, data=DatasetStore(home()).put(wine)))
+    app = healthy(start(PLACE, data=wine))
     assert html(app).count('scope="row"') >= 8
     assert {button.label.replace("\\", "") for button in near(app)} <= set(wine.ids)
     assert len(near(app)) == 12
-    parameters = {"max_components": 4, "burn_in": 5, "n_draws": 10, "n_chains": 1}
-    config = RunConfig(wine.digest, {"scale": "feature"}, "isFA", parameters)
-    run = RunStore(home()).save(config, fit_run(wine, config))
-    app = healthy(start("components/gallery", run=run.id))
-    assert "How probable" in told(healthy(go(app, PLACE)))
+    short = {"max_components": 4, "burn_in": 5, "n_draws": 10, "n_chains": 1}
+    run = stored_run(wine, "isFA", {"scale": "feature"}, **short)
+    assert "How probable" in told(healthy(start(PLACE, run=run.id)))
 
 
 def test_a_sum_has_no_sign_of_zero_and_names_without_their_numbers():
@@ -136,15 +122,6 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
     assert rows.chosen(table) == 3
 
 
-@pytest.mark.parametrize(
-    ("row", "through", "n", "before", "after"),
-    [(4, [], 6, 3, 5), (5, [], 6, 4, None), (0, [], 6, None, 1), (4, [2, 9], 20, 2, 9)],
-)
-def test_steps_go_row_by_row_or_through_the_selection(row, through, n, before, after):
-    among = np.array(through, int)
-    assert [rows.neighbour(row, among, n, by) for by in (-1, 1)] == [before, after]
-
-
 def test_each_number_stands_under_its_own_heading():
     wine = load("wine")
     fitted = fitted_run(np.random.default_rng(0).random((178, 3)) < 0.5)
@@ -168,13 +145,9 @@ def selected(app) -> int:
     return 0 if kept is None else int(kept.sum())
 
 
-def press(app, key: str):
-    return healthy(app.button(key=key).click().run())
-
-
 def keep_as(app, name: str):
     app.text_input(key="named-new").input(name)
-    return press(app, "named-keep")
+    return click(app, "named-keep")
 
 
 def names() -> list[str]:
@@ -193,40 +166,40 @@ def test_rules_on_a_class_or_the_fit_select_add_narrow_and_remove(start):
     digits = load("digits").labels["digit"]
     classes = "rule-classes-label:digit"
     app.multiselect(key=classes).set_value(["0", "3"]).run()
-    assert selected(press(app, "rule-replace")) == np.isin(digits, ["0", "3"]).sum()
+    assert selected(click(app, "rule-replace")) == np.isin(digits, ["0", "3"]).sum()
     app.multiselect(key=classes).set_value(["3", "5"]).run()
-    assert selected(press(app, "rule-intersect")) == (digits == "3").sum()
-    assert selected(press(app, "rule-union")) == np.isin(digits, ["3", "5"]).sum()
-    assert selected(press(app, "rule-minus")) == 0
-    next(box for box in app.selectbox if box.label == "Rows whose").select("residual").run()
-    assert selected(press(app, "rule-replace")) == 90  # 5% of 1,797
-    next(box for box in app.selectbox if box.label == "Rows whose").select("membership").run()
+    assert selected(click(app, "rule-intersect")) == (digits == "3").sum()
+    assert selected(click(app, "rule-union")) == np.isin(digits, ["3", "5"]).sum()
+    assert selected(click(app, "rule-minus")) == 0
+    find(app.selectbox, "Rows whose").select("residual").run()
+    assert selected(click(app, "rule-replace")) == 90  # 5% of 1,797
+    find(app.selectbox, "Rows whose").select("membership").run()
     app.number_input(key="rule-value-membership-below").set_value(0.9).run()
-    doubtful = selected(press(app, "rule-replace"))
+    doubtful = selected(click(app, "rule-replace"))
     assert 0 < doubtful < 1797
     app.number_input(key="rule-value-membership-below").set_value(0.5).run()
-    assert selected(press(app, "rule-replace")) < doubtful
+    assert selected(click(app, "rule-replace")) < doubtful
 
 
 def test_a_named_selection_is_on_disk_comes_back_and_is_combined_with_the_present_one(start, zeros):
     keep_as(zeros, "the zeros")
     assert names() == ["the zeros"]
     wanted = address(zeros)
-    press(zeros, "tray_clear")
+    click(zeros, "tray_clear")
     assert "sel" not in address(zeros)
     st.cache_resource.clear()  # a restart of the server
     again = healthy(start(PAGE, **wanted))
     assert selected(again) == 178
-    assert selected(press(again, "tray_clear")) == 0
-    assert selected(press(again, "named-replace")) == 178
-    press(again, "tray_invert")
-    assert selected(press(again, "named-union")) == 1797
-    assert selected(press(again, "named-minus")) == 1797 - 178
-    assert selected(press(again, "named-intersect")) == 0
-    keep_as(press(again, "named-replace"), "again")
-    press(again, "named-delete")
+    assert selected(click(again, "tray_clear")) == 0
+    assert selected(click(again, "named-replace")) == 178
+    click(again, "tray_invert")
+    assert selected(click(again, "named-union")) == 1797
+    assert selected(click(again, "named-minus")) == 1797 - 178
+    assert selected(click(again, "named-intersect")) == 0
+    keep_as(click(again, "named-replace"), "again")
+    click(again, "named-delete")
     assert names() == ["the zeros"]
-    press(go(again, "explore"), "bar_undo")
+    click(go(again, "explore"), "bar_undo")
     assert names() == ["again", "the zeros"]
 
 
@@ -234,7 +207,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(zer
     app = keep_as(zeros, "corner")
     assert app.text_input(key="named-new").value == ""
     assert list(app.info) == []
-    press(app, "tray_invert")
+    click(app, "tray_invert")
     keep_as(app, " corner ")
     (said,) = [box.value.replace("\\", "") for box in app.info]
     assert "“corner” is kept with 1,619 rows" in said

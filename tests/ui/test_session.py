@@ -4,37 +4,30 @@ import ast
 import shutil
 import threading
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
-from streamlit.testing.v1 import AppTest
 
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.run import FitResult, RunConfig, defaults
+from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui import state, streamlit_internals
 from appca.ui.rows import near_rows
 from appca.ui.services import by_key, kept
 from appca.ui.state import guarded
 from appca.words import InputError
-from tests.ui.conftest import address, healthy, html, sentences, slider
+from tests.ui.conftest import address, healthy, html, sentences, slider, stored_run
 
-
-def fails(error: Exception):
-    """Return a function that cannot do what it is asked for."""
-
-    def act(*_: object, **__: object) -> None:
-        raise error
-
-    return act
+FULL = OSError(28, "No space left on device", "x.npz")
 
 
 def test_a_refusal_becomes_one_notice_and_a_mistake_of_ours_stays_one(monkeypatch):
@@ -42,57 +35,33 @@ def test_a_refusal_becomes_one_notice_and_a_mistake_of_ours_stays_one(monkeypatc
     told = []
     guarded(lambda a, b: told.append(a + b))("1", b="2")
     assert told == ["12"]
-    for _ in range(2):  # what is said twice is shown once
-        guarded(fails(InputError("Give more rows.")))()
+    act = guarded(Mock(side_effect=[InputError("Give more rows.")] * 2 + [FULL, KeyError("x")]))
+    act()
+    act()  # what is said twice is shown once
     state.notify("info", "Give more rows.")
-    guarded(fails(OSError(28, "No space left on device", "x.npz")))()
+    act()
     first, second, third = state.take_notices()
     assert (first, second) == (("error", "Give more rows."), ("info", "Give more rows."))
     assert third.text.startswith("The disk refused (x.npz: No space left on device); ")
     assert state.take_notices() == []
     with pytest.raises(KeyError):
-        guarded(fails(KeyError("x")))()
+        act()
 
 
-@pytest.mark.parametrize(
-    ("page", "change"),
-    [
+def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start):
+    for page, change in (
         ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
         ("explore", lambda app: slider(app, "k").set_value(3)),
-    ],
-)
-def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, change):
-    digest = DatasetStore(home()).put(load("wine"))
-    app = start(page, data=digest)
-    shutil.rmtree(DatasetStore(home()).folder / digest)
-    st.cache_resource.clear()  # as when other data sets have taken its place in memory
-    change(app).run()
-    assert [problem.message for problem in app.exception] == []
-    (told,) = sentences(app)
-    assert digest[:12] in told
-    assert address(app)["data"] == load("digits").digest
-    assert "Handwritten digits" in html(app)
-
-
-def page_whose_callback_is_interrupted() -> None:
-    import streamlit as st
-    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
-
-    from appca.ui.state import guarded
-
-    def take() -> None:
-        get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next
-        st.session_state["taken"] = st.session_state["size"]
-
-    st.number_input("Size", key="size", on_change=guarded(take))
-    st.write(st.session_state.get("taken", 0))
-
-
-def test_what_is_typed_is_taken_over_though_the_page_is_asked_for_again_meanwhile():
-    app = AppTest.from_function(page_whose_callback_is_interrupted).run()
-    app.number_input(key="size").set_value(5.0).run()
-    assert not app.exception
-    assert app.session_state["taken"] == 5.0
+    ):
+        app = start(page, data=load("wine"))
+        shutil.rmtree(DatasetStore(home()).folder / load("wine").digest)
+        st.cache_resource.clear()  # as when other data sets have taken its place in memory
+        change(app).run()
+        assert [problem.message for problem in app.exception] == []
+        (told,) = sentences(app)
+        assert load("wine").digest[:12] in told
+        assert address(app)["data"] == load("digits").digest
+        assert "Handwritten digits" in html(app)
 
 
 def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
@@ -101,18 +70,14 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", lambda: context)
     monkeypatch.setattr(st, "session_state", {})
     begun, asked = threading.Event(), threading.Event()
-
-    @guarded
-    def inner() -> None:
-        assert requests.on_scriptrunner_yield() is None
+    inner = guarded(lambda: done.append(requests.on_scriptrunner_yield()))
 
     @guarded
     def act() -> None:
         begun.set()
         assert asked.wait(10)
         inner()
-        assert requests.on_scriptrunner_yield() is None
-        done.append("callback")
+        done.extend([requests.on_scriptrunner_yield(), "callback"])
 
     earlier = threading.Thread(target=act)
     earlier.start()
@@ -125,7 +90,7 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     asked.set()
     later.join(10)
     earlier.join(10)
-    assert done == ["callback", "page"]
+    assert done == [None, None, "callback", "page"]
     assert requests.on_scriptrunner_yield().type is ScriptRequestType.STOP
 
 
@@ -142,9 +107,8 @@ def function_of(given: ast.expr) -> str:
 
 def test_every_callback_is_guarded():
     known, given = {"guarded", "act"}, []  # `act` is what was guarded in its module
-    for node in (
-        one for file in ROOT.rglob("*.py") for one in ast.walk(ast.parse(file.read_text()))
-    ):
+    trees = (ast.parse(file.read_text()) for file in ROOT.rglob("*.py"))
+    for node in chain.from_iterable(map(ast.walk, trees)):
         words: list = []
         if isinstance(node, ast.FunctionDef) and "guarded" in map(ast.unparse, node.decorator_list):
             known.add(node.name)
@@ -160,32 +124,23 @@ def test_every_callback_is_guarded():
     assert len(given) > 20
 
 
-def test_each_function_makes_a_key_once_and_the_oldest_are_made_again():
+def test_each_function_makes_a_key_once_and_clicks_on_rows_leave_what_is_kept_of_fits():
     st.cache_resource.clear()
-    made = []
+    made, unhashable = [], [lambda: None]
 
     @by_key(2)
-    def first(one: object, *, told: object) -> str:
-        made.append(("first", one, told))
-        return "first"
+    def first(one: object, *, told: object) -> int:
+        made.append((one, told))
+        return len(made)
 
-    @by_key(2)
-    def second(one: object, *, told: object) -> str:
-        made.append(("second", one, told))
-        return "second"
-
-    unhashable = [lambda: None]
-    assert [first("a", unhashable, told=1), first("a", None, told=2)] == ["first", "first"]
-    assert second("a", unhashable, told=3) == "second"
-    assert made == [("first", unhashable, 1), ("second", unhashable, 3)]
+    second = by_key(2)(lambda one, *, told: ("second", one, told))
+    assert [first("a", unhashable, told=1), first("a", None, told=2)] == [1, 1]
+    assert second("a", unhashable, told=3) == ("second", unhashable, 3)
+    assert made == [(unhashable, 1)]
     of_two = by_key(2)((letters := []).append)
     for key in "abcac":
         of_two(key, key)
     assert letters == ["a", "b", "c", "a"]
-
-
-def test_clicks_on_rows_leave_what_is_kept_of_fits():
-    st.cache_resource.clear()
     dataset, made = load("wine"), []
     fitted = SimpleNamespace(preprocessing=Preprocessing().fit(dataset.X))
     shown = SimpleNamespace(fitted=fitted, config=SimpleNamespace(preprocessing={}))
@@ -196,22 +151,12 @@ def test_clicks_on_rows_leave_what_is_kept_of_fits():
     assert made == ["patterns"]
 
 
-def stored_run(data: str, model: str, preprocessing: dict | None = None, **parameters) -> RunConfig:
-    """Fit and keep a run as ``python -m appca fit --store`` does."""
-    dataset = load(data)
-    DatasetStore(home()).put(dataset)
-    config = RunConfig(dataset.digest, preprocessing or {}, model, defaults(model) | parameters)
-    RunStore(home()).save(config, fit_run(dataset, config))
-    return config
-
-
 @pytest.mark.usefixtures("jobs")
 def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(start):
-    quick = stored_run("planes", "aPPCA", n_components=2, n_active=1)
-    config = replace(quick, model="NPPCA", parameters=defaults("NPPCA") | {"max_components": 10})
+    quick = stored_run(load("planes"), n_components=2, n_active=1)
+    config = replace(quick.config, model="NPPCA", parameters={"max_components": 10})
     # Its numbers stand for those of the chains, which take long to compile.
-    fitted, info = RunStore(home()).get(quick.id).fitted, RunStore(home()).get(quick.id).info
-    RunStore(home()).save(config, FitResult(fitted, info))
+    RunStore(home()).save(config, FitResult(quick.fitted, quick.info))
     app = healthy(start(run=config.id))
     assert (slider(app, "k").value, address(app)["run"]) == (10, config.id)
     slider(app, "k").set_value(2).run()
@@ -219,16 +164,15 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
 
 
 def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
-    before = {"pca": 0.99995, "divide": 1e-10}
-    config = stored_run("wine", "PPCA", before, n_components=2)
-    app = healthy(start("data/this", run=config.id))
+    before, wine = {"pca": 0.99995, "divide": 1e-10}, load("wine")
+    app = healthy(start("data/this", run=stored_run(wine, "PPCA", before, n_components=2).id))
     assert app.number_input(key="pre-share").value == pytest.approx(99.995, abs=1e-9)
     assert app.number_input(key="pre-divide").value == 1e-10
     app = healthy(app.toggle(key="pre-centre").set_value(True).run())
     changed = app.session_state["config"].preprocessing
     assert (changed["pca"], changed["divide"], changed["centre"]) == (0.99995, 1e-10, True)
     many = {"n_components": 2, "n_active": 1, "max_iter": 200_000, "latent_variance": 2e9}
-    config = stored_run("wine", "aPPCA", {"scale": "feature"}, **many)
+    config = stored_run(wine, "aPPCA", {"scale": "feature"}, **many).config
     app = healthy(start("explore", run=config.id))
     assert address(app)["run"] == config.id
     assert app.number_input(key="set-max_iter").value == 200_000
@@ -236,8 +180,8 @@ def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):
     app = healthy(app.number_input(key="set-max_iter").set_value(150_000).run())
     assert app.session_state["config"].parameters == config.parameters | {"max_iter": 150_000}
     # a number that no browser can count to
-    config = stored_run("wine", "aPPCA", n_components=2, n_active=1, max_iter=10**17)
-    assert address(healthy(start("explore", run=config.id)))["run"] == config.id
+    run = stored_run(wine, n_components=2, n_active=1, max_iter=10**17)
+    assert address(healthy(start("explore", run=run.id)))["run"] == run.id
 
 
 PARAMETERS = ("data", "run", "k", "l", "sel", "job")

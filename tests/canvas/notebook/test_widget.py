@@ -9,8 +9,8 @@ import appca
 from appca.runs.numbering import directions, likeness
 
 pytest.importorskip("anywidget", reason="the extra notebook brings it")
-X = np.asarray(load_wine().data / load_wine().data.std(axis=0))
-y = load_wine().target
+X, y = load_wine(return_X_y=True)
+X = X / X.std(axis=0)
 
 
 def fitted(k: int) -> appca.AdaptivePPCA:

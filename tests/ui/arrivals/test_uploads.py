@@ -16,6 +16,8 @@ from tests.ui.conftest import (
     choices,
     choose,
     chosen,
+    click,
+    find,
     go,
     healthy,
     html,
@@ -24,12 +26,6 @@ from tests.ui.conftest import (
     sentences,
     told,
 )
-
-
-def npz(**arrays):
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
 
 
 def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(start):
@@ -42,8 +38,7 @@ def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(sta
     give(go(app, "data/open"), ("mine <b>.csv", content + b"6,6,x\n"))
     assert "4 rows × 2" in html(healthy(app))
     assert "Read as UTF-8" in told(go(app, "explore"))
-    app.button(key="assumed_close").click().run()
-    assert "Read as" not in told(healthy(app))
+    assert "Read as" not in told(click(app, "assumed_close"))
 
 
 def messy(n: int = 90) -> bytes:
@@ -71,8 +66,7 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise_and_un
     assert "name its encoding" in sentences(app)[0]
     choose(app, "read_as", "Encoding", "Latin-1")
     assert chosen(healthy(app), "Header") == "Line 1 is the header"
-    app.button(key="upload_use").click().run()
-    assert "filled with their column's mean" in told(healthy(app))
+    assert "filled with their column's mean" in told(click(app, "upload_use"))
     assert "90 rows × 5" in html(app)
     assert "missing cell" not in html(app)
     app.button(key="bar_undo").click().run()  # takes back how the file was read
@@ -80,8 +74,7 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise_and_un
     go(app, "data/this")
     assert chosen(app, "Missing values") == "50 cells missing: fill from the model"
     assert "upload_use" not in keys(app)
-    go(app, "explore").button(key="bar_redo").click().run()
-    assert "missing cell" not in html(healthy(app))
+    assert "missing cell" not in html(click(go(app, "explore"), "bar_redo"))
 
 
 def test_a_refused_file_is_corrected_where_it_stands(start):
@@ -101,33 +94,27 @@ def test_a_refused_file_is_corrected_where_it_stands(start):
     assert "20 rows × 2" in html(healthy(app))
     give(go(app, "data/open"), ("u.csv", b"1,2\n2,3\na,b\n4,5\n6,7.5\n"))
     press(go(app, "data/this"), "header_line", "line", 3)
-    app.button(key="upload_use").click().run()
-    assert "2 rows × 2" in html(healthy(app)), "another line is the header"
-
-
-def number(app, label):
-    return next(one for one in app.number_input if one.label == label)
+    assert "2 rows × 2" in html(click(app, "upload_use")), "another line is the header"
 
 
 def test_several_arrays_are_offered_and_the_shape_of_images_stays_with_other_changes(start):
-    rng = np.random.default_rng(0)
+    rng, stream = np.random.default_rng(0), io.BytesIO()
     b = rng.normal(size=(20, 12))
     b[3, 4] = np.nan
-    app = give(start("data/open"), ("x.npz", npz(a=rng.normal(size=(30, 6)), b=b)))
+    np.savez(stream, a=rng.normal(size=(30, 6)), b=b)
+    app = give(start("data/open"), ("x.npz", stream.getvalue()))
     assert app.title[0].value == "Data"
     assert "several arrays" in sentences(app)[0]
     choose(app, "read_as", "The array with the rows", "b (20 x 12)")
-    number(app, "Height").set_value(3).run()
-    assert number(app, "Width").value == 4
+    find(app.number_input, "Height").set_value(3).run()
+    assert find(app.number_input, "Width").value == 4
     assert any("images of 3 × 4 pixels" in one.value for one in healthy(app).text)
-    app.button(key="upload_use").click().run()
-    assert "20 rows × 12" in html(healthy(app))
+    assert "20 rows × 12" in html(click(app, "upload_use"))
     assert "3 × 4 pixels" in html(go(app, "data/this"))
-    assert [number(app, label).value for label in ("Height", "Width")] == [3, 4]
+    assert [find(app.number_input, label).value for label in ("Height", "Width")] == [3, 4]
     assert "upload_use" not in keys(app)
     choose(app, "read_as", "Missing values", "1 cell missing: column mean")
-    app.button(key="upload_use").click().run()
-    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
+    assert "3 × 4 pixels" in html(go(click(app, "upload_use"), "data/this"))
 
 
 def test_digits_and_their_labels_come_as_two_files_and_a_folder_of_zarr_as_one(start, tmp_path):
@@ -147,16 +134,13 @@ def test_annotated_data_let_choose_values_and_variables(start):
     marks = np.arange(8) % 2 == 0
     data = h5ad(X, {"twice": 2 * X}, {"X_two": X[:, :2]}, highly_variable=marks, **kinds)
     app = healthy(go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this"))
-    assert set(choices(app, "The array with the rows")) == {
-        *("X (30 x 8)", "twice, of layers (30 x 8)", "X_two, of obsm (30 x 2)")
-    }
+    arrays = {"X (30 x 8)", "twice, of layers (30 x 8)", "X_two, of obsm (30 x 2)"}
+    assert set(choices(app, "The array with the rows")) == arrays
     assert chosen(app, "Variables") == "Only variables marked highly_variable"
     choose(app, "read_as", "Variables", "All variables")
-    app.button(key="upload_use").click().run()
-    assert "30 rows × 8" in html(healthy(app))
+    assert "30 rows × 8" in html(click(app, "upload_use"))
     choose(go(app, "data/this"), "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
-    app.button(key="upload_use").click().run()
-    assert "30 rows × 2" in html(healthy(app))
+    assert "30 rows × 2" in html(click(app, "upload_use"))
 
 
 def recording() -> bytes:
