@@ -130,16 +130,17 @@ def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, address, widt
     page.reload()  # the drawer of a narrow window is closed again
     settled(page)
     idle(page, 60)
-    views = page.locator(".st-key-bar_views")
-    before = views.get_by_text("Map", exact=True).bounding_box()
-    views.get_by_text("Map", exact=True).click()
-    views.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
+    view = page.locator(".appca-views").get_by_text("Map", exact=True)
+    before = view.bounding_box()
+    view.click()
+    page.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
     idle(page)
-    assert views.get_by_text("Map", exact=True).bounding_box() == before, "under the pointer"
+    assert view.bounding_box() == before, "under the pointer"
 
 
 def test_the_view_survives_another_page_and_the_bar_follows_a_search_to_another_view(page):
-    page.locator(".st-key-bar_views").get_by_text("PCA").click()
+    page.get_by_role("radio", name="PCA").focus()
+    page.keyboard.press("Space")
     settled(page, "said.view === 'pca'")
     open_page(page, "Components")
     open_page(page, "Explore")
@@ -150,8 +151,7 @@ def test_the_view_survives_another_page_and_the_bar_follows_a_search_to_another_
     page.keyboard.type("1,2")
     page.keyboard.press("Enter")
     settled(page, "said.view === 'subspaces {1,2}'")
-    pressed = page.locator(".st-key-bar_views [aria-checked=true]")
-    pressed.get_by_text("Subspaces").wait_for(timeout=60 * SECOND)
+    page.locator(".appca-views :checked[value=subspaces]").wait_for(state="attached")
     idle(page)
     assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"
 
@@ -193,7 +193,9 @@ def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, se
     page.get_by_role("group", name="Recent").get_by_text("first seven").wait_for()
     page.keyboard.type("membership")
     page.keyboard.press("Enter")
-    page.locator(".st-key-bar_colour").get_by_text("Membership").wait_for(timeout=60 * SECOND)
+    settled(page, "document.querySelector('.appca-colour select').value === 'membership'")
+    page.get_by_label("Colour", exact=True).select_option("component:2")
+    settled(page, "document.querySelector('.appca-keytitle').textContent === 'Component 2'")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("?")
     card = page.get_by_role("dialog", name="Keys")
@@ -219,7 +221,7 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
         shown.wait_for(timeout=60 * SECOND)
     bar = page.locator(".st-key-explore_bar")
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    bar.locator(".st-key-bar_split button").click()
+    bar.get_by_role("button", name="Split").click()
     settled(page, "said.view === 'subspaces+pca'")
 
 

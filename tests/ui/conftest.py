@@ -194,35 +194,46 @@ def address(app: AppTest) -> dict[str, str]:
     return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
 
 
-class Size:
-    """K or L in the bar of Explore, "k" or "l": what it shows, and its change by hand."""
+class Bar:
+    """The controls of Explore: what they show, and what a hand does with them."""
 
-    def __init__(self, app: AppTest, name: str) -> None:
+    def __init__(self, app: AppTest) -> None:
         places = (one.proto for one in app.get("bidi_component"))
-        (place,) = (one for one in places if one.id.endswith("-sizes"))
-        self._app, self._id, self.name = app, place.id, name
-        self.sizes = json.loads(place.json)["options"]["sizes"]
-        self.value = self.sizes[name]
+        (place,) = (one for one in places if one.id.endswith("-bar"))
+        self._app, self._id = app, place.id
+        self.shown = json.loads(place.json)["controls"]
+        self.colours = {key: name for key, name, _ in self.shown["colours"]}
+        self.views = dict(self.shown["views"])
 
-    def set_value(self, value: int, *, moving: bool = False) -> "Size":
-        k, active = ({**self.sizes, self.name: value}[name] for name in "kl")
-        active = active if isinstance(active, int) else None
-        pushed = (
-            {"k": max(k, active or 1)} if self.name == "l" else {"l": active and min(active, k)}
-        )
-        stamp = {"mount": "test", "number": next(_numbers), "moving": moving}
-        self._sent = {"k": k, "l": active} | pushed | stamp
-        return self
-
-    def run(self) -> AppTest:
+    def send(self, kind: str, name: str = "", **what: Any) -> AppTest:
+        """Send a message: "size", or "colour", "view", "beside", "undo" or "redo"."""
         states = self._app._tree.get_widget_states()
-        sent = json.dumps({"size": self._sent})
+        stamp = {"mount": "test", "number": next(_numbers)}
+        sent = json.dumps({kind: (what or {"name": name}) | stamp})
         states.widgets.append(WidgetState(id=self._id, json_value=sent))
         return self._app._run(states)
 
 
+class slider:
+    """K or L in the bar: what it shows, and its change by hand."""
+
+    def __init__(self, app: AppTest, name: str) -> None:
+        self._bar, self.name = Bar(app), name
+        self.sizes = self._bar.shown["sizes"]
+        self.value = self.sizes[name]
+
+    def set_value(self, value: int, *, moving: bool = False) -> "slider":
+        k, active = ({**self.sizes, self.name: value}[name] for name in "kl")
+        active = active if isinstance(active, int) else None
+        k, pushed = (max(k, active), active) if self.name == "l" else (k, active and min(active, k))
+        self._sent = {"k": k, "l": pushed, "moving": moving}
+        return self
+
+    def run(self) -> AppTest:
+        return self._bar.send("size", **self._sent)
+
+
 _numbers = count(1)
-slider = Size
 
 
 def find(widgets: Iterable, label: str) -> Any:

@@ -1,4 +1,4 @@
-/** Mount the picture in an element, or with a head above it, and hand back what a host can do with it. */
+/** Mount the picture in an element, and hand back what a host can do with it. */
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
@@ -9,9 +9,7 @@ import { buffersOf, isCompact, makeView, share } from './layout/view.js';
 import { Journey } from './motion.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
-import { element } from './parts/dom.js';
 import { buildMore, buildTools, buildTourbar, savePicture } from './parts/tools.js';
-import { grouped } from './scene/names.js';
 import { colouredBy, recolour, Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
 import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
@@ -128,7 +126,10 @@ export function mount(element, input, callbacks = {}) {
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
   const more = buildMore(stage, actions, {
-    update: (options) => update(stage, actions, { options }),
+    update: (options) => {
+      if (options.colouring) callbacks.onAct?.('colour', options.colouring);
+      update(stage, actions, { options });
+    },
     save: () => savePicture(stage),
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
@@ -257,51 +258,4 @@ function drawPath({ context, theme }, path) {
   context.lineWidth = 1.5;
   context.stroke();
   context.setLineDash([]);
-}
-
-/** Key to name, the one that opens first first. @param {Meta} meta @returns {Record<string, string>} */
-function layoutsOf({ layouts, first }) {
-  const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
-  return Object.fromEntries(names.map((name) => [name, layouts[name].title]));
-}
-
-/** @param {Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
-export function head(meta, handle, colouring, layout) {
-  const colourings = Object.fromEntries(
-    Object.entries(meta.colourings).map(([key, about]) => [key, about.title || key]),
-  );
-  const output = element('output', 'appca-count');
-  const box = element(
-    'div',
-    'appca-head',
-    {},
-    choice(
-      'View',
-      layoutsOf(meta),
-      (chosen) => handle().update({ options: { layout: chosen } }),
-      layout,
-    ),
-    choice(
-      'Colour',
-      colourings,
-      (chosen) => handle().update({ options: { colouring: chosen } }),
-      colouring,
-    ),
-    output,
-  );
-  return {
-    box,
-    count: (n) => {
-      output.textContent = n ? `${grouped(n)} selected` : '';
-    },
-  };
-}
-
-/** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */
-function choice(label, names, take, chosen) {
-  const box = element('select', '', { 'aria-label': label });
-  for (const [key, name] of Object.entries(names))
-    box.add(new Option(name, key, key === chosen, key === chosen));
-  box.addEventListener('change', () => take(box.value));
-  return box;
 }

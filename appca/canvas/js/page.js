@@ -1,7 +1,7 @@
 /** The canvas as a page by itself, with all that it shows inside. */
 
-import { head, mount } from './mount.js';
-import { buildSizes } from './parts/bar.js';
+import { mount } from './mount.js';
+import { buildHead } from './parts/bar.js';
 import { ofBase64 } from './scene/bytes.js';
 
 /** K and L of the fits, and what they can be moved to. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
@@ -68,19 +68,6 @@ async function open(content) {
       dark.matches ? 'dark' : 'light'
     ));
   let shown = Math.floor(fits.length / 2);
-  const input = await inputOf(content, fits[shown]);
-  let bar = head(input.meta, () => canvas, colouring);
-  const header = /** @type {HTMLElement} */ (document.querySelector('header'));
-  header.append(bar.box);
-  const options = { colouring, theme: theme() };
-  const canvas = mount(
-    /** @type {HTMLElement} */ (document.getElementById('canvas')),
-    { ...input, options },
-    { onSelect: (_, count) => bar.count(count) },
-  );
-  Object.assign(window, { appca: canvas });
-  dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
-
   let wanted = shown;
   let moving = false;
   const move = async (/** @type {number} */ place) => {
@@ -94,21 +81,29 @@ async function open(content) {
       const next = await inputOf(content, fits[shown]);
       const layout = name === stage.meta.first ? next.meta.first : name;
       await canvas.update({ ...next, options: { layout } });
-      const { box } = bar;
-      bar = head(next.meta, () => canvas, stage.colouringName, stage.views[0].layout.name);
-      box.replaceWith(bar.box);
-      bar.count(stage.rows.selected);
     }
     moving = false;
   };
+  const head = buildHead(
+    () => canvas,
+    (size) => {
+      move(placeOf(fits, size));
+      head.follow();
+    },
+    () => (fits.length > 1 ? sizesOf(fits, wanted) : undefined),
+  );
+  const input = await inputOf(content, fits[shown]);
+  const canvas = mount(
+    /** @type {HTMLElement} */ (document.getElementById('canvas')),
+    { ...input, options: { colouring, theme: theme() } },
+    { onSelect: () => head.follow() },
+  );
+  Object.assign(window, { appca: canvas });
+  dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
   await canvas.ready;
-  const sizes = buildSizes((size) => {
-    const place = placeOf(fits, size);
-    sizes.show(sizesOf(fits, place));
-    move(place);
-  });
-  sizes.show(sizesOf(fits, shown));
-  if (fits.length > 1) header.insertBefore(sizes.box, bar.box);
+  document.querySelector('header')?.append(head.box);
+  canvas.stage.settled.push(head.follow);
+  head.follow();
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -13,6 +13,7 @@ from appca.ui.this_data import columns_of, contents
 from tests.data.file_makers import counts, h5ad, idx, noise, store
 from tests.pages import give
 from tests.ui.conftest import (
+    Bar,
     choices,
     choose,
     chosen,
@@ -69,12 +70,12 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise_and_un
     assert "filled with their column's mean" in told(click(app, "upload_use"))
     assert "90 rows × 5" in html(app)
     assert "missing cell" not in html(app)
-    app.button(key="bar_undo").click().run()  # takes back how the file was read
+    Bar(app).send("undo")  # takes back how the file was read
     assert "50 missing cells" in html(healthy(app))
     go(app, "data/this")
     assert chosen(app, "Missing values") == "50 cells missing: fill from the model"
     assert "upload_use" not in keys(app)
-    assert "missing cell" not in html(click(go(app, "explore"), "bar_redo"))
+    assert "missing cell" not in html(healthy(Bar(go(app, "explore")).send("redo")))
 
 
 def test_a_refused_file_is_corrected_where_it_stands(start):

@@ -4,7 +4,7 @@ import { toPage } from '../layout/geometry.js';
 import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
 import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
 import { selectedIn } from '../text/headers.js';
-import { font, widthOf, write, button, element, icon, range } from './dom.js';
+import { font, widthOf, write, button, element, icon, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 
 /** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
@@ -159,7 +159,7 @@ function fillLegend(stage, into, rename) {
       alone(pinned);
     });
     const [, label] = stage.colouringName.match(/^label:(.*)$/s) ?? [];
-    if (label !== undefined && stage.options.offers) {
+    if (label !== undefined && stage.options.selections) {
       item.title += '. Double-click or F2 renames it.';
       const type = () =>
         typeOver(item, colouring.names[code], LONGEST, (text) =>
@@ -385,8 +385,8 @@ function buildSize(name, title, take) {
   return { box, show };
 }
 
-/** K and L, which keep what the hand has chosen until the host answers that number. @param {(size: Size) => void} send @param {() => boolean} [busy] whether the host cannot follow a slider now */
-export function buildSizes(send, busy = () => false) {
+/** K and L, which keep what the hand has chosen until the host answers that message. @param {(size: Size) => number | void} send returns the message's number @param {() => boolean} busy whether the host cannot follow a slider now */
+export function buildSizes(send, busy) {
   /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
   const wanted = { k: 1, l: 1 }; // an L that K has pushed down comes back with K
   let [number, timer] = [0, 0];
@@ -404,7 +404,7 @@ export function buildSizes(send, busy = () => false) {
   };
   const tell = (/** @type {boolean} */ moving) => {
     timer = moving && busy() ? setTimeout(tell, EVERY, true) : 0;
-    if (!timer) send({ ...now(), moving, number: (number += 1) });
+    if (!timer) number = send({ ...now(), moving }) ?? 0;
   };
   const take = (/** @type {boolean} */ moving) => {
     draw();
@@ -432,4 +432,125 @@ export function buildSizes(send, busy = () => false) {
     draw();
   };
   return { box, show };
+}
+
+const STEPS = /** @type {const} */ ({ undo: 'Undo (Ctrl+Z)', redo: 'Redo (Ctrl+Shift+Z)' });
+let bars = 0;
+
+/** The controls of a picture: K and L, colour, undo and redo, view. What the hand has chosen stays until the host answers that message. @param {(kind: 'size' | 'colour' | 'view' | 'beside' | 'undo' | 'redo', value: any) => number | void} send returns the message's number @param {() => boolean} [busy] */
+export function buildControls(send, busy = () => false) {
+  let [number, listed] = [0, ''];
+  const tell = (/** @type {Parameters<typeof send>[0]} */ kind, /** @type {any} */ value) =>
+    (number = send(kind, value) ?? 0);
+  const sizes = buildSizes((size) => tell('size', size), busy);
+  const colour = element('select', '', { 'aria-label': 'Colour' });
+  colour.addEventListener('change', () => tell('colour', colour.value));
+  const column = element('input', '', { type: 'number', min: '1', 'aria-label': 'Column, typed' });
+  column.addEventListener('change', () => {
+    const typed = Math.round(column.valueAsNumber) || 1;
+    tell('colour', `feature:${Math.min(Math.max(typed, 1), Number(column.max)) - 1}`);
+  });
+  const steps = /** @type {(keyof typeof STEPS)[]} */ (Object.keys(STEPS)).map((name) =>
+    iconButton(name, STEPS[name], () => tell(name, '')),
+  );
+  const views = element('span', 'appca-views', { role: 'radiogroup', 'aria-label': 'View' });
+  const name = `view-${(bars += 1)}`;
+  const split = button('appca-split', {}, () => tell('beside', ''), 'Split');
+  const count = element('output', 'appca-count');
+  const coloured = element('label', 'appca-colour', {}, element('span', '', {}, 'Colour'), colour);
+  const box = element(
+    'div',
+    'appca-controls',
+    {},
+    sizes.box,
+    coloured,
+    column,
+    ...steps,
+    views,
+    split,
+    count,
+  );
+  /** @param {Controls} controls */
+  const list = ({ colours, views: layouts }) => {
+    const now = JSON.stringify([colours, layouts]);
+    if (now === listed) return; // what is open stays open
+    listed = now;
+    const groups = [...new Set(colours.map(([, , group]) => group))].map((label) => {
+      const some = colours.filter(([, , group]) => group === label);
+      return element(
+        'optgroup',
+        '',
+        { label },
+        ...some.map(([key, text]) => new Option(text, key)),
+      );
+    });
+    colour.replaceChildren(...groups);
+    const radios = layouts.map(([key, title]) => {
+      const radio = element('input', '', { type: 'radio', name, value: key });
+      radio.addEventListener('change', () => tell('view', key));
+      return element('label', '', {}, radio, title);
+    });
+    views.replaceChildren(...radios);
+  };
+  /** @param {Controls} controls @param {number} [seen] the last message that the host has taken */
+  const show = (controls, seen = number) => {
+    sizes.box.hidden = !controls.sizes;
+    if (controls.sizes) sizes.show(controls.sizes, seen);
+    if (seen < number) return;
+    list(controls);
+    coloured.hidden = !controls.colours.length;
+    const { colour: key } = controls;
+    if (![...colour.options].some(({ value }) => value === key))
+      colour.append(new Option(capital(key.replace(':', ' ').replace(',', ' and ')), key)); // of two components
+    colour.value = key;
+    column.hidden = !controls.columns || !controls.colour.startsWith('feature:');
+    column.max = String(controls.columns);
+    if (!column.hidden) column.value = String(Number(controls.colour.slice(8)) + 1);
+    for (const radio of views.querySelectorAll('input'))
+      radio.checked = radio.value === controls.view;
+    split.hidden = controls.beside === undefined;
+    split.setAttribute('aria-pressed', String(Boolean(controls.beside)));
+    steps.forEach((step, i) => {
+      step.hidden = !controls.steps;
+      step.disabled = !controls.steps?.[i];
+    });
+  };
+  /** Undo and redo where they are possible, for the palette. @returns {Act[]} */
+  const acts = () =>
+    steps
+      .filter(({ hidden, disabled }) => !hidden && !disabled)
+      .map((step) => ({ label: step.title.split(' ')[0], run: () => step.click() }));
+  return { box, show, acts, count };
+}
+
+/** The controls of a picture that no page holds, which follow it. @param {() => Handle} handle @param {(size: Size) => void} [resize] @param {() => Sizes | undefined} [sizes] */
+export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
+  const controls = buildControls((kind, value) =>
+    kind === 'size'
+      ? resize(value)
+      : void handle().update({
+          options: kind === 'view' ? { layout: value } : { colouring: value },
+        }),
+  );
+  const follow = () => {
+    const { meta, colouringName, views, rows } = handle().stage;
+    const { first } = meta;
+    const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === first) - +(a === first));
+    controls.show({
+      sizes: sizes(),
+      colours: [
+        ...Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key, 'Rows']),
+        ...meta.components.map(({ number }, k) => [
+          `component:${number}`,
+          componentName(meta, k),
+          'Components',
+        ]),
+      ],
+      colour: colouringName,
+      views: layouts.map((key) => [key, meta.layouts[key].title]),
+      view: views[0].layout.name,
+    });
+    controls.count.textContent = rows.selected ? `${grouped(rows.selected)} selected` : '';
+  };
+  return { box: controls.box, follow };
 }

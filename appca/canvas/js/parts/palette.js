@@ -113,9 +113,7 @@ export async function find(stage, text, acts) {
   if (query.startsWith('#')) return rowsOf(stage, query);
   const { names = [], kind, title = 'class' } = colouring ?? {};
   const counts = kind === 'category' ? classCounts(stage, 0) : [];
-  const { selections = [], columns = [] } = options.offers ?? {};
-  const show = (/** @type {'selection' | 'colour'} */ kind, /** @type {string} */ name) =>
-    stage.callbacks.onAct?.(kind, name);
+  const { selections = [] } = options;
   const users = usersOf(stage);
   const components = meta.components.map(({ name }, k) => ({
     label: `${name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
@@ -134,12 +132,12 @@ export async function find(stage, text, acts) {
   const named = selections.map(([label, count]) => ({
     label,
     note: countOf(meta, count),
-    run: () => show('selection', label),
+    run: () => stage.callbacks.onAct?.('named', label),
   }));
-  const features = columns.map(([key, label]) => ({
+  const colours = (stage.callbacks.colours?.() ?? []).map(([key, label]) => ({
     label,
     note: 'colour by it',
-    run: () => show('colour', key),
+    run: () => stage.callbacks.onAct?.('colour', key),
   }));
   return [
     ...hits,
@@ -147,7 +145,7 @@ export async function find(stage, text, acts) {
     ...matching('class', classes),
     ...matching('selection', named),
     ...(query ? await rowsOf(stage, query) : []),
-    ...matching('column', features),
+    ...matching('column', colours),
     ...matching('action', acts),
   ];
 }
