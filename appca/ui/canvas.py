@@ -328,8 +328,10 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             "seen": st.session_state.get(f"{key}-selection"),
             "holds": on_point is not None,
         },
-        on_selection_change=_on(key, "selection", SelectionMessage, selected_rows),
-        on_point_change=_on(key, "point", PointMessage, pointed),
+        on_selection_change=guarded(
+            partial(_take, key, "selection", SelectionMessage, selected_rows)
+        ),
+        on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
         on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
         **_on_acts(key, acts or {}),
     )
@@ -344,16 +346,16 @@ def draw_bar(
     controls: Mapping[str, Any], acts: Acts, on_size: Callable[["SizeMessage"], None]
 ) -> None:
     """Draw the controls of a canvas; `controls` are those of `js/types.d.ts`."""
-    taken = (st.session_state.get(f"bar-{kind}") for kind in ("size", *acts))
+    taken = (st.session_state.get(f"controls-{kind}") for kind in ("size", *acts))
     _bar(
-        key="bar",
+        key="controls",
         data={
             "scene": {"at": f"{streamlit_internals.base()}{PREFIX}/"},
             "controls": controls,
             "seen": [stamp for stamp in taken if stamp],
         },
-        on_size_change=_on("bar", "size", SizeMessage, on_size),
-        **_on_acts("bar", acts),
+        on_size_change=guarded(partial(_take, "controls", "size", SizeMessage, on_size)),
+        **_on_acts("controls", acts),
     )
 
 
@@ -407,14 +409,13 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _on(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> Callable[[], None]:
-    return guarded(partial(_take, key, name, kind, act))
-
-
 def _on_acts(key: str, acts: Acts) -> dict[str, Callable[[], None]]:
+    def taken(name: str, said: ActMessage) -> None:
+        acts[name](said.name)
+
     return {
-        f"on_{name}_change": _on(key, name, ActMessage, lambda said, act=act: act(said.name))
-        for name, act in acts.items()
+        f"on_{name}_change": guarded(partial(_take, key, name, ActMessage, partial(taken, name)))
+        for name in acts
     }
 
 

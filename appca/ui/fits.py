@@ -49,7 +49,7 @@ def adopt(run_id: str | None) -> None:
 
     A running job brings its settings back; a fit only if it was on screen (`run_id`).
     """
-    named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
+    named, st.session_state[KEYS.awaited] = st.session_state.get(KEYS.awaited) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # forged
             status = services.jobs().status(job)
@@ -143,7 +143,7 @@ def _watch(job: str, why: Watched | None) -> None:
         _watched()[job] = why
     *older, newest = _watched() or [""]
     named = [job for job in older if not _watched()[job].refine]
-    st.session_state[KEYS.job] = ",".join([*named, newest][-MOST_NAMED:]) or None
+    st.session_state[KEYS.awaited] = ",".join([*named, newest][-MOST_NAMED:]) or None
 
 
 LIVE_SECONDS = 1.0  # a shorter fit runs in the page

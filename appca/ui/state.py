@@ -37,8 +37,8 @@ LONGEST_COOKIE = 400
 # was cancelled or failed, `marked` the selected new rows by the key of their description.
 KEYS = StrEnum(
     "KEYS",
-    "config configs job history tab watched umap upload arrival declined notices selections points "
-    "marked turn drawn screen",
+    "config configs awaited history tab watched umap upload arrival declined notices selections "
+    "points marked turn drawn screen",
 )
 
 
@@ -68,7 +68,7 @@ def begin() -> bool:
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
-    st.session_state[KEYS.job] = address.get("job")
+    st.session_state[KEYS.awaited] = address.get("job")
     last = {} if LAST_NAMES & set(address) else last_address()
     if not (_resolve(address) or _resolve(last)):
         if last:
@@ -217,7 +217,7 @@ def write_address(**more: str | None) -> None:
     now, size = config(), config().chosen_size
     wanted: dict[str, str | None] = {"data": now.dataset, "run": now.id, "k": str(now.k)}
     wanted["l"] = None if size is None else str(size)
-    wanted |= {"job": st.session_state.get(KEYS.job)} | more
+    wanted |= {"job": st.session_state.get(KEYS.awaited)} | more
     there = {key: value for key, value in wanted.items() if value is not None}
     for key in set(wanted) - set(there):
         if key in st.query_params:

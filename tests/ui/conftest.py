@@ -199,7 +199,7 @@ class Bar:
 
     def __init__(self, app: AppTest) -> None:
         places = (one.proto for one in app.get("bidi_component"))
-        (place,) = (one for one in places if one.id.endswith("-bar"))
+        (place,) = (one for one in places if one.id.endswith("-controls"))
         self._app, self._id = app, place.id
         self.shown = json.loads(place.json)["controls"]
         self.colours = {key: name for key, name, _ in self.shown["colours"]}
@@ -209,7 +209,7 @@ class Bar:
         """Send a message: "size", or "colour", "view", "beside", "undo" or "redo"."""
         states = self._app._tree.get_widget_states()
         stamp = {"mount": "test", "number": next(_numbers)}
-        sent = json.dumps({kind: (what or {"name": name}) | stamp})
+        sent = json.dumps({kind: stamp | (what or {"name": name})})
         states.widgets.append(WidgetState(id=self._id, json_value=sent))
         return self._app._run(states)
 

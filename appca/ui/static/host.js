@@ -2,6 +2,7 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
+import { quiet } from '../../canvas/js/parts/dom.js';
 import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { isDark } from '../../canvas/js/theme.js';
 
@@ -164,7 +165,12 @@ async function catchUp(host) {
       host.lost = 0;
     }
   } catch (error) {
-    if (!(error instanceof Gone)) throw error;
+    if (!(error instanceof Gone)) {
+      const said = error instanceof Error ? error.message : String(error); // such as that there is no WebGL 2
+      boxOf(host).replaceChildren(quiet(said));
+      boxOf(host).classList.remove('appca-blank');
+      throw error;
+    }
     host.lost += 1; // a rerun offers it again
     if (host.lost <= MOST_LOST)
       host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
