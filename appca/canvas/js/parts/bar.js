@@ -74,33 +74,23 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
     );
   });
   const look = { style: font(11.5), colour: stage.theme.soft };
-  const places = small
+  axes.forEach((axis, i) => {
+    const [at, top] = small ? [key + 8 + 64 * i, 4] : [i ? 0 : left + key + 5, i ? 0 : key - side];
+    stage.pictures.draw(axis, { x: at, y: top, w: side, h: side }, context);
+  });
+  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
+  /** @type {[string, number, number, CanvasTextAlign][]} */ const texts = small
     ? [
-        { x: key + 8, y: 4 },
-        { x: key + 72, y: 4 },
+        [`${across} →`, key + side + 12, 11, 'left'],
+        [`${up} ↑`, key + side + 76, 11, 'left'],
       ]
     : [
-        { x: left + key + 5, y: key - side },
-        { x: 0, y: 0 },
+        [`−${across}`, left, key + 4, 'left'],
+        [`+${across}`, left + key, key + 4, 'right'],
+        [`+${up}`, left - 5, 1, 'right'],
+        [`−${up}`, left - 5, key - 13, 'right'],
       ];
-  axes.forEach((axis, i) => stage.pictures.draw(axis, { ...places[i], w: side, h: side }, context));
-  if (small) {
-    axes.forEach((axis, i) =>
-      write(
-        context,
-        `${stage.meta.components[axis].number} ${i ? '↑' : '→'}`,
-        places[i].x + side + 4,
-        11,
-        look,
-      ),
-    );
-    return canvas;
-  }
-  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
-  write(context, `−${across}`, left, key + 4, look);
-  write(context, `+${across}`, left + key, key + 4, { ...look, align: 'right' });
-  write(context, `+${up}`, left - 5, 1, { ...look, align: 'right' });
-  write(context, `−${up}`, left - 5, key - 13, { ...look, align: 'right' });
+  for (const [text, at, top, align] of texts) write(context, text, at, top, { ...look, align });
   return canvas;
 }
 
