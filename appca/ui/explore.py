@@ -236,7 +236,7 @@ def draw() -> None:
     acts = _acts(dataset, shown.config.n_active)
     _controls(place, dataset, now, views | {"colours": colours, "colour": colouring}, acts)
     if layout == "umap":
-        with tune.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
+        with tune.popover("", icon=":material/map:", key="bar_map", help="Settings of the map"):
             settings.map_settings(dataset)
     there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
     came, held = fits.came(shown), rows.held(dataset)

@@ -2,7 +2,7 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
-import { quiet } from '../../canvas/js/parts/dom.js';
+import { element } from '../../canvas/js/parts/dom.js';
 import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { isDark } from '../../canvas/js/theme.js';
 
@@ -167,7 +167,7 @@ async function catchUp(host) {
   } catch (error) {
     if (!(error instanceof Gone)) {
       const said = error instanceof Error ? error.message : String(error); // such as that there is no WebGL 2
-      boxOf(host).replaceChildren(quiet(said));
+      boxOf(host).replaceChildren(element('p', '', { style: 'padding: 8px 24px' }, said));
       boxOf(host).classList.remove('appca-blank');
       throw error;
     }
