@@ -18,7 +18,7 @@ from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.schema import fitted
-from appca.ui import canvas, controls, services, state
+from appca.ui import canvas, controls, fits, services, state
 from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, SizeMessage, delivery
 from tests.pages import give, select, table
 from tests.ui.conftest import (
@@ -49,12 +49,15 @@ def texts(app) -> list[str]:
     return [one.value.replace("\\", "") for one in (*app.markdown, *app.caption)]
 
 
-def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start):
+def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start, monkeypatch):
     app = healthy(start(PAGE))
     before = address(app)
     healthy(slider(app, "k").set_value(6, moving=True).run())
     assert (address(app), slider(app, "k").value) == (before, 6), "the fit under a moving slider"
     assert "K = 6, L = 2" in html(app)
+    monkeypatch.setattr(fits, "INSTANT_SECONDS", -1.0)
+    healthy(slider(app, "k").set_value(9, moving=True).run())
+    assert (slider(app, "k").value, "K = 6, L = 2" in html(app)) == (9, True), "the nearest at hand"
     healthy(slider(app, "k").set_value(14).run())
     late = {"k": 6, "l": 2, "moving": True, "mount": "test", "number": 1}
     healthy(Bar(app).send("size", **late))
