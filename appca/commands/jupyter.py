@@ -6,13 +6,13 @@ import secrets
 import sys
 from contextlib import suppress
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from appca.commands import app, parsing
 from appca.processes import python_path
 from appca.storage import access_control
-from appca.ui import STATIC
 from appca.words import InputError
 
 NAME = "appca"  # name of the tile and of its path
@@ -28,7 +28,7 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
     token = secrets.token_urlsafe(24)
     hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
     return {
-        "command": [sys.executable, "-m", "appca.commands.at_socket", "{unix_socket}"],
+        "command": [sys.executable, "-m", "appca.ui.at_socket", "{unix_socket}"],
         "unix_socket": True,
         "absolute_url": True,
         "timeout": app.START_SECONDS,
@@ -41,7 +41,7 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
         "request_headers_override": {HEADER: token},
         "launcher_entry": {
             "title": "appca",
-            "icon_path": str(STATIC / "icon.svg"),
+            "icon_path": str(Path(__file__).parents[1] / "ui/static/icon.svg"),
             "category": "Notebook",
         },
     }

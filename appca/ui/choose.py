@@ -522,9 +522,9 @@ def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, k
     """
     means = {method: float(values.mean()) for method, values in errors.items()}
     first, *others = sorted(errors, key=means.__getitem__)
-    own = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
-    level: kit.Level = "doubtful" if own < means.get(MEANS, np.inf) else "bad"
-    level, names = "good" if own <= means[first] else level, config.methods
+    ours = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
+    level: kit.Level = "doubtful" if ours < means.get(MEANS, np.inf) else "bad"
+    level, names = "good" if ours <= means[first] else level, config.methods
     if others:
         n = min(len(errors[first]), len(errors[others[0]]))
         left = errors[others[0]][:n] - errors[first][:n]

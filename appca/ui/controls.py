@@ -37,10 +37,10 @@ def offers(
     """Return what rows can be coloured by: keys, names and groups; `trust` is that of a map."""
     every, more = colour_choices(dataset), groups.COLOURS
     every |= {key: key for key, of in more.items() if of.offered and of.offered(dataset, trust)}
-    known = [(key, capital(name), "Rows") for key, name in every.items()]
+    listed = [(key, capital(name), "Rows") for key, name in every.items()]
     if fitted is not None and len(fitted.components) <= MOST_COMPONENTS:
         names = (capital(name_of(fitted, k)) for k in range(len(fitted.components)))
-        known += [(f"component:{k}", name, "Components") for k, name in enumerate(names, 1)]
+        listed += [(f"component:{k}", name, "Components") for k, name in enumerate(names, 1)]
     features: Iterable[int] = range(dataset.n_features)
     if not is_listed(dataset):
         now = st.session_state.get(colour_key(dataset.digest), "")
@@ -48,7 +48,7 @@ def offers(
         middle = (height // 2 * 2 + 1) * dataset.n_features // height // 2
         features = [int(now[8:]) if _is_feature(dataset, now) else middle]
     noun = "Columns" if dataset.image_shape is None else "Pixels"
-    return known + [(f"feature:{j}", groups.feature_name(dataset, j), noun) for j in features]
+    return listed + [(f"feature:{j}", groups.feature_name(dataset, j), noun) for j in features]
 
 
 def is_listed(dataset: Dataset) -> bool:

@@ -84,7 +84,7 @@ def report(material: Material, script: str) -> str:
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
-    data = [facts(kit.data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
+    data = [facts(dataset.facts | {"Digest (SHA-256)": dataset.digest})]
     if dataset.image_shape is not None:
         rows = sample(dataset.n_rows, SAMPLE)
         tiles = tiles_of(dataset, rows)

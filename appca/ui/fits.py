@@ -317,9 +317,9 @@ def while_moving(wanted: RunConfig) -> Shown | None:
         if k >= (wanted.chosen_size or 1):
             near = replace(wanted, parameters=wanted.parameters | {wanted.name_of_k: k})
             run = services.runs().get(near.id)
-            found = _put_on_screen(of_run(run, _before())) if run is not None else _held(near)
-            if found is not None:
-                return found
+            fit = _put_on_screen(of_run(run, _before())) if run is not None else _held(near)
+            if fit is not None:
+                return fit
     return None
 
 

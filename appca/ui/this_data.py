@@ -19,7 +19,7 @@ from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
 from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
-from appca.ui.kit import Act, acting, button, choice, data_facts, markdown, press, tag, words
+from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
 from appca.ui.rows import is_dark, sheet_of
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, minus, shortened
@@ -430,7 +430,7 @@ def _overview(dataset: Dataset) -> None:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": about(fits.seconds()),
     }
-    st.html(kit.fact_list(data_facts(dataset) | lines))
+    st.html(kit.fact_list(dataset.facts | lines))
     if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
         key = f"ordered-{dataset.digest[:12]}"
 

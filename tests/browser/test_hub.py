@@ -182,7 +182,7 @@ def test_no_address_token_or_websocket_of_one_opens_the_server_of_another(accoun
     ann.locator(".appca-hit").first.wait_for()
     parcels = [one for one in asked if "/canvas/" in one.url and "x-appca-key" in one.headers]
     assert parcels
-    (pid,) = processes(accounts["appca-ann"].pw_uid, "appca.commands.at_socket")
+    (pid,) = processes(accounts["appca-ann"].pw_uid, "appca.ui.at_socket")
     variables = dict(
         pair.partition("=")[::2] for pair in Path(f"/proc/{pid}/environ").read_text().split("\0")
     )
@@ -247,7 +247,7 @@ def test_no_file_socket_or_process_of_one_is_in_reach_of_another(accounts, pages
 
 def test_killing_one_server_leaves_the_others_and_its_fits(accounts, pages, hub):
     ann, bob = accounts["appca-ann"], pages["appca-bob"]
-    before = processes(accounts["appca-bob"].pw_uid, "appca.commands.at_socket")
+    before = processes(accounts["appca-bob"].pw_uid, "appca.ui.at_socket")
     assert before
     for pid, line in processes(ann.pw_uid).items():
         if "jupyterhub-singleuser" in line:
@@ -258,7 +258,7 @@ def test_killing_one_server_leaves_the_others_and_its_fits(accounts, pages, hub)
         time.sleep(0.2)
     bob.goto(f"{hub.url}/user/appca-bob/appca/?k=5&l=2")
     bob.get_by_text("K = 5, L = 2").first.wait_for()
-    assert processes(accounts["appca-bob"].pw_uid, "appca.commands.at_socket") == before
+    assert processes(accounts["appca-bob"].pw_uid, "appca.ui.at_socket") == before
     done = tried_by(ann, PREFIX / "bin/appca", "check")
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -283,7 +283,7 @@ def test_a_login_by_openid_connect_opens_the_home_of_the_account(accounts, brows
             if status == 200:
                 page.locator(".appca-hit").first.wait_for()
                 assert f"{hub.url}/user/{name}/appca/" in page.url
-                assert processes(accounts[name].pw_uid, "appca.commands.at_socket")
+                assert processes(accounts[name].pw_uid, "appca.ui.at_socket")
             context.close()
         forged = f"{hub.url}/hub/oauth_callback?code=made-up&state=made-up"
         with pytest.raises(urllib.error.HTTPError) as refused:

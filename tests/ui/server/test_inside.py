@@ -233,7 +233,7 @@ def test_streamlit_still_refuses_unix_sockets():
 
 def test_the_app_answers_at_a_socket_that_is_its_owner_s(tmp_path):
     path = tmp_path / "socket"
-    command = [sys.executable, "-m", "appca.commands.at_socket", str(path)]
+    command = [sys.executable, "-m", "appca.ui.at_socket", str(path)]
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, cwd=tmp_path)
     try:

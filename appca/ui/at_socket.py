@@ -1,4 +1,4 @@
-"""``python -m appca.commands.at_socket SOCKET``: the app at a Unix socket, for a proxy before it.
+"""``python -m appca.ui.at_socket SOCKET``: the app at a Unix socket, for a proxy before it.
 
 Other accounts of the machine cannot reach a socket in a private folder, nor take its place as they
 could take a port's between its choice and its use.
