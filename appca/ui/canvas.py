@@ -409,7 +409,7 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _on_acts(key: str, acts: Acts) -> dict[str, Callable[[], None]]:
+def _on_acts(key: str, acts: Acts) -> dict[str, Any]:
     def taken(name: str, said: ActMessage) -> None:
         acts[name](said.name)
 

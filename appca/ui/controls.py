@@ -63,7 +63,7 @@ def _is_feature(dataset: Dataset, key: str) -> bool:
 
 def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
     """Return the key of the colouring: the chosen one, or the first where that is not possible."""
-    now, keys = st.session_state.get(colour_key(dataset.digest), ""), list(keys)
+    now, keys = str(st.session_state.get(colour_key(dataset.digest), "")), list(keys)
     by = _BY_COMPONENTS.fullmatch(now)
     if by and all(1 <= int(number) <= n_components for number in by.groups() if number):
         return now
@@ -85,11 +85,15 @@ def colouring(dataset: Dataset) -> str:
     named = {key: name for key, name, _ in offers(dataset)}
     now, box = chosen(dataset, named), f"colours-{dataset.digest[:8]}"
     st.session_state[box] = now if now in named else next(iter(named))
-    look: Any = {"on_change": guarded(lambda: colour_by(dataset, st.session_state[box]))}
+
+    @guarded
+    def take() -> None:
+        colour_by(dataset, st.session_state[box])
+
     about = " ".join(f"{capital(key)}: {groups.COLOURS[key].about}" for key in groups.MEASURES)
-    return st.selectbox(
-        "Colour by", named, format_func=named.__getitem__, key=box, help=about, width=200, **look
-    )
+    look: Any = {"on_change": take, "help": about, "width": 200}
+    picked: str = st.selectbox("Colour by", named, format_func=named.__getitem__, key=box, **look)
+    return picked
 
 
 def view_key(active: int | None) -> str:
@@ -98,8 +102,6 @@ def view_key(active: int | None) -> str:
 
 
 RULE, NAMED = "rule", "named"
-
-
 MEMBERSHIP, HIGHEST = 0.5, 5.0
 
 

@@ -33,8 +33,7 @@ LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
 
 
-# Names in `st.session_state`; no other file spells one out. `declined` are runs whose refinement
-# was cancelled or failed, `marked` the selected new rows by the key of their description.
+# Names in `st.session_state`; no other file spells one out.
 KEYS = StrEnum(
     "KEYS",
     "config configs awaited history tab watched umap upload arrival declined notices selections "
