@@ -112,9 +112,6 @@ def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str, trust: Any) -> 
                     components.steer(dataset, shown, rows.chosen(dataset))
 
 
-MOVED = "sizes_moved"
-
-
 def _resized(size: canvas.SizeMessage) -> None:
     now = state.config()
     changes = {now.name_of_k: size.k}
@@ -200,7 +197,7 @@ def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str],
     return names, layout, beside if st.session_state.get(SPLIT) else ""
 
 
-SPLIT = "split"
+SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture shows that row alone
 LEAST_ROWS = 10  # of which one can be left out
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
