@@ -17,7 +17,7 @@ PAGES = {  # the first one opens at the bare address
 if __name__ == "__main__":  # for every window
     from appca.ui import frame  # loads most of appca: the server answers before that
 
-    st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
+    st.set_page_config(page_title="appca", page_icon=frame.ICON, layout="wide")
     page = st.navigation(
         [
             st.Page(

@@ -163,7 +163,7 @@ def slider(browser: Any, folder: Path, n: int) -> list[results.Row]:
             page.evaluate(WATCH_MOVES)
             taken: list[tuple[float, float]] = []
             for moved, to in MOVES:
-                box = page.locator(f"[class*=st-key-{moved}_typed-] input").first
+                box = page.locator(".appca-sizes [type=number]").nth("kl".index(moved))
                 box.fill(str(to))
                 box.press("Enter")
                 page.wait_for_function(FINAL, arg=FINAL_MS)

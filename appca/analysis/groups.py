@@ -1,6 +1,6 @@
 """Differences between selected rows and the other rows, and selections by a condition."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, islice
 from typing import Any, NamedTuple
 
@@ -14,8 +14,7 @@ from appca.frames import column_of as column_of_table
 from appca.words import number, percent, refuse_if, shortened
 
 MOST_FEATURES = 1000  # that are offered by name at once
-MEASURES = {"residual": "error", "membership": "membership"}  # and attributes of a run
-MEASURES |= {"likelihood": "log_likelihood_rows"}
+MOST_RANKED = 5_000  # rows whose ranks in panels are counted while a page is drawn
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}
 OF_NUMBERS = {
@@ -32,6 +31,38 @@ class RowValues(NamedTuple):
     name: str
     values: np.ndarray  # (N,) numbers, or codes into names
     names: tuple[str, ...] | None = None  # class names; None for numbers
+
+
+class RowColour(NamedTuple):
+    """What rows can be coloured by, beside labels, columns and components."""
+
+    about: str
+    of: Callable[..., Any]  # of the data, a fit and the trust of a map: (N,), or (N, 2 or more)
+    offered: Callable[..., bool] | None = None  # of data and trust; if given, it is made on demand
+
+
+def _of_panels(dataset: Dataset, fitted: FittedRun, _: object) -> np.ndarray:
+    from appca.analysis.map_quality import panel_trust
+
+    X = fitted.preprocessing.transform(dataset.X)
+    return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
+
+
+_TRUST = (
+    "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
+    "rows that are near it in the data are elsewhere; hover over it to see lines to them."
+)
+MAP = "trust of the map"
+COLOURS = {
+    "residual": RowColour(
+        "How far a row is from its reconstruction.", lambda _, run, __: run.error
+    ),
+    "membership": RowColour("How sure its subspace is.", lambda _, run, __: run.membership),
+    "likelihood": RowColour("How probable a row is.", lambda _, run, __: run.log_likelihood_rows),
+    MAP: RowColour(_TRUST, lambda _, __, trust: trust, lambda _, trust: trust is not None),
+    "trust of the panels": RowColour(_TRUST, _of_panels, lambda d, _: d.n_rows <= MOST_RANKED),
+}
+MEASURES = [key for key, colour in COLOURS.items() if colour.offered is None]
 
 
 def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str, str]:
@@ -63,7 +94,7 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
             values = np.where(dataset.missing[:, j], np.nan, values)
         return RowValues(feature_name(dataset, j), values)
     if kind != "label":
-        return RowValues(kind, np.asarray(getattr(fitted, MEASURES[kind])))
+        return RowValues(kind, np.asarray(COLOURS[kind].of(dataset, fitted, None)))
     values = dataset.labels[rest]
     if values.dtype.kind != "U" and column_of_table(rest, values).kind != "class":
         return RowValues(rest, values)
@@ -171,12 +202,12 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
         f"{len(group):,} selected and {len(rest):,} other rows, so select more or fewer.",
     )
     active = fitted.active
-    measures = np.stack([getattr(fitted, name) for name in MEASURES.values()], axis=1)
+    measures = np.stack([column_of(dataset, fitted, key).values for key in MEASURES], axis=1)
     # the zeros of rows that do not use a component are its use, not its score
     scores = np.where(active, fitted.scores, np.nan)
     names = [name_of(fitted, k) for k in range(active.shape[1])]
     parts = [
-        ("measure", list(MEASURES), measures, LEAST),
+        ("measure", MEASURES, measures, LEAST),
         ("score", [f"score on {name}" for name in names], scores, LEAST_USERS),
         ("use", [f"use of {name}" for name in names], active, 0),
     ]

@@ -177,7 +177,9 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
     drawn = [_webp(sheets.png(i)) for i in range(sheets.n_sheets)] if sheets is not None else []
     data = {"packed": list(packed), "fits": fits, "sheets": drawn, "colouring": colouring}
     script = closed_bundle(JS / "page.js")
-    style = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "page.css"))
+    style = "".join(
+        (JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css", "page.css")
+    )
     inert = _json(data).replace("<", "\\u003c")  # cannot end the element it stands in
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (

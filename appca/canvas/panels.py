@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MEASURES, column_of
+from appca.analysis.groups import COLOURS, MAP, MEASURES, column_of
 from appca.canvas.image_placement import spread_order
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour
 from appca.words import capital
 
-TRUST, PANELS = "trust", "panels"
 SOME, MANY = 0.05, 0.2  # share of the largest possible rank error
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
 TRUST_NAMES = tuple(
@@ -29,27 +28,34 @@ TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towar
 )
 
 
-def colour_choices(dataset: Dataset) -> dict[str, str]:
-    """Return the colourings of points but for features: key to the name on screen."""
-    labels = {f"label:{name}": name for name in dataset.labels}
-    return labels | {key: capital(key) for key in MEASURES}
-
-
-def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
-    """Return the colouring of all rows for one of `colour_choices`, or "feature:" and a number."""
-    kind, _, name = choice.partition(":")
-    if kind == "label":
-        return label_colour(dataset, name)
-    column = column_of(dataset, fitted, choice)
-    title = capital(choice) if choice in MEASURES else column.name
-    return Colour("number", title, np.asarray(column.values, dtype=np.float64))
-
-
-def trust_colour(trust: np.ndarray, of: str = "Trust of the map") -> Colour:
+def trust_colour(trust: np.ndarray, of: str = capital(MAP)) -> Colour:
     """Colour rows by false and missing neighbours (N, 2 or more), see `trust`; NaN is no class."""
     false, missing = (np.searchsorted((SOME, MANY), trust[:, part], "right") for part in (0, 1))
     codes = np.where(np.isnan(trust[:, 0]), -1, 3 * false + missing)
     return Colour("category", of, codes, TRUST_NAMES, TRUST_COLOURS)
+
+
+def colour_choices(dataset: Dataset) -> dict[str, str]:
+    """Return the colourings of every scene: key to the name on screen."""
+    labels = {f"label:{name}": name for name in dataset.labels}
+    return labels | {key: capital(key) for key in MEASURES}
+
+
+def colour_of(dataset: Dataset, fitted: FittedRun, choice: str, trust: object = None) -> Colour:
+    """Return the colouring of all rows by a label, a key of `COLOURS`, or "feature:" and a number.
+
+    `trust` (N, 3) is that of the map.
+    """
+    kind, _, name = choice.partition(":")
+    if kind == "label":
+        return label_colour(dataset, name)
+    if choice in COLOURS:
+        title, values = capital(choice), COLOURS[choice].of(dataset, fitted, trust)
+        if np.ndim(values) > 1:
+            return trust_colour(values, title)
+    else:
+        title, values, _ = column_of(dataset, fitted, choice)
+    return Colour("number", title, np.asarray(values, dtype=np.float64))
 
 
 FULL = 32_767

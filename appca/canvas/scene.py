@@ -10,7 +10,7 @@ import numpy as np
 
 from appca.analysis.components import own_name, patterns, score_spread
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import MEASURES
+from appca.analysis.groups import MEASURES, column_of
 from appca.canvas.layouts import first_of, layouts_of, map_layout
 from appca.canvas.panels import Usage, colour_choices, colour_of, of_components, usage_of
 from appca.canvas.sheets import (
@@ -267,18 +267,17 @@ def scene_shown(
     maps: Mapping[str, Map] | None = None,
     *,
     outside: np.ndarray | None = None,
-    feature: str | None = None,
     colourings: Mapping[str, Colour] | None = None,
 ) -> Scene:
     """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `feature` is the key
-    of another colouring (see `colour_of`).
+    `maps` are "pca" and "umap". New rows, `outside` (N,) the fit, are marked. `colourings` are
+    those beside `colour_choices`.
     """
-    keys = [*colour_choices(dataset), *([feature] if feature else [])]
-    choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
+    choices = {key: colour_of(dataset, fitted, key) for key in colour_choices(dataset)}
+    choices |= colourings or {}
     lines = label_lines(dataset)
-    lines += [RowText(capital(kind), getattr(fitted, name)) for kind, name in MEASURES.items()]
+    lines += [RowText(capital(key), column_of(dataset, fitted, key).values) for key in MEASURES]
     pictured, spread = picture_shape(dataset) is not None, score_spread(fitted)
     columns: list[list[tuple[str, float]]] = [[] for _ in fitted.components]
     if not pictured:

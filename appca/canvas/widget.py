@@ -127,7 +127,7 @@ class Explorer(anywidget.AnyWidget):
     """
 
     _esm = closed_bundle(JS / "widget.js")
-    _css = (JS / "canvas.css").read_text(encoding="utf-8")
+    _css = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "bar.css"))
 
     model = traitlets.Any()
     selection = traitlets.Any().tag(sync=True, to_json=_bits, from_json=_row_numbers)

@@ -41,7 +41,7 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
         "request_headers_override": {HEADER: token},
         "launcher_entry": {
             "title": "appca",
-            "icon_path": str(Path(__file__).with_name("tile.svg")),
+            "icon_path": str(Path(__file__).parents[1] / "ui/static/icon.svg"),
             "category": "Notebook",
         },
     }

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from appca.data.pixels import likely_shapes
 from appca.storage.schema import Finite, Misfit, Text, fitted
-from appca.words import InputError, counted, is_text, refuse_if, shortened
+from appca.words import InputError, counted, is_text, percent, refuse_if, shortened, size
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 MISSING, MISSING_TEXT = "missing", "“missing”"  # empty cells; cells with that word
@@ -364,6 +364,31 @@ class Dataset:
         with np.errstate(over="ignore"):  # values outside the range become white or black
             levels: np.ndarray = (pixels.astype(np.float64) / 2 - low / 2) / half * 255
         return np.asarray(np.rint(np.clip(levels, 0, 255)), np.uint8)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a person is told of the data, by name."""
+        made, features = self.provenance, f"{self.n_features:,} columns"
+        if self.image_shape is not None:
+            h, w, *colour = self.image_shape
+            features = f"{self.n_features:,} ({h} × {w} pixels{', colour' if colour else ''})"
+        lines = {
+            "Rows": f"{self.n_rows:,}",
+            "Features": features,
+            "Labels": ", ".join(self.labels) or "none",
+            "Values": f"{self.X.dtype}, {size(self.X.nbytes)}",
+        }
+        if self.missing is not None:
+            share = percent(self.n_missing / self.X.size, 1)
+            lines["Missing"] = (
+                f"{counted(self.n_missing, 'cell')} ({share}) in "
+                f"{counted(len(self.incomplete_rows), 'row')}, for the model to fill"
+            )
+        source = str(made.get("citation") or made.get("source") or "")
+        if made.get("source") == "file":
+            files = list(made.get("files", []))
+            source = shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
+        return lines | ({"Source": source} if source else {})
 
 
 def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:

@@ -1,11 +1,12 @@
 """Rows that may be images: which height and width suit them, and the order of their pixels."""
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # of files with rows
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18
 _JUDGED = 48  # rows
@@ -24,6 +25,26 @@ class PixelShape(NamedTuple):
     def sides(self) -> tuple[int, ...]:
         """The image shape of a data set."""
         return (self.height, self.width, *((3,) if self.channels == 3 else ()))
+
+
+def shape_of(kind: str | None, options: Mapping[str, Any]) -> PixelShape | None:
+    """Return the shape of rows as images in the options of a reader."""
+    sides = options.get("image_shape")
+    if not sides or kind not in KINDS:
+        return None
+    by_column = bool(options.get("by_column", kind == "mat"))
+    return PixelShape(sides[0], sides[1], 3 if len(sides) == 3 else 1, by_column)
+
+
+def with_shape(
+    kind: str | None, options: Mapping[str, Any], shape: PixelShape | None
+) -> dict[str, Any]:
+    """Return options that make rows images of a shape, or values without one."""
+    rest = {key: old for key, old in options.items() if key not in ("by_column", "image_shape")}
+    if shape is None:
+        return rest | ({"image_shape": None} if kind == "csv" else {})
+    by_column = {"by_column": shape.by_column} if shape.by_column or kind == "mat" else {}
+    return rest | by_column | {"image_shape": shape.sides}
 
 
 class Judged(NamedTuple):

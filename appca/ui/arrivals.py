@@ -24,10 +24,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits, in_one_line
-from appca.data.pixels import Judged, PixelShape, likely_shapes
+from appca.data.pixels import KINDS, Judged, likely_shapes, with_shape
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
 from appca.runs.home import home
@@ -374,26 +373,7 @@ def anywhere() -> DroppedFiles | None:
     return drops().take(session, dropped) if isinstance(dropped, str) else None
 
 
-KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")
 _judged = services.by_key(8)(likely_shapes)
-
-
-def shape_of(kind: str | None, options: Options) -> PixelShape | None:
-    """Return the chosen shape of rows as images."""
-    sides = options.get("image_shape")
-    if not sides or kind not in KINDS:
-        return None
-    by_column = bool(options.get("by_column", kind == "mat"))
-    return PixelShape(sides[0], sides[1], 3 if len(sides) == 3 else 1, by_column)
-
-
-def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> Options:
-    """Return options that show rows as images of a shape, or as values if it is None."""
-    options = changed(options, "by_column", AUTO)
-    if shape is None:
-        return changed(options, "image_shape", None if kind == "csv" else AUTO)
-    by_column = {"by_column": shape.by_column} if shape.by_column or kind == "mat" else {}
-    return options | by_column | {"image_shape": shape.sides}
 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
@@ -453,8 +433,7 @@ def _open_session(name: str, file: Path) -> None:
         state.open_config(run.config)
     dataset, look = state.current_dataset(), unpacked.look
     allowed = {  # this data set may lack some of what the file was saved with
-        "colour": [*colour_choices(dataset), controls.FEATURE],
-        "feature": range(dataset.n_features + 1),
+        "colour": [str(look.get("colour"))],  # see `controls.chosen`
         "view": canvas.VIEWS,
         "start": settings.STARTS,
         "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
@@ -475,8 +454,8 @@ def _open_session(name: str, file: Path) -> None:
 
 
 def _keys(config: RunConfig) -> dict[str, str]:
-    colour, feature = controls.keys(config.dataset)
-    return {"colour": colour, "feature": feature, "view": controls.view_key(config.n_active)}
+    colour, view = controls.colour_key(config.dataset), controls.view_key(config.n_active)
+    return {"colour": colour, "view": view}
 
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"

@@ -11,24 +11,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
 import streamlit as st
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from appca.analysis.components import principal_scores
-from appca.analysis.fitted import FittedRun
-from appca.analysis.map_quality import panel_trust
+from appca.analysis.groups import COLOURS
 from appca.analysis.umap import Embedding
 from appca.canvas.blobs import JSON, RAW, Parcels, publish
 from appca.canvas.html import JS, closed_bundle
-from appca.canvas.panels import PANELS, TRUST, trust_colour
+from appca.canvas.panels import colour_of
 from appca.canvas.scene import Map, Scene, projected, scene_shown, texts_of
 from appca.data.brain import has_places, side_by_side
 from appca.data.dataset import Dataset
@@ -58,47 +57,36 @@ def scene_of(
 ) -> PageScene:
     """Return the scene of a fit, with PCA, a UMAP map and, of a recording, its slices.
 
-    `colouring` is a key; only the feature that it names is part of the scene.
+    `colouring` is a key; of features and what `COLOURS` offers at times only that is in the scene.
     """
     fitted = shown.fitted
-    feature = colouring if colouring.startswith("feature:") else None
     maps = {"pca": Map("PCA", principal_of(dataset, shown.config))}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
-    laid_out, colourings = "", {}
+    laid_out, trust, colourings = "", None, {}
     if embedding is not None:
         maps["umap"] = Map("UMAP", embedding.coordinates, embedding.near)
         laid_out = hashlib.blake2b(embedding.coordinates.tobytes()).hexdigest()
-        if embedding.trust is not None:
-            colourings[TRUST] = trust_colour(embedding.trust)
+        trust = embedding.trust
+    if colouring.startswith("feature:") or (colouring in COLOURS and COLOURS[colouring].offered):
+        of = f"{shown.key}-{colouring}-{laid_out}-{trust is None}"
+        colourings[colouring] = coloured(of, dataset, fitted, colouring, trust)
     of_data = (dataset.is_ordered, dataset.provenance.get("class_names"))
-    parts = (shown.key, feature, laid_out, [*colourings], colouring == PANELS, of_data)
+    parts = (shown.key, [*colourings], laid_out, trust is None, of_data)
     key = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
-    if colouring == PANELS:
-        panels = _panel_trust(shown.key, dataset, fitted)
-        colourings[PANELS] = trust_colour(panels, "Trust of the panels")
-    scene = _of_fit(key, dataset, fitted, maps, feature=feature, colourings=colourings)
+    scene = _of_fit(key, dataset, fitted, maps, colourings=colourings)
     return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))
 
 
-@by_key(4)
-def _panel_trust(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
-    X = fitted.preprocessing.transform(dataset.X)
-    return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
-
-
-_of_fit = by_key(16)(scene_shown)
+_of_fit, coloured = by_key(16)(scene_shown), by_key(16)(colour_of)
 
 
 def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
     """Return scores (N, 3) on principal components of the preprocessed data."""
-
-    def principal() -> np.ndarray:
-        before = services.prepared(dataset.digest, config.preprocessing)
-        return principal_scores(before.transform(dataset.X))[0]
-
-    return kept(f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}", principal)
+    before = services.prepared(dataset.digest, config.preprocessing)
+    key = f"pca-{dataset.digest}-{json.dumps(config.preprocessing)}"
+    return kept(key, lambda: principal_scores(before.transform(dataset.X))[0])
 
 
 PREFIX = "/canvas"
@@ -162,9 +150,8 @@ class Delivery:
             self._questions.move_to_end(name)
             if canvas is not None:
                 self._shown[canvas] = name
-            for other in list(self._shown):
-                if other != canvas and not self.is_alive(other[0]):
-                    del self._shown[other]
+            for other in [of for of in self._shown if of != canvas and not self.is_alive(of[0])]:
+                del self._shown[other]
             shown = set(self._shown.values())
             spare = [place for place in self._questions if place not in shown]
             for old in spare[:-MOST_QUESTIONS]:
@@ -204,10 +191,8 @@ class Delivery:
             body += chunk
             if len(body) > 4 * MOST_ROWS:
                 return _refusal(400)
-        if not body or len(body) % 4:
-            return _refusal(400)
-        rows = np.frombuffer(bytes(body), "<u4").astype(np.int64)
-        if rows.max() >= asked.n_rows:
+        rows = np.frombuffer(bytes(body[: len(body) // 4 * 4]), "<u4").astype(np.int64)
+        if len(body) % 4 or not 0 <= rows.max(initial=-1) < asked.n_rows:
             return _refusal(400)
         content, kind = await run_in_threadpool(asked.answer, what, rows)
         return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
@@ -283,9 +268,16 @@ _canvas = st.components.v2.component(
     css=(JS / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+_bar = st.components.v2.component(
+    "appca_bar",
+    js=LOADER,
+    css=(JS / "bar.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 SENT_S = 0.02  # Streamlit sends parts of a page every 0.01 s
 log = logging.getLogger(__name__)
-M = TypeVar("M")
+M = TypeVar("M", bound="_Message")
+Acts = Mapping[str, Callable[[str], object]]  # what the hand can do, by name
 
 
 def draw(  # noqa: PLR0913 - all but four have defaults
@@ -299,26 +291,20 @@ def draw(  # noqa: PLR0913 - all but four have defaults
     options: Mapping[str, Any] | None = None,
     selected: np.ndarray | None = None,
     on_select: Callable[[np.ndarray], None] | None = None,
-    on_layout: Callable[[str], None] | None = None,
     on_point: Callable[[int | None], None] | None = None,
-    on_act: Callable[[str, str], None] | None = None,
+    acts: Acts | None = None,
 ) -> None:
     """Draw a scene; a lasso selects rows on all pages.
 
     The layout and the colouring are keys of the scene's, or "component:" and a number. A page has
     at most eight canvases, each with its own `key`. The height is in pixels or CSS, by default that
     of the window; `options` are those of `js/types.d.ts`. Rows `selected` (N,) replace those of all
-    pages, and `on_select` takes those of a lasso instead. `on_layout` takes the layout that a
-    search or a tour has opened, `on_point` the row that a click holds, or None. `on_act` takes
-    "selection", "colour" or "class" and the name that was chosen of the offers in `options`; of a
-    class that is JSON of its label, its old and its new name.
+    pages, and `on_select` takes those of a lasso instead. `on_point` takes the row that a click
+    holds, or None. Of `acts`, "view" takes the layout that a search or a tour has opened, "named"
+    and "colour" a choice of the palette, "class" JSON of a label, an old and a new name.
     """
 
     def selected_rows(message: SelectionMessage) -> None:
-        stamp = message.mount, message.number
-        if stamp == st.session_state.get(f"{key}-seen"):
-            return
-        st.session_state[f"{key}-seen"] = stamp
         try:
             mask = read_selection(message.bits, dataset.n_rows)
         except ValueError as error:
@@ -330,16 +316,6 @@ def draw(  # noqa: PLR0913 - all but four have defaults
         if on_point is not None and message.row < dataset.n_rows:
             on_point(None if message.row < 0 else message.row)
 
-    def acted(message: ActMessage) -> None:
-        if on_act is not None:
-            on_act(message.kind, message.name)
-
-    @guarded
-    def on_other_layout() -> None:
-        name = getattr(st.session_state.get(key), "layout", None)
-        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
-            on_layout(name)
-
     chosen = state.get(dataset) if selected is None else selected
     bits = np.packbits(chosen, bitorder="little").tobytes()
     _canvas(
@@ -349,21 +325,38 @@ def draw(  # noqa: PLR0913 - all but four have defaults
             "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": base64.b64encode(bits).decode() if chosen.any() else None,
-            "seen": st.session_state.get(f"{key}-seen"),
-            "follows": on_layout is not None,
+            "seen": st.session_state.get(f"{key}-selection"),
             "holds": on_point is not None,
         },
-        on_selection_change=guarded(partial(_take, key, SelectionMessage, selected_rows)),
-        on_layout_change=on_other_layout,
-        on_point_change=guarded(partial(_take, key, PointMessage, pointed)),
-        on_act_change=guarded(partial(_take, key, ActMessage, acted)),
+        on_selection_change=guarded(
+            partial(_take, key, "selection", SelectionMessage, selected_rows)
+        ),
+        on_point_change=guarded(partial(_take, key, "point", PointMessage, pointed)),
         on_lost_change=lambda: None,  # Streamlit returns only states that have a callback
+        **_on_acts(key, acts or {}),
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
         st.session_state[f"{key}-shown"] = scene.key
         time.sleep(
             SENT_S
         )  # else it is sent with the rest of the page, which keeps the browser busy
+
+
+def draw_bar(
+    controls: Mapping[str, Any], acts: Acts, on_size: Callable[["SizeMessage"], None]
+) -> None:
+    """Draw the controls of a canvas; `controls` are those of `js/types.d.ts`."""
+    taken = (st.session_state.get(f"controls-{kind}") for kind in ("size", *acts))
+    _bar(
+        key="controls",
+        data={
+            "scene": {"at": f"{streamlit_internals.base()}{PREFIX}/"},
+            "controls": controls,
+            "seen": [stamp for stamp in taken if stamp],
+        },
+        on_size_change=guarded(partial(_take, "controls", "size", SizeMessage, on_size)),
+        **_on_acts("controls", acts),
+    )
 
 
 # What comes back from the browser, checked before it is believed
@@ -389,10 +382,17 @@ class PointMessage(_Message):
 
 
 class ActMessage(_Message):
-    """A chosen offer, or a renamed class."""
+    """What was chosen: a colour, a view, a named selection; or a renamed class."""
 
-    kind: Literal["selection", "colour", "class"]
     name: Annotated[str, Meta(max_length=1000)]
+
+
+class SizeMessage(_Message):
+    """K and L, chosen or under a moving hand; L is None where it is no number."""
+
+    k: FromOne
+    active: FromOne | None = field(name="l")
+    moving: bool
 
 
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
@@ -409,9 +409,18 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
-    """Do what a message of the browser asks for, if it is a sound one."""
-    name = kind.__name__.removesuffix("Message").lower()
+def _on_acts(key: str, acts: Acts) -> dict[str, Any]:
+    def taken(name: str, said: ActMessage) -> None:
+        acts[name](said.name)
+
+    return {
+        f"on_{name}_change": guarded(partial(_take, key, name, ActMessage, partial(taken, name)))
+        for name in acts
+    }
+
+
+def _take(key: str, name: str, kind: type[M], act: Callable[[M], object]) -> None:
+    """Do once what a message of the browser asks for, if it is a sound one."""
     sent = st.session_state.get(key)
     message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:
@@ -421,4 +430,7 @@ def _take(key: str, kind: type[M], act: Callable[[M], None]) -> None:
     except (TypeError, ValueError) as error:
         log.warning("The browser sent a %s that is ignored: %s", name, error)
     else:
-        act(checked)
+        mount, number = st.session_state.get(f"{key}-{name}", ("", 0))
+        if mount != checked.mount or number < checked.number:
+            st.session_state[f"{key}-{name}"] = checked.mount, checked.number
+            act(checked)

@@ -471,7 +471,8 @@ def hidden_cells(dataset: Dataset, shown: Shown) -> None:
 def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
     errors, names = config.errors(home()), config.methods
     if errors:
-        kit.answer(verdict(config, errors), level=level(errors))
+        said, level = verdict(config, errors)
+        kit.answer(said, level=level)
         means = {key: float(values.mean()) for key, values in errors.items()}
         ranked = sorted(errors, key=means.__getitem__)
         figure = plots.hidden_errors({names[key]: errors[key] for key in ranked})
@@ -491,29 +492,27 @@ def _hidden(dataset: Dataset, config: MaskedConfig) -> None:
         kit.chart(figure, "hidden_unmeasured")
 
 
-def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
-    """Return which method predicts best, by more than two standard errors."""
-    first, *others = sorted(errors, key=lambda method: float(errors[method].mean()))
-    names = config.methods
+def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> tuple[str, kit.Level]:
+    """Return which method predicts best, by more than two standard errors, and what that means.
+
+    "good" if the model is first, "doubtful" if it is above the means alone.
+    """
+    means = {method: float(values.mean()) for method, values in errors.items()}
+    first, *others = sorted(errors, key=means.__getitem__)
+    ours = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
+    level: kit.Level = "doubtful" if ours < means.get(MEANS, np.inf) else "bad"
+    level, names = "good" if ours <= means[first] else level, config.methods
     if others:
         n = min(len(errors[first]), len(errors[others[0]]))
         left = errors[others[0]][:n] - errors[first][:n]
         if n < 2 or left.mean() <= CLEAR * left.std(ddof=1) / np.sqrt(n):
-            return f"{names[first]} and {names[others[0]]} predict hidden cells equally well"
+            said = f"{names[first]} and {names[others[0]]} predict hidden cells equally well"
+            return said, level
     if first == next(iter(names)):
-        return "The model predicts hidden cells best"
+        return "The model predicts hidden cells best", level
     if first == MEANS:
-        return "Nothing predicts hidden cells better than the column means"
-    return f"Better at hidden cells than the model: {names[first].lower()}"
-
-
-def level(errors: dict[str, np.ndarray]) -> kit.Level:
-    """Return "good" if the model is first, "doubtful" if it is above the means alone."""
-    means = {method: float(values.mean()) for method, values in errors.items()}
-    adaptive = means.get(compare.OWN, means.get(compare.EVERY, np.inf))
-    if adaptive <= min(means.values()):
-        return "good"
-    return "doubtful" if adaptive < means.get(MEANS, np.inf) else "bad"
+        return "Nothing predicts hidden cells better than the column means", level
+    return f"Better at hidden cells than the model: {names[first].lower()}", level
 
 
 def filled_csv(dataset: Dataset, imputed: np.ndarray) -> bytes:

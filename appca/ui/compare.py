@@ -49,7 +49,8 @@ def _choose(shown: Shown) -> Run | None:
     if chosen in stored or kit.follow(chosen):
         return stored.get(chosen)
     config = made[names[chosen]]
-    if fits.is_live(config):
+    quick = fits.is_quick(config) and not config.is_sampled
+    if quick and fits.seconds(config) <= fits.LIVE_SECONDS:
         fitted = fit_run(services.dataset(now.dataset), config)
         with suppress(InputError):  # the disk is full
             return services.runs().save(config, fitted, origin="live")

@@ -1,16 +1,17 @@
 """Controls of a scene and of a selection, and a selection as a rule."""
 
-from collections.abc import Callable
-from functools import partial
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis import groups, selections
-from appca.analysis.groups import MOST_FEATURES, OF_CLASSES, OF_NUMBERS, column_of, feature_name
+from appca.analysis.components import name_of
+from appca.analysis.fitted import FittedRun
 from appca.analysis.rule import RowRule, dataset_table, described
-from appca.canvas.panels import PANELS, TRUST, colour_choices
+from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
 from appca.ui import fits, state
 from appca.ui.kit import markdown, press
@@ -18,11 +19,9 @@ from appca.ui.services import kept
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
 
-FEATURE = "feature"  # the colouring that needs a feature
-TRUSTS = {TRUST: "Trust of the map", PANELS: "Trust of the panels"}
-MOST_RANKED = 5_000  # rows whose ranks in panels are counted while a page is drawn
-MOST_FLAT = 14
-MOST_LISTED = 1024  # features in a list, which is sent with each change of the page
+MOST_LISTED, MOST_PIXELS = 1024, 100  # features in a list, which is sent with each change
+MOST_COMPONENTS = 60
+_BY_COMPONENTS = re.compile(r"components?:([1-9][0-9]*)(?:,([1-9][0-9]*))?")
 
 
 def heading(title: str) -> st.delta_generator.DeltaGenerator:
@@ -32,72 +31,69 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
 
-def colouring(dataset: Dataset, *, with_trust: bool = False, flat: bool = False) -> str:
-    """Draw the choice of colours and return its key; see `colour_of`.
-
-    `with_trust` offers the trust of a map, `flat` shows all choices at once.
-    """
-    noun = "column" if dataset.image_shape is None else "pixel"
-    offered = {TRUST: with_trust, PANELS: dataset.n_rows <= MOST_RANKED}
-    trust = {key: name for key, name in TRUSTS.items() if offered[key]}
-    choices = colour_choices(dataset) | trust | {FEATURE: f"{noun}…"}
-    names = {key: capital(name) for key, name in choices.items()}
-    key, _ = keys(dataset.digest)
-    if st.session_state.get(key) not in {None, *choices}:
-        del st.session_state[key]
-    help_text = (
-        "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
-        "is of the row's subspace. Likelihood: how probable the whole row is. "
-        "Trust: which rows have false neighbours on the map, or in their panel, near there and far "
-        "in the data, or missing ones, near in the data and far there. That of the map is offered "
-        f"once there is a map, that of panels up to {MOST_RANKED:,} rows. "
-        f"{noun.capitalize()}: the values of one {noun} of the data."
-    )
-    is_flat = flat and len(names) <= MOST_FLAT
-    draw: Any = st.radio if is_flat else st.selectbox
-    chosen = draw(
-        "Colour by",
-        list(names),
-        format_func=lambda key: markdown(names[key]) if is_flat else names[key],
-        key=key,
-        persist_state="session",
-        help=help_text,
-        width=200,
-    )
-    return _feature(dataset, noun.capitalize()) if chosen == FEATURE else chosen
+def offers(
+    dataset: Dataset, fitted: FittedRun | None = None, trust: object = None
+) -> list[tuple[str, str, str]]:
+    """Return what rows can be coloured by: keys, names and groups; `trust` is that of a map."""
+    every, more = colour_choices(dataset), groups.COLOURS
+    every |= {key: key for key, of in more.items() if of.offered and of.offered(dataset, trust)}
+    listed = [(key, capital(name), "Rows") for key, name in every.items()]
+    if fitted is not None and len(fitted.components) <= MOST_COMPONENTS:
+        names = (capital(name_of(fitted, k)) for k in range(len(fitted.components)))
+        listed += [(f"component:{k}", name, "Components") for k, name in enumerate(names, 1)]
+    features: Iterable[int] = range(dataset.n_features)
+    if not is_listed(dataset):
+        now = st.session_state.get(colour_key(dataset.digest), "")
+        height, *_ = dataset.image_shape or (dataset.n_features,)
+        middle = (height // 2 * 2 + 1) * dataset.n_features // height // 2
+        features = [int(now[8:]) if _is_feature(dataset, now) else middle]
+    noun = "Columns" if dataset.image_shape is None else "Pixels"
+    return listed + [(f"feature:{j}", groups.feature_name(dataset, j), noun) for j in features]
 
 
-def keys(digest: str) -> tuple[str, str]:
-    """Return the widget keys of a data set's colouring and feature."""
-    return f"colour-{digest[:8]}", f"{FEATURE}-{digest[:8]}"
+def is_listed(dataset: Dataset) -> bool:
+    """Whether all features are in the list of colours; else their numbers are typed."""
+    return dataset.n_features <= (MOST_LISTED if dataset.image_shape is None else MOST_PIXELS)
 
 
-def colour_name(dataset: Dataset) -> str:
-    """Return the name of the colouring."""
-    choices, (colour, feature) = colour_choices(dataset), keys(dataset.digest)
-    chosen = st.session_state.get(colour) or next(iter(choices))
-    if chosen == FEATURE:
-        return feature_name(dataset, st.session_state.get(feature, _middle(dataset)))
-    return capital((choices | TRUSTS).get(chosen, ""))
+def _is_feature(dataset: Dataset, key: str) -> bool:
+    kind, _, number = key.partition(":")
+    return kind == "feature" and number.isdecimal() and int(number) < dataset.n_features
 
 
-def offers(dataset: Dataset) -> list[tuple[str, str]]:
-    """Return the colourings of the palette: keys and names."""
-    choices = [(key, capital(name)) for key, name in colour_choices(dataset).items()]
-    if dataset.image_shape is None and dataset.n_features <= MOST_LISTED:
-        features = range(dataset.n_features)
-        choices += [(f"{FEATURE}:{j}", feature_name(dataset, j)) for j in features]
-    return choices
+def chosen(dataset: Dataset, keys: Iterable[str], n_components: int = 0) -> str:
+    """Return the key of the colouring: the chosen one, or the first where that is not possible."""
+    now, keys = str(st.session_state.get(colour_key(dataset.digest), "")), list(keys)
+    by = _BY_COMPONENTS.fullmatch(now)
+    if by and all(1 <= int(number) <= n_components for number in by.groups() if number):
+        return now
+    return now if now in keys or _is_feature(dataset, now) else keys[0]
 
 
-def colour_by(dataset: Dataset, chosen: str) -> None:
-    """Colour by the key of one of `offers`."""
-    if chosen in dict(offers(dataset)):  # else not from our script
-        colour, feature = keys(dataset.digest)
-        kind, _, number = chosen.partition(":")
-        st.session_state[colour] = FEATURE if kind == FEATURE else chosen
-        if kind == FEATURE:
-            st.session_state[feature] = int(number)
+def colour_key(digest: str) -> str:
+    """Return the name of a data set's colouring in the state of the session."""
+    return f"colour-{digest[:8]}"
+
+
+def colour_by(dataset: Dataset, key: str) -> None:
+    """Colour by the key of one of `offers`; see `chosen` for others."""
+    st.session_state[colour_key(dataset.digest)] = key
+
+
+def colouring(dataset: Dataset) -> str:
+    """Draw the choice of colours in a list and return its key; see `colour_of`."""
+    named = {key: name for key, name, _ in offers(dataset)}
+    now, box = chosen(dataset, named), f"colours-{dataset.digest[:8]}"
+    st.session_state[box] = now if now in named else next(iter(named))
+
+    @guarded
+    def take() -> None:
+        colour_by(dataset, st.session_state[box])
+
+    about = " ".join(f"{capital(key)}: {groups.COLOURS[key].about}" for key in groups.MEASURES)
+    look: Any = {"on_change": take, "help": about, "width": 200}
+    picked: str = st.selectbox("Colour by", named, format_func=named.__getitem__, key=box, **look)
+    return picked
 
 
 def view_key(active: int | None) -> str:
@@ -105,33 +101,7 @@ def view_key(active: int | None) -> str:
     return f"view-{active}"
 
 
-def _feature(dataset: Dataset, label: str) -> str:
-    widget: dict[str, Any] = {"key": keys(dataset.digest)[1], "persist_state": "session"}
-    total, first = dataset.n_features, _middle(dataset)
-    if total > MOST_LISTED:
-        text = (
-            f"By its number, 1 to {total:,}, for up to {MOST_LISTED:,} are listed by name; the "
-            "legend names it. Rows whose value is missing are grey."
-        )
-        number = st.number_input(label, 1, total, first + 1, help=text, width=150, **widget)
-        return f"{FEATURE}:{number - 1}"
-    text = "Type to find one. Rows whose value is missing are grey."
-    names = partial(feature_name, dataset)
-    j = st.selectbox(label, range(total), first, format_func=names, help=text, width=230, **widget)
-    return f"{FEATURE}:{j}"
-
-
-def _middle(dataset: Dataset) -> int:
-    """Return the first feature, or the middle pixel of images, whose corners may be empty."""
-    if dataset.image_shape is None:
-        return 0
-    height, width, *channels = dataset.image_shape
-    return (height // 2 * width + width // 2) * (channels[0] if channels else 1)
-
-
 RULE, NAMED = "rule", "named"
-
-
 MEMBERSHIP, HIGHEST = 0.5, 5.0
 
 
@@ -167,14 +137,14 @@ def leave_out_button(label: str, dataset: Dataset, rows: np.ndarray, why: str, k
 
 def _by_rule(dataset: Dataset, shown: fits.Shown) -> None:
     wanted = ""
-    if dataset.image_shape is None and dataset.n_features > MOST_FEATURES:
+    if dataset.image_shape is None and dataset.n_features > groups.MOST_FEATURES:
         look: Any = {"key": f"{RULE}-find", "placeholder": "part of the name"}
         wanted = st.text_input("Find features by name", **look).strip()
     names = groups.names_of(dataset, shown.fitted, wanted)
     box = f"{RULE}-column-{dataset.digest[:8]}"
     key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
-    column = column_of(dataset, shown.fitted, key)
-    relations = OF_NUMBERS if column.names is None else OF_CLASSES
+    column = groups.column_of(dataset, shown.fitted, key)
+    relations = groups.OF_NUMBERS if column.names is None else groups.OF_CLASSES
     first = "below" if key == "membership" else "highest"
     relation = st.selectbox(
         "Relation",

@@ -1,36 +1,30 @@
 """The page Explore: bar, canvas and drawer."""
 
-from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from math import comb
 from typing import Any
 
-import msgspec
 import numpy as np
 import streamlit as st
 
 from appca.analysis.components import farthest
-from appca.analysis.groups import compare, sentence
-from appca.analysis.umap import Embedding
-from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
+from appca.analysis.groups import COLOURS, MAP, compare, sentence
+from appca.canvas.panels import colour_choices
 from appca.canvas.sheets import sample
 from appca.data.dataset import Dataset
 from appca.plots.style import Colour, label_colour, levels
-from appca.runs.run import MOST_COMPONENTS, RunConfig
+from appca.runs.run import RunConfig
 from appca.ui import STATIC, canvas, components, controls, fits, frame, kit, rows, settings, state
 from appca.ui.controls import as_rule, leave_out_button, tools
 from appca.ui.downloads import rows_popover
-from appca.ui.kit import markdown, one_of, onward, press, preview_note, scripted, tabs, tag, words
+from appca.ui.kit import markdown, onward, press, preview_note, tabs, tag, words
 from appca.ui.rows import sheet_of
-from appca.ui.services import by_key, kept
-from appca.ui.state import KEYS, guarded
+from appca.ui.services import kept
 from appca.words import InputError, counted, percent, shortened
 
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12
-_colour = by_key(16)(colour_of)
 
 
 def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
@@ -48,7 +42,9 @@ def _selection(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
         with st.container(key="pictures"):
             alt = f"{len(chosen_images)} of the selected images"
             st.image(sheet_of(dataset, chosen_images, A_LINE), width="stretch", alt=alt)
-    chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
+    if colouring not in (choices := colour_choices(dataset)) and colouring[:8] != "feature:":
+        colouring = next(iter(choices))
+    chosen = canvas.coloured(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     labels = (label_colour(dataset, name) for name in dataset.labels)
     categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
     classes = next(categories, None)
@@ -92,13 +88,17 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     return tag("div", lines, "ca-mix", title="count · share of the class") + tail
 
 
-def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
+def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str, trust: Any) -> None:
     count = int(state.get(dataset).sum())
     selection = f"Selection {count:,}" if count else "Selection"
     with st.container(key="drawer"):
         with st.container(key="drawer_tab"):
             tab = tabs({"components": "Components", "selection": selection, "point": "Point"})
         with st.container(key="drawer_body"):
+            if colouring in COLOURS:
+                st.caption(COLOURS[colouring].about)
+            if colouring == MAP:
+                st.caption(settings.trust_sentence(trust))
             if tab == "components":
                 components.listing(dataset, shown)
             elif tab == "selection":
@@ -109,34 +109,17 @@ def _drawer(dataset: Dataset, shown: fits.Shown, colouring: str) -> None:
                     components.steer(dataset, shown, rows.chosen(dataset))
 
 
-MOST_ON_SLIDER = 12
-MOVING = "sizes_moving"
-_follow = scripted("sizes")
-
-
-def _k_and_l(dataset: Dataset) -> None:
+def _resized(size: canvas.SizeMessage) -> None:
     now = state.config()
-    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
-    active = now.chosen_size
-    look: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
-    with st.container(key="bar_sizes", width="content", **look):
-        _size("K", now.k, most, 132, _meaning(dataset, now.k, active))
-        if active is not None:
-            _size("L", active, most, 110)
-        elif "n_active" in now.parameters:
-            st.markdown("L learned", width="content")
-        _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
-
-
-def _moved_to() -> RunConfig | None:
-    """Return the configuration over which a slider moves; None at rest."""
-    told = st.session_state.get(MOVING)
-    moving: Any = told.get("moving") if isinstance(told, Mapping) else None
-    value = moving.get("value") if isinstance(moving, Mapping) else None
-    if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
-        return None
-    wanted = state.with_parameters(**_changes(moving.get("size", ""), value))
-    return None if wanted == state.config() else wanted
+    changes = {now.name_of_k: size.k}
+    if size.active is not None and now.chosen_size is not None:
+        changes["n_active"] = size.active
+    if changes.items() <= now.parameters.items():
+        return  # there and back: an imported or stopped fit stays what it is
+    if size.moving:
+        st.session_state[MOVED] = state.with_parameters(**changes)
+    else:
+        state.set_parameters(**changes)
 
 
 def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
@@ -155,109 +138,63 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
 
 
-def _size(label: str, value: int, most: int, width: int, hint: str | None = None) -> None:
-    name = label.lower()
-    look: Any = {"on_change": _changed, "disabled": most < 2}
-    key, top = _widget(name, value)
-    span = max(min(top, most), 2)
-    st.slider(label, 1, span, value, key=key, args=[name, key], width=width, help=hint, **look)
-    key, _ = _widget(f"{name}_typed", value)
-    look |= {"args": [f"{name}_typed", key], "label_visibility": "collapsed", "width": 48}
-    text = f"{label}, up to {counted(most, 'component')}"
-    st.number_input(text, 1, most, value, key=key, **look)
-
-
-def _widget(name: str, value: int) -> tuple[str, int]:
-    """Return the key of the widget of a size, and its slider's end.
-
-    It is a new widget if the last one shows another size. If the server set the old one, a request
-    that the browser sent before would look like a change back by hand.
-    """
-    drawn: dict[str, tuple[str, int]] = st.session_state.setdefault(KEYS.sizes, {})
-    key, top = drawn.get(name, (f"{name}-0", MOST_ON_SLIDER))
-    if st.session_state.get(key, value) != value:
-        key, top = f"{name}-{int(key.rpartition('-')[2]) + 1}", MOST_ON_SLIDER
-    drawn[name] = key, max(top, value)
-    return drawn[name]
-
-
-@guarded
-def _changed(name: str, key: str) -> None:
-    if st.session_state[KEYS.sizes][name][0] == key:  # else the widget is gone
-        state.set_parameters(**_changes(name[0], st.session_state[key]))
-
-
-def _changes(size: str, value: int) -> dict[str, int]:
-    """Return what a new size changes; L pushes K up, K pushes L down."""
-    now = state.config()
-    if size == "l" and "n_active" in now.parameters:
-        return {"n_active": value, "n_components": max(now.k, value)}
-    return {now.name_of_k: value}
-
-
-READING = (
-    "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
-    "rows that are near it in the data are elsewhere; hover over it to see lines to them."
-)
-
-
-def _bar(
-    dataset: Dataset, embedding: Embedding | None
-) -> tuple[str, st.delta_generator.DeltaGenerator]:
-    trust = None if embedding is None else embedding.trust
+def _bar(dataset: Dataset) -> tuple[st.delta_generator.DeltaGenerator, ...]:
+    """Draw what stands before the controls; return the places of the map's settings and theirs."""
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
     columns = counted(dataset.n_features, "column")
     if dataset.image_shape is not None:
         columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
-    line: Any = {"horizontal": True, "vertical_alignment": "center"}
-    with st.container(key="explore_bar", gap="small", **line):
+    with st.container(key="explore_bar", **kit.LINE):
         with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
             st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
             if gone := state.left_out(dataset):
                 st.caption(markdown(f"Without {gone['why']}"))
                 press("Put all rows back", "put_back", state.put_back, dataset)
             st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-        _k_and_l(dataset)
         settings.popover(dataset)
-        label = f"Colour **{markdown(controls.colour_name(dataset))}**"
-        with st.popover(label, key="bar_colour", width="content"):
-            colouring = controls.colouring(dataset, with_trust=trust is not None, flat=True)
-            if colouring in (TRUST, PANELS):
-                st.caption(READING)
-            if trust is not None and colouring == TRUST:
-                st.caption(settings.trust_sentence(trust))
-        with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
-            steps = {
-                "undo": (state.undo, state.can_step(-1), "Undo (Ctrl+Z)"),
-                "redo": (state.redo, state.can_step(1), "Redo (Ctrl+Shift+Z)"),
-            }
-            for name, (act, possible, hint) in steps.items():
-                look: Any = {"icon": f":material/{name}:", "type": "tertiary", "help": hint}
-                press("", f"bar_{name}", act, disabled=not possible, **look)
-        place = st.container(key="bar_views", width="content", **line)
-    return colouring, place
+        return st.container(width="content"), st.container(key="bar_controls")
 
 
-def _view_switch(dataset: Dataset, scene: canvas.PageScene, active: int | None) -> tuple[str, str]:
+def _controls(
+    place: st.delta_generator.DeltaGenerator,
+    dataset: Dataset,
+    now: RunConfig,
+    more: dict[str, Any],
+    acts: canvas.Acts | None = None,
+) -> None:
+    """Draw K, L, colour, undo and redo, and the views; `more` is what a fit adds."""
+    active = now.parameters.get("n_active")
+    most = max(state.most_components(now, dataset), now.k)  # the command line allows more
+    hint = _meaning(dataset, now.k, now.chosen_size)
+    there = {
+        "sizes": {"k": now.k, "l": active, "most_k": most, "hint": hint},
+        "colours": [],
+        "colour": "",
+        "columns": 0 if controls.is_listed(dataset) else dataset.n_features,
+        "views": [],
+        "view": "",
+        "beside": bool(st.session_state.get(SPLIT)),
+        "steps": [state.can_step(-1), state.can_step(1)],
+    }
+    with place:
+        canvas.draw_bar(there | more, acts or _acts(dataset, now.n_active), _resized)
+
+
+def _views(scene: canvas.PageScene, active: int | None) -> tuple[dict[str, str], str, str]:
+    """Return the names of the views, the chosen one, and the one beside it."""
     first, there = scene.meta["first"], scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
-    key, look = controls.view_key(active), {"label_visibility": "collapsed"}
-    with st.container(width="content"):  # to the left, so that no view moves
-        if st.session_state.get(key) == "umap":
-            with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
-                settings.map_settings(dataset)
-    layout = one_of("View", names, key=key, default=first, **look)
-    with st.container(key="bar_split", width="content"):
-        more: Any = {"selection_mode": "multi", "key": "split", "persist_state": "session"}
-        split = st.segmented_control("Split", ["Split"], **more | look)
+    wanted = st.session_state.get(controls.view_key(active))
+    layout = wanted if wanted in names else first
     maps = [name for name in ("slices", "umap", "pca") if name in there]
     beside = first if layout in maps else next(iter(maps), "")
-    return layout, beside if split else ""
+    return names, layout, beside if st.session_state.get(SPLIT) else ""
 
 
+SPLIT, MOVED = "split", "sizes_moved"
 MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture shows that row alone
 LEAST_ROWS = 10  # of which one can be left out
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
@@ -271,42 +208,45 @@ def draw() -> None:
     with st.container(key="explore_title"):
         st.title("Explore", anchor=False)
     before = fits.drawn_before()
-    fit = before.config if before else state.config()
-    colouring, views = _bar(dataset, settings.stored_map(dataset, fit))
-    moved = _moved_to()
-    with st.container(key="fit_wait"):
-        shown = (moved and fits.while_moving(moved)) or kit.shown()
-    shown = shown or before
+    moved: RunConfig | None = st.session_state.pop(MOVED, None)
+    tune, place = _bar(dataset)
+    now = moved or state.config()
+    try:
+        with st.container(key="fit_wait"):
+            shown = (moved and fits.while_moving(moved)) or kit.shown() or before
+    except state.TOLD:
+        _controls(place, dataset, now, {})
+        raise
     if shown is None:
+        _controls(place, dataset, now, {})
         return
     embedding = settings.stored_map(dataset, shown.config)
-    by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
-    if colouring == TRUST and (embedding is None or embedding.trust is None):
-        colouring = by_data
+    trust = None if embedding is None else embedding.trust
+    colours = controls.offers(dataset, shown.fitted, trust)
+    colouring = controls.chosen(dataset, [key for key, *_ in colours], len(shown.fitted.components))
     scene = canvas.scene_of(dataset, shown, colouring, embedding)
-    with views:
-        layout, beside = _view_switch(dataset, scene, shown.config.n_active)
+    names, layout, beside = _views(scene, shown.config.n_active)
+    views = {"views": list(names.items()), "view": layout}
+    acts = _acts(dataset, shown.config.n_active)
+    _controls(place, dataset, now, views | {"colours": colours, "colour": colouring}, acts)
+    if layout == "umap":
+        with tune.popover("", icon=":material/map:", key="bar_map", help="Settings of the map"):
+            settings.map_settings(dataset)
     there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
     came, held = fits.came(shown), rows.held(dataset)
-    saved = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
     options = {
         "beside": beside,
         "held": -1 if held is None else held,
         "near": [] if held is None else rows.near_rows(dataset, shown, held).tolist(),
-        "offers": {"selections": saved, "columns": controls.offers(dataset)},
+        "selections": [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)],
     }
-
-    def show_view(name: str) -> None:
-        st.session_state[controls.view_key(shown.config.n_active)] = name
-
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
             options=options | ({"came": came} if came else {}),
-            on_layout=show_view,
             on_point=partial(rows.hold, dataset),
-            on_act=partial(_act, dataset),
+            acts=acts,
         )
     if there != layout:
         with st.container(key="map_offer"):
@@ -318,7 +258,7 @@ def draw() -> None:
     with st.session_state[kit.NOTE]:
         if moved is None and shown.config == state.config() and not preview_note(shown):
             _far_row(dataset, shown)
-    _drawer(dataset, shown, by_data)
+    _drawer(dataset, shown, colouring, trust)
 
 
 def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
@@ -332,14 +272,21 @@ def _far_row(dataset: Dataset, shown: fits.Shown) -> None:
     leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
 
 
-def _act(dataset: Dataset, kind: str, name: str) -> None:
-    if kind == "colour":
-        controls.colour_by(dataset, name)
-    elif kind == "class":
-        with suppress(msgspec.DecodeError):  # not from our script
-            said = msgspec.json.decode(name, type=tuple[str, str, str])
-            state.rename_class(dataset.digest, *said)
-    else:
+def _acts(dataset: Dataset, active: int | None) -> canvas.Acts:
+    """Return what the bar and the canvas ask for."""
+    here = st.session_state
+
+    def select(name: str) -> None:
         masks = {saved.name: saved.mask for saved in state.named(dataset)}
         if name in masks:
             state.put(dataset, masks[name])
+
+    return {
+        "colour": partial(controls.colour_by, dataset),
+        "view": partial(here.__setitem__, controls.view_key(active)),
+        "beside": lambda _: here.update({SPLIT: not here.get(SPLIT)}),
+        "named": select,
+        "class": partial(state.rename_class, dataset.digest),
+        "undo": lambda _: state.undo(),
+        "redo": lambda _: state.redo(),
+    }

@@ -12,6 +12,7 @@ from appca.analysis.as_python import Recipe, script
 from appca.analysis.components import common, explained_shares, name_of, patterns, ranked, title
 from appca.analysis.tables import Columns, projection_table
 from appca.canvas.html import picture_page
+from appca.canvas.panels import colour_choices, colour_of
 from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import is_ink, sample, tiles_of
 from appca.data.dataset import Dataset
@@ -52,8 +53,9 @@ def figures(material: Material) -> dict[str, FigureMaker]:
     @cache
     def scene() -> Scene:
         maps = {} if places is None else {"umap": Map("UMAP", places)}
-        feature = colour if colour.startswith("feature:") else None
-        return scene_shown(dataset, shown.fitted, maps, feature=feature)
+        extra = {colour} - colour_choices(dataset).keys()
+        colours = {key: colour_of(dataset, shown.fitted, key) for key in extra}
+        return scene_shown(dataset, shown.fitted, maps, colourings=colours)
 
     def of_rows(layout: str = "") -> "StillFigure":
         from appca.canvas.figure import draw
@@ -82,7 +84,7 @@ def report(material: Material, script: str) -> str:
     config, fitted, classes = shown.config, shown.fitted, dataset.class_column
     name = store.title(config) if shown.run is None else shown.run.name
     body = [facts({"Data": dataset.name, "Fit": f"{name} ({config.id})"})]
-    data = [facts(kit.data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
+    data = [facts(dataset.facts | {"Digest (SHA-256)": dataset.digest})]
     if dataset.image_shape is not None:
         rows = sample(dataset.n_rows, SAMPLE)
         tiles = tiles_of(dataset, rows)

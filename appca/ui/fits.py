@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ def adopt(run_id: str | None) -> None:
 
     A running job restores its settings, but a fit does so only if it was on screen (`run_id`).
     """
-    named, st.session_state[KEYS.job] = st.session_state.get(KEYS.job) or "", None
+    named, st.session_state[KEYS.awaited] = st.session_state.get(KEYS.awaited) or "", None
     for job in named.split(",")[-MOST_NAMED:]:
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # forged
             status = services.jobs().status(job)
@@ -142,12 +143,13 @@ def _watch(job: str, why: Watched | None) -> None:
         _watched()[job] = why
     *older, newest = _watched() or [""]
     named = [job for job in older if not _watched()[job].refine]
-    st.session_state[KEYS.job] = ",".join([*named, newest][-MOST_NAMED:]) or None
+    st.session_state[KEYS.awaited] = ",".join([*named, newest][-MOST_NAMED:]) or None
 
 
 LIVE_SECONDS = 1.0  # a shorter fit runs in the page
 INSTANT_SECONDS = 0.25  # a shorter one while a slider is dragged
 MOST_RECENT = 12
+NEAR = 12  # components, up to which a moving slider shows another fit
 REFINED_SECONDS = 180.0  # a preview whose fit takes longer is not refined unasked
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5  # in which the browser draws a preview, before its fit
 
@@ -208,7 +210,7 @@ def shown() -> Shown | None:
             services.jobs().leave(job)
             _watch(job, None)
     fit = finished()
-    if fit is None and _quick(config()) and f"{config().id} preview" not in declined():
+    if fit is None and is_quick(config()) and f"{config().id} preview" not in declined():
         fit = _preview(config(), watch=_is_wanted)
     if fit is None or fit.is_preview:
         _refine()
@@ -293,7 +295,7 @@ def _live() -> Shown | None:
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
-    if not _quick(wanted) or wanted.is_sampled:
+    if not is_quick(wanted) or wanted.is_sampled:
         return None
     before = services.prepared(wanted.dataset, wanted.preprocessing)
     dataset = services.dataset(wanted.dataset)
@@ -301,15 +303,24 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
-    """Return a fit while the slider of K or L moves: a stored one, or a quick one not stored."""
-    run = services.runs().get(wanted.id)
-    if run is not None:
-        return _put_on_screen(of_run(run, _before()))
-    if recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
+    """Return the fit of a K or L under a moving slider, without storing it.
+
+    If it is neither stored nor instant, that of the nearest K which is at hand is returned.
+    """
+    unknown = wanted.id not in recent() and services.runs().get(wanted.id) is None
+    if unknown and seconds(wanted) < INSTANT_SECONDS:
         result = _fitted_here(wanted)
         if result is not None:
             _keep(wanted.id, result)
-    return _held(wanted)
+    for step in sorted(range(-NEAR, NEAR + 1), key=abs):
+        k = wanted.k + step
+        if k >= (wanted.chosen_size or 1):
+            near = replace(wanted, parameters=wanted.parameters | {wanted.name_of_k: k})
+            run = services.runs().get(near.id)
+            fit = _put_on_screen(of_run(run, _before())) if run is not None else _held(near)
+            if fit is not None:
+                return fit
+    return None
 
 
 def _held(wanted: RunConfig) -> Shown | None:
@@ -321,7 +332,7 @@ def _held(wanted: RunConfig) -> Shown | None:
     return _put_on_screen(Shown(wanted, fitted, result.info, None, numbering, is_whole=True))
 
 
-def _quick(wanted: RunConfig) -> bool:
+def is_quick(wanted: RunConfig) -> bool:
     """Whether a page may fit it: without waiting for the compiler or a slow optimiser."""
     return (
         wanted.k <= MODELS[wanted.model].can.uncompiled
@@ -331,15 +342,10 @@ def _quick(wanted: RunConfig) -> bool:
     )
 
 
-def is_live(wanted: RunConfig) -> bool:
-    """Whether a page may fit it at once."""
-    return _quick(wanted) and not wanted.is_sampled and seconds(wanted) <= LIVE_SECONDS
-
-
 def preview_ahead(digest: str) -> None:
     """Make the first preview of a data set if its fit takes long."""
     now = first_config(services.dataset(digest))
-    if seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None and _quick(now):
+    if seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None and is_quick(now):
         _preview(now)
 
 

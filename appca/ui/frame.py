@@ -5,7 +5,6 @@ from functools import partial
 
 import streamlit as st
 
-from appca.plots.style import CATEGORICAL
 from appca.runs.run import MODELS, RunConfig
 from appca.storage.identity import ID_DIGITS
 from appca.ui import STATIC, arrivals, fits, kit, services, state, streamlit_internals, warm_up
@@ -13,29 +12,7 @@ from appca.ui.kit import JOB_TITLES, LINE, NOTE, ending, markdown, nats_per_row,
 from appca.ui.streamlit_internals import base
 from appca.words import InputError, about, counted, percent
 
-PLANES = dict(zip((90, 30, -30), CATEGORICAL[:3], strict=True))
-LINES = "".join(
-    f'<line x1="-17" y1="0" x2="17" y2="0" stroke="{hexcode}" stroke-width="6.5" '
-    f'transform="rotate({-angle})"/>'
-    for angle, hexcode in PLANES.items()
-)
-SVG = '<svg xmlns="http://www.w3.org/2000/svg"'
-
-
-def icon() -> str:
-    """Return the mark as SVG."""
-    return f'{SVG} width="40" height="40" viewBox="-20 -20 40 40">{LINES}</svg>'
-
-
-def _logo() -> str:
-    return (
-        f'{SVG} width="132" height="40" viewBox="0 0 132 40">'
-        f'<g transform="translate(20 20)">{LINES}</g>'
-        '<text x="48" y="28" font-family="Source Sans, Source Sans Pro, Helvetica, sans-serif" '
-        'font-size="25" font-weight="600" fill="#7d8da0">appca</text></svg>'
-    )
-
-
+LOGO, ICON = ((STATIC / f"{name}.svg").read_text("utf-8") for name in ("logo", "icon"))
 POLL_SECONDS = 0.5
 SHOWN = "status_shown"  # in `st.session_state`: the fit on screen if a slider moves
 NATS = "Nats per row: the mean log-likelihood of a row under the fit; higher is better."
@@ -51,7 +28,7 @@ def _draw_status(place: st.delta_generator.DeltaGenerator) -> None:
             elif state.is_ready():
                 _outcome(shown or fits.stored())
             if state.is_ready():
-                st.html(_on_screen())
+                st.html(_on_screen(shown.config if shown else state.config()))
         ended = fits.any_ended()
     except state.TOLD:
         return  # the page has said so
@@ -72,13 +49,12 @@ def _outcome(shown: fits.Shown | None) -> None:
         press("Continue", "continue_fit", act, type="tertiary")
 
 
-def _on_screen() -> str:
-    now, dataset = state.config(), state.current_dataset()
-    sizes = (tag("span", words(size), f"ca-size-{size[0].lower()}") for size in now.sizes)
+def _on_screen(now: RunConfig) -> str:
+    dataset = state.current_dataset()
     parts = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
-        f"{words(MODELS[now.model].title)}, {', '.join(sizes)}",
+        words(", ".join([MODELS[now.model].title, *now.sizes])),
     ]
     if dataset.missing is not None:
         parts.insert(2, counted(dataset.n_missing, "missing cell"))
@@ -106,7 +82,7 @@ def _work(ids: list[str]) -> None:
 STYLE = STATIC / "style.css"
 _listener = kit.scripted("frame")
 _ahead = streamlit_internals.scripts(
-    "Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"
+    "Selectbox", "NumberInput", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"
 )
 
 
@@ -124,7 +100,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
             on_undo_change=state.undo,
             on_redo_change=state.redo,
         )
-    st.logo(_logo(), size="large", icon_image=icon())
+    st.logo(LOGO, size="large", icon_image=ICON)
     try:
         with warm_up.drawing():
             with above:

@@ -21,7 +21,7 @@ from appca.runs.home import home
 from appca.runs.run import RunInfo
 from appca.ui import STATIC, fits, services, state
 from appca.ui.state import KEYS, guarded
-from appca.words import about, capital, counted, duration, nats, percent, shortened, signed, size
+from appca.words import about, capital, counted, duration, nats, percent, signed
 
 
 def chart(figure: go.Figure, key: str, **options: Any) -> None:
@@ -108,31 +108,6 @@ def numbers(pairs: Sequence[tuple[str, str]]) -> str:
     """Return the first three numbers, each with its meaning, as HTML."""
     cells = (tag("div", tag("b", words(n)) + tag("span", words(of))) for n, of in pairs[:3])
     return tag("div", "".join(cells), "ca-figures")
-
-
-def data_facts(dataset: Dataset) -> dict[str, str]:
-    """Return facts about a data set by name."""
-    made, features = dataset.provenance, f"{dataset.n_features:,} columns"
-    if dataset.image_shape is not None:
-        h, w, *colour = dataset.image_shape
-        features = f"{dataset.n_features:,} ({h} × {w} pixels{', colour' if colour else ''})"
-    lines = {
-        "Rows": f"{dataset.n_rows:,}",
-        "Features": features,
-        "Labels": ", ".join(dataset.labels) or "none",
-        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-    }
-    if dataset.missing is not None:
-        share = percent(dataset.n_missing / dataset.X.size, 1)
-        lines["Missing"] = (
-            f"{counted(dataset.n_missing, 'cell')} ({share}) in "
-            f"{counted(len(dataset.incomplete_rows), 'row')}, for the model to fill"
-        )
-    source = str(made.get("citation") or made.get("source") or "")
-    if made.get("source") == "file":
-        files = list(made.get("files", []))
-        source = shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
-    return lines | ({"Source": source} if source else {})
 
 
 def fit_facts(shown: fits.Shown) -> dict[str, str]:

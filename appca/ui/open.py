@@ -187,9 +187,7 @@ def _works(store: RunStore) -> list[Run]:
     kept = [run for run in runs if run.kept]
     fitted = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
-    for run in sorted(
-        runs, key=lambda run: run.config.model == "PPCA"
-    ):  # Compare makes PCA unasked
+    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):  # made unasked by Compare
         if run.config.dataset not in fitted:
             dataset = _dataset(run)
             is_file = dataset is not None and dataset.provenance.get("source") == "file"

@@ -5,10 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec
 from urllib.parse import parse_qsl, unquote
 
+import msgspec
 import numpy as np
 import streamlit as st
 
@@ -31,30 +33,12 @@ LAST_NAMES = {"data", "run", "k", "l"}
 LONGEST_COOKIE = 400
 
 
-class Keys(NamedTuple):
-    """Names in `st.session_state`; no other file spells one out."""
-
-    config: str = "config"
-    configs: str = "configs"
-    job: str = "job"
-    history: str = "history"
-    tab: str = "tab"
-    watched: str = "watched"
-    umap: str = "umap_settings"
-    upload: str = "upload"
-    arrival: str = "arrival"
-    declined: str = "declined"  # runs whose refinement was cancelled or failed
-    notices: str = "notices"
-    selections: str = "selections"
-    points: str = "points"
-    marked: str = "marked"  # key of described new rows -> those selected
-    turn: str = "turn"
-    drawn: str = "drawn"
-    screen: str = "screen"
-    sizes: str = "sizes"
-
-
-KEYS = Keys()
+# Names in `st.session_state`; no other file spells one out.
+KEYS = StrEnum(
+    "KEYS",
+    "config configs awaited history tab watched umap upload arrival declined notices selections "
+    "points marked turn drawn screen",
+)
 
 
 class Notice(NamedTuple):
@@ -83,7 +67,7 @@ def begin() -> bool:
     if KEYS.config in st.session_state:
         return False
     address = dict(st.query_params)
-    st.session_state[KEYS.job] = address.get("job")
+    st.session_state[KEYS.awaited] = address.get("job")
     last = {} if LAST_NAMES & set(address) else last_address()
     if not (_resolve(address) or _resolve(last)):
         if last:
@@ -232,7 +216,7 @@ def write_address(**more: str | None) -> None:
     now, size = config(), config().chosen_size
     wanted: dict[str, str | None] = {"data": now.dataset, "run": now.id, "k": str(now.k)}
     wanted["l"] = None if size is None else str(size)
-    wanted |= {"job": st.session_state.get(KEYS.job)} | more
+    wanted |= {"job": st.session_state.get(KEYS.awaited)} | more
     there = {key: value for key, value in wanted.items() if value is not None}
     for key in set(wanted) - set(there):
         if key in st.query_params:
@@ -521,8 +505,15 @@ def flip(run: Run | None, component: int) -> None:
         note(turn, turn)
 
 
-def rename_class(digest: str, label: str, before: str, now: str) -> None:
-    """Rename a class of a label; an empty name restores that of the data."""
+def rename_class(digest: str, said: str) -> None:
+    """Rename a class; an empty name restores that of the data.
+
+    `said` is JSON of the label, the name before, and the new one.
+    """
+    try:
+        label, before, now = msgspec.json.decode(said, type=tuple[str, str, str])
+    except msgspec.DecodeError:  # not from our script
+        return
     stored = services.datasets().get(digest)
     if label not in stored.labels:
         return

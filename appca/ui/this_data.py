@@ -13,12 +13,12 @@ import streamlit as st
 
 from appca.canvas.sheets import resized, sample, style_of, tile_of
 from appca.data.dataset import Dataset, duplicate_rows
-from appca.data.pixels import Judged, PixelShape, pixel_order
+from appca.data.pixels import KINDS, Judged, PixelShape, pixel_order, shape_of, with_shape
 from appca.plots.components import data_uri
 from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, kit, services, settings, state
-from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, KINDS, Opened, Reading, with_shape
-from appca.ui.kit import Act, acting, button, choice, data_facts, markdown, press, tag, words
+from appca.ui.arrivals import DOUBTS, HEAD_ROWS, HEADER_LINES, Opened, Reading
+from appca.ui.kit import Act, acting, button, choice, markdown, press, tag, words
 from appca.ui.rows import is_dark, sheet_of
 from appca.ui.state import guarded
 from appca.words import about, capital, counted, minus, shortened
@@ -289,7 +289,7 @@ Use = Callable[[PixelShape | None], None]
 def _shapes(opened: Opened, reading: Reading) -> None:
     if opened.kind not in KINDS:
         return
-    now = arrivals.shape_of(opened.kind, opened.draft)
+    now = shape_of(opened.kind, opened.draft)
     if now is None and opened.kind == "csv" and reading.report.get("image_shape"):
         now = PixelShape(*reading.report["image_shape"])
     data = opened.read(with_shape(opened.kind, opened.draft, None)).dataset
@@ -429,7 +429,7 @@ def _overview(dataset: Dataset) -> None:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": about(fits.seconds()),
     }
-    st.html(kit.fact_list(data_facts(dataset) | lines))
+    st.html(kit.fact_list(dataset.facts | lines))
     if dataset.image_shape is None and not dataset.is_recording and dataset.n_features >= 4:
         key = f"ordered-{dataset.digest[:12]}"
 

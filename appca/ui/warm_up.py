@@ -34,10 +34,10 @@ _drawn: list[float] = []
 @asynccontextmanager
 async def while_serving(_app: object) -> AsyncIterator[None]:
     """Warm up beside the server; end the jobs with it, because a signal skips `atexit`."""
-    warming = WarmUp()
-    warming.start()
+    ended = threading.Event()
+    threading.Thread(target=_warm_up, args=[ended], daemon=True, name="warm up").start()
     yield
-    warming.stop()
+    ended.set()
     from appca.ui import services
 
     services.close()
@@ -61,49 +61,37 @@ def wait_for_quiet(seconds: float = QUIET_SECONDS) -> None:
         time.sleep(0.05)
 
 
-class WarmUp(threading.Thread):
-    """A thread that warms a server up."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True, name="warm up")
-        self._ended = threading.Event()
-
-    def stop(self) -> None:
-        """End after the present step."""
-        self._ended.set()
-
-    def run(self) -> None:
-        """Warm up."""
-        if OPENS in os.environ:
-            threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
-        else:
-            while not page_was_asked.wait(0.5):
-                if self._ended.is_set():
-                    return
-        _load_first()
-        last = time.monotonic() + PATIENCE
-        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
-            pass
-        if OPENS in os.environ:
-            self._ended.wait(DRAWING)
-        for step in _steps():
-            if self._ended.is_set():
+def _warm_up(ended: threading.Event) -> None:
+    if OPENS in os.environ:
+        threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
+    else:
+        while not page_was_asked.wait(0.5):
+            if ended.is_set():
                 return
-            wait_for_quiet()
-            with suppress(Exception):
-                step()
-        from appca.processes import start_compiler
-
-        compiler = start_compiler(COMPILED)
-        while compiler.poll() is None and not self._ended.wait(0.2):
-            pass
-        compiler.kill()
-        if compiler.wait() != 0:
+    _load_first()
+    last = time.monotonic() + PATIENCE
+    while not (_drawn or ended.wait(0.05) or time.monotonic() > last):
+        pass
+    if OPENS in os.environ:
+        ended.wait(DRAWING)
+    for step in _steps():
+        if ended.is_set():
             return
-        for name in COMPILED:
-            wait_for_quiet()
-            if not self._ended.is_set():
-                import_module(name).compile_ahead()
+        wait_for_quiet()
+        with suppress(Exception):
+            step()
+    from appca.processes import start_compiler
+
+    compiler = start_compiler(COMPILED)
+    while compiler.poll() is None and not ended.wait(0.2):
+        pass
+    compiler.kill()
+    if compiler.wait() != 0:
+        return
+    for name in COMPILED:
+        wait_for_quiet()
+        if not ended.is_set():
+            import_module(name).compile_ahead()
 
 
 def _load_first() -> None:

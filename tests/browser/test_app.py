@@ -27,6 +27,11 @@ def idle(page, seconds: float = 60) -> None:
     page.locator("[data-test-script-state=notRunning]").wait_for(timeout=seconds * SECOND)
 
 
+def size(page, name: str = "K", role: str = "slider"):
+    """Return the slider of K or L, or as "spinbutton" its field."""
+    return page.get_by_role(role, name={"K": "Components, K", "L": "a row uses, L"}[name])
+
+
 def link(page, name: str):
     """Return the link of the navigation to a page."""
     return page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True)
@@ -45,7 +50,7 @@ def test_the_first_page_is_a_finished_picture_and_a_slider_redraws_it_in_place(v
     assert page.locator("[data-testid=stException]").count() == 0
     page.get_by_role("status").get_by_text("Converged after").wait_for()
     page.evaluate(f"{CANVAS}.dataset.mark = 'same element'")
-    slider = page.locator("[class*=st-key-k-] input[type=range]")
+    slider = size(page)
     slider.press("ArrowRight")
     page.wait_for_url("**k=5**")
     drawn(page, f"explorer.dataset.panels == 10 && explorer.dataset.rows == {DIGITS}")

@@ -8,7 +8,7 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import POLL, SECOND, drawn, idle, link
+from tests.browser.test_app import POLL, SECOND, drawn, idle, link, size
 from tests.browser.test_explore import settled
 from tests.ui.conftest import PAGES
 
@@ -149,7 +149,7 @@ def test_a_keyboard_alone_reaches_every_page_and_does_the_main_job(visit, addres
         sound(page, title)
     press_by_key(page, page.locator(".st-key-source-wine-open button"))
     drawn(page, "explorer.dataset.rows == 178", WAIT / SECOND)
-    press_by_key(page, page.locator("[class*=st-key-k-] input[type=range]"), "ArrowRight")
+    press_by_key(page, size(page), "ArrowRight")
     page.wait_for_url("**k=5**", timeout=WAIT)
     press_by_key(page, link(page, "Export"))
     sound(page, "Export")

@@ -8,15 +8,10 @@ import pytest
 
 from appca.analysis.selections import SelectionStore
 from appca.data.sources import load
-from tests.browser.test_app import APP, POLL, SECOND, idle, open_page
+from tests.browser.test_app import APP, POLL, SECOND, idle, open_page, size
 
 pytestmark = pytest.mark.browser
 ROOT = "document.querySelector('.appca-explorer')"
-K = "[class*=st-key-k_typed-] input"
-UNDER_THE_HAND = """["k", "l"].flatMap((name) => [
-  getComputedStyle(document.querySelector(`[class*=st-key-${name}_typed-]`), "::after").content,
-  document.querySelector(`.ca-side .ca-size-${name}`).textContent,
-])"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +31,7 @@ def settled(page: Any, condition: str = "true") -> dict[str, str]:
 def choose(page: Any, k: int) -> None:
     """Type K."""
     idle(page, 60)
-    box = page.locator(K)
+    box = size(page, "K", "spinbutton")
     box.fill(str(k))
     box.press("Enter")
 
@@ -92,26 +87,30 @@ def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped
     set_k(page, 5)
     page.wait_for_url("**k=5**", timeout=60 * SECOND)
     before = page.url
-    slider = page.locator('[class*=st-key-k-] [role="group"]').bounding_box()
-    left, middle = slider["x"] + 4, slider["y"] + slider["height"] / 2
-    step = (slider["width"] - 8) / 11
+    slider = size(page).bounding_box()
+    left, middle = slider["x"] + 8, slider["y"] + slider["height"] / 2  # half a thumb
+    step = (slider["width"] - 16) / 11
+
+    def under_the_hand() -> list[str]:
+        return [size(page, name, "spinbutton").input_value() for name in "KL"]
+
     page.mouse.move(left + 4 * step, middle)
     page.mouse.down()
     page.mouse.move(left + 5 * step, middle, steps=4)
     settled(page, "said.panels === '15'")
     idle(page, 60)
     assert page.url == before
+    assert "K = 6, L = 2" in page.locator(".ca-side").inner_text()
     page.mouse.move(left + 6 * step, middle, steps=4)
-    assert page.evaluate(UNDER_THE_HAND) == ['"7"', "K = 7", '"2"', "L = 2"]
+    assert under_the_hand() == ["7", "2"]
     page.mouse.move(left, middle, steps=4)
-    assert page.evaluate(UNDER_THE_HAND) == ['"1"', "K = 1", '"1"', "L = 1"], "K pushes L"
+    assert under_the_hand() == ["1", "1"], "K pushes L"
     page.mouse.move(left + 5 * step, middle, steps=4)
-    assert page.evaluate(UNDER_THE_HAND) == ['"6"', "K = 6", '"2"', "L = 2"]
+    assert under_the_hand() == ["6", "2"]
     page.mouse.up()
     page.wait_for_url("**k=6**", timeout=60 * SECOND)
     idle(page, 60)
-    assert page.locator(K).input_value() == "6"
-    assert page.evaluate(UNDER_THE_HAND)[:2] == ["none", "K = 6"]
+    assert under_the_hand() == ["6", "2"]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (900, True), (390, True)])
@@ -131,16 +130,17 @@ def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, address, widt
     page.reload()  # the drawer of a narrow window is closed again
     settled(page)
     idle(page, 60)
-    views = page.locator(".st-key-bar_views")
-    before = views.get_by_text("Map", exact=True).bounding_box()
-    views.get_by_text("Map", exact=True).click()
-    views.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
+    view = page.locator(".appca-views").get_by_text("Map", exact=True)
+    before = view.bounding_box()
+    view.click()
+    page.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
     idle(page)
-    assert views.get_by_text("Map", exact=True).bounding_box() == before, "under the pointer"
+    assert view.bounding_box() == before, "under the pointer"
 
 
 def test_the_view_survives_another_page_and_the_bar_follows_a_search_to_another_view(page):
-    page.locator(".st-key-bar_views").get_by_text("PCA").click()
+    page.get_by_role("radio", name="PCA").focus()
+    page.keyboard.press("Space")
     settled(page, "said.view === 'pca'")
     open_page(page, "Components")
     open_page(page, "Explore")
@@ -151,8 +151,7 @@ def test_the_view_survives_another_page_and_the_bar_follows_a_search_to_another_
     page.keyboard.type("1,2")
     page.keyboard.press("Enter")
     settled(page, "said.view === 'subspaces {1,2}'")
-    pressed = page.locator(".st-key-bar_views [aria-checked=true]")
-    pressed.get_by_text("Subspaces").wait_for(timeout=60 * SECOND)
+    page.locator(".appca-views :checked[value=subspaces]").wait_for(state="attached")
     idle(page)
     assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"
 
@@ -194,7 +193,9 @@ def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, se
     page.get_by_role("group", name="Recent").get_by_text("first seven").wait_for()
     page.keyboard.type("membership")
     page.keyboard.press("Enter")
-    page.locator(".st-key-bar_colour").get_by_text("Membership").wait_for(timeout=60 * SECOND)
+    settled(page, "document.querySelector('.appca-colour select').value === 'membership'")
+    page.get_by_label("Colour", exact=True).select_option("component:2")
+    settled(page, "document.querySelector('.appca-keytitle').textContent === 'Component 2'")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("?")
     card = page.get_by_role("dialog", name="Keys")
@@ -220,7 +221,7 @@ def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visi
         shown.wait_for(timeout=60 * SECOND)
     bar = page.locator(".st-key-explore_bar")
     assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    bar.locator(".st-key-bar_split button").click()
+    bar.get_by_role("button", name="Split").click()
     settled(page, "said.view === 'subspaces+pca'")
 
 
@@ -357,7 +358,7 @@ def test_fits_and_previews_are_stopped_by_a_press_or_another_k_and_the_picture_s
     page.keyboard.press("Escape")
     choose(page, 7)
     fitting.get_by_text("Fitting K = 7").wait_for()
-    page.locator(K).fill("5")
-    page.locator(K).press("Enter")
+    size(page, "K", "spinbutton").fill("5")
+    size(page, "K", "spinbutton").press("Enter")
     settled(page, "said.panels === '10'")
     page.wait_for_url("**k=5**", timeout=60 * SECOND)

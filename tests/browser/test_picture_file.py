@@ -94,7 +94,7 @@ def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(opened, t
     page.get_by_label("Colour", exact=True).select_option("residual")
     settled(page, "appca.stage.colouringName === 'residual'")
     page.get_by_label("Colour", exact=True).select_option("label:digit")
-    page.get_by_label("View", exact=True).select_option("pca")
+    page.get_by_role("radio", name="PCA").check(force=True)
     settled(page, "said.view === 'pca' && said.thumbnails > 10")
     box = page.locator(".appca-hit").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -105,7 +105,7 @@ def test_ten_thousand_images_are_explored_found_and_turned_in_one_file(opened, t
     lasso(page, box)
     settled(page, "said.selected > 1000")
     page.keyboard.press("Escape")
-    page.get_by_label("View", exact=True).select_option("subspaces")
+    page.get_by_role("radio", name="Subspaces").check(force=True)
     settled(page, "said.view === 'subspaces'")
     page.evaluate("appca.stage.hit.focus()")
     page.keyboard.press("/")
@@ -135,9 +135,7 @@ def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(opened, tmp_path):
     settled(page, "said.panels == 10")
     assert shown() == ["K = 5", "L = 2"]
     active.press("ArrowRight")
-    view = page.get_by_role("combobox", name="View")
-    view.locator("option", has_text="Pairs").wait_for(state="attached")  # not there for L = 2
-    view.select_option("pairs")
+    page.get_by_role("radio", name="Pairs").check(force=True)  # not there for L = 2
     settled(page, "said.view == 'pairs'")
     k.press("Home")
     settled(page, "said.panels == 1")

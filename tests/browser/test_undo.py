@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser.test_app import APP, SECOND, drawn, idle
+from tests.browser.test_app import APP, SECOND, drawn, idle, size
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +48,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/")
     page = opened.page
     until(page, k="4", l="2", step="0")
-    k, l_ = (page.locator(f"[class*=st-key-{name}-] input[type=range]") for name in ("k", "l"))
+    k, l_ = (size(page, name) for name in "KL")
     name = page.locator(".st-key-drawer_components [data-act=rename]").first
     steps = [here(page) | {"name": ""}]
 
@@ -76,7 +76,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         wanted = {name: steps[place].get(name) for name in ("k", "l", "run", "step", "sel")}
         until(page, **wanted)
         page.wait_for_function(
-            """([k, name]) => document.querySelector('[class*=st-key-k-] [type=range]').value === k
+            """([k, name]) => document.querySelector('.appca-sizes [type=number]').value === k
             && document.querySelector('.st-key-drawer_components [data-name]').dataset.name
                 === name""",
             arg=[steps[place]["k"], steps[place]["name"]],
@@ -91,7 +91,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     drawn(page)
     page.keyboard.press("Control+z")
     shows(4)
-    page.locator(".st-key-bar_undo button").first.click()
+    page.get_by_role("button", name="Undo").click()
     shows(3)
     page.go_back()  # undoes the last thing, which was an undo
     shows(4)
@@ -104,5 +104,5 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     shows(1)
     page.keyboard.press("Control+Shift+z")
     shows(2)
-    page.locator(".st-key-bar_redo button").first.click()
+    page.get_by_role("button", name="Redo").click()
     shows(3)

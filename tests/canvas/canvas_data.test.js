@@ -221,7 +221,8 @@ test('the palette finds panels, components, classes, selections, rows, columns a
     rows: new Rows(6),
     colouring: scene.meta.colourings.label,
     views: [{ layout: { name: 'pairs' } }],
-    options: { came: ['', 'was 9'], offers: { selections: [['Bold ones', 3]], columns: [] } },
+    options: { came: ['', 'was 9'], selections: [['Bold ones', 3]] },
+    callbacks: { colours: () => [['residual', 'Residual', 'Rows']] },
   };
   stage.rows.codes = Uint8Array.from([0, 1, 0, 1, 0, 0]);
   const acts = [{ label: 'Undo', run: () => {} }];
@@ -233,6 +234,10 @@ test('the palette finds panels, components, classes, selections, rows, columns a
   assert.deepEqual(await targets('was 9'), [{ component: 1 }]);
   const named = (await find(stage, 'b', acts)).map(({ kind, label }) => `${kind} ${label}`);
   assert.deepEqual(named, ['class b', 'selection Bold ones', 'row Row 1, Animal Bee']);
+  assert.deepEqual(
+    (await find(stage, 'resid', acts)).map(({ kind }) => kind),
+    ['column'],
+  );
   assert.equal((await find(stage, '> un', acts)).map(({ label }) => label).join(), 'Undo');
   assert.deepEqual(await find(stage, 'zebra', acts), []);
   const users = (await find(stage, '', acts)).filter(({ kind }) => kind === 'component');

@@ -21,7 +21,7 @@ from appca.runs.run import RunConfig
 from appca.runs.session import Session, pack
 from appca.runs.store import RunStore
 from appca.ui import server
-from appca.ui.frame import icon
+from appca.ui.frame import ICON
 from appca.words import InputError
 from tests.commands.conftest import arrays_of
 from tests.conftest import ROOT
@@ -190,7 +190,7 @@ def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
     assert secret != again["environment"]["APPCA_TOKEN"]
     assert all(secret not in word for word in told["command"]), "everybody can read these"
     assert jupyter.HEADER.lower() == server.HEADER
-    assert Path(told["launcher_entry"]["icon_path"]).read_text().strip() == icon()
+    assert Path(told["launcher_entry"]["icon_path"]).read_text() == ICON
 
 
 def test_a_notebook_gets_a_link_to_a_file_and_outside_of_jupyter_a_sentence(tmp_path, monkeypatch):

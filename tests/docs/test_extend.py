@@ -67,7 +67,7 @@ def write(folder: Path, block: Written) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("what", ["model", "page", "reader", "rival"])
+@pytest.mark.parametrize("what", ["model", "page", "colour", "reader", "rival"])
 def test_a_section_that_says_how_to_add_something_adds_it(what, tree):
     commands = []
     for block in blocks(f"Add a {what}"):

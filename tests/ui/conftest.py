@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from html import unescape
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest, local_script_runner
-from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
@@ -194,14 +194,46 @@ def address(app: AppTest) -> dict[str, str]:
     return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
 
 
-def slider(app: AppTest, size: str) -> Slider[int]:
-    """Return the slider of K or L, "k" or "l"."""
-    return next(one for one in app.slider if (one.key or "").startswith(f"{size}-"))
+class Bar:
+    """The controls of Explore: what they show, and what a hand does with them."""
+
+    def __init__(self, app: AppTest) -> None:
+        places = (one.proto for one in app.get("bidi_component"))
+        (place,) = (one for one in places if one.id.endswith("-controls"))
+        self._app, self._id = app, place.id
+        self.shown = json.loads(place.json)["controls"]
+        self.colours = {key: name for key, name, _ in self.shown["colours"]}
+        self.views = dict(self.shown["views"])
+
+    def send(self, kind: str, name: str = "", **what: Any) -> AppTest:
+        """Send a message: "size", or "colour", "view", "beside", "undo" or "redo"."""
+        states = self._app._tree.get_widget_states()
+        stamp = {"mount": "test", "number": next(_numbers)}
+        sent = json.dumps({kind: stamp | (what or {"name": name})})
+        states.widgets.append(WidgetState(id=self._id, json_value=sent))
+        return self._app._run(states)
 
 
-def number(app: AppTest, size: str) -> NumberInput:
-    """Return the field in which K or L is typed, "k" or "l"."""
-    return next(one for one in app.number_input if (one.key or "").startswith(f"{size}_typed-"))
+class slider:
+    """K or L in the bar: what it shows, and its change by hand."""
+
+    def __init__(self, app: AppTest, name: str) -> None:
+        self._bar, self.name = Bar(app), name
+        self.sizes = self._bar.shown["sizes"]
+        self.value = self.sizes[name]
+
+    def set_value(self, value: int, *, moving: bool = False) -> "slider":
+        k, active = ({**self.sizes, self.name: value}[name] for name in "kl")
+        active = active if isinstance(active, int) else None
+        k, pushed = (max(k, active), active) if self.name == "l" else (k, active and min(active, k))
+        self._sent = {"k": k, "l": pushed, "moving": moving}
+        return self
+
+    def run(self) -> AppTest:
+        return self._bar.send("size", **self._sent)
+
+
+_numbers = count(1)
 
 
 def find(widgets: Iterable, label: str) -> Any:

@@ -20,7 +20,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Run, RunStore
 from appca.ui import compare, diagnostics, state
-from appca.ui.choose import config_of, filled_csv, level, verdict
+from appca.ui.choose import config_of, filled_csv, verdict
 from appca.words import percent
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, charts, find, go, healthy, html, keys, stored_run, told
@@ -488,5 +488,6 @@ def test_the_answer_says_where_the_model_is_not_the_best():
     ):
         bumps = {key: [0.1, 0.4] if key == "near" else [0.0, 0.5] for key in errors}
         found = {key: error + np.array(bumps[key]) for key, error in errors.items()}
-        assert said in verdict(config, found)
-        assert level(found) == how
+        told, level = verdict(config, found)
+        assert said in told
+        assert level == how

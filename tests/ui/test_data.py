@@ -31,6 +31,7 @@ from tests.data.file_makers import counts, encoded, h5ad, idx, noise, packed, st
 from tests.fitted_runs import described_rows, fitted_run
 from tests.pages import give, table
 from tests.ui.conftest import (
+    Bar,
     address,
     choices,
     choose,
@@ -345,12 +346,12 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise_and_un
     assert "filled with their column's mean" in told(click(app, "upload_use"))
     assert "90 rows × 5" in html(app)
     assert "missing cell" not in html(app)
-    app.button(key="bar_undo").click().run()  # takes back how the file was read
+    Bar(app).send("undo")  # takes back how the file was read
     assert "50 missing cells" in html(healthy(app))
     go(app, "data/this")
     assert chosen(app, "Missing values") == "50 cells missing: fill from the model"
     assert "upload_use" not in keys(app)
-    assert "missing cell" not in html(click(go(app, "explore"), "bar_redo"))
+    assert "missing cell" not in html(healthy(Bar(go(app, "explore")).send("redo")))
 
 
 def test_a_refused_file_is_corrected_where_it_stands(start):

@@ -10,21 +10,19 @@ from hypothesis import strategies as st
 
 from appca.analysis.selections import SelectionStore, token_of
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.canvas import scene
-from appca.canvas.panels import trust_colour
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.plots.style import Colour
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.schema import fitted
-from appca.ui import canvas, controls, explore, services, state
-from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, delivery
+from appca.ui import canvas, controls, fits, services, state
+from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage, SizeMessage, delivery
 from tests.pages import give, select, table
 from tests.ui.conftest import (
+    Bar,
     address,
     click,
     find,
@@ -33,7 +31,6 @@ from tests.ui.conftest import (
     healthy,
     html,
     keys,
-    number,
     press,
     run_of,
     sentences,
@@ -52,15 +49,19 @@ def texts(app) -> list[str]:
     return [one.value.replace("\\", "") for one in (*app.markdown, *app.caption)]
 
 
-def test_what_a_widget_showed_before_the_size_was_set_elsewhere_does_not_bring_it_back(start):
+def test_a_size_follows_the_hand_and_a_late_message_does_not_bring_it_back(start, monkeypatch):
     app = healthy(start(PAGE))
-    before = slider(app, "k")._widget_state
-    healthy(number(app, "k").set_value(14).run())
-    states = app._tree.get_widget_states()
-    states.widgets.append(before)  # by a browser that has not heard of 14
-    app._run(states)
-    assert address(healthy(app))["k"] == "14"
-    assert (slider(app, "k").value, number(app, "k").value) == (14, 14)
+    before = address(app)
+    healthy(slider(app, "k").set_value(6, moving=True).run())
+    assert (address(app), slider(app, "k").value) == (before, 6), "the fit under a moving slider"
+    assert "K = 6, L = 2" in html(app)
+    monkeypatch.setattr(fits, "INSTANT_SECONDS", -1.0)
+    healthy(slider(app, "k").set_value(9, moving=True).run())
+    assert (slider(app, "k").value, "K = 6, L = 2" in html(app)) == (9, True), "the nearest at hand"
+    healthy(slider(app, "k").set_value(14).run())
+    late = {"k": 6, "l": 2, "moving": True, "mount": "test", "number": 1}
+    healthy(Bar(app).send("size", **late))
+    assert (address(app)["k"], slider(app, "k").value) == ("14", 14)
 
 
 def test_the_drawer_renames_turns_and_tells_components_a_selection_and_a_row(start):
@@ -103,27 +104,27 @@ def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeyp
     beside = []
     monkeypatch.setattr(canvas, "draw", lambda *_, **more: beside.append(more["options"]["beside"]))
     app = healthy(start(PAGE))
-    healthy(number(app, "l").set_value(3).run())
-    assert find(app.segmented_control, "View").options == ["Subspaces", "Pairs", "PCA", "Map"]
+    healthy(slider(app, "l").set_value(3).run())
+    assert list(Bar(app).views.values()) == ["Subspaces", "Pairs", "PCA", "Map"]
     assert beside[-1] == ""
-    healthy(app.segmented_control(key="split").set_value(["Split"]).run())
+    healthy(Bar(app).send("beside"))
     assert beside[-1] == "pca"
-    healthy(find(app.segmented_control, "View").set_value("pca").run())
+    healthy(Bar(app).send("view", "pca"))
     assert beside[-1] == "subspaces"
+    assert Bar(healthy(Bar(app).send("view", "none"))).shown["view"] == "subspaces"
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):
     drawn = []
     monkeypatch.setattr(canvas, "draw", lambda _, *shown, **__: drawn.append(shown[:2]))
     app = healthy(start(PAGE, data=load("brain")))
-    view = find(app.segmented_control, "View")
-    assert view.options == ["Subspaces", "PCA", "Map", "UMAP"]
-    healthy(view.set_value("slices").run())
+    assert list(Bar(app).views.values()) == ["Subspaces", "PCA", "Map", "UMAP"]
+    healthy(Bar(app).send("view", "slices"))
     shown, layout = drawn[-1]
     assert layout == "slices"
     assert shown.scene.buffers["map.slices"].shape == (2720, 2)
     assert "umap_run" not in keys(app)
-    healthy(app.segmented_control(key=view.key).set_value("umap").run())
+    healthy(Bar(app).send("view", "umap"))
     assert app.button(key="umap_run").label.startswith("Lay out the map")
 
 
@@ -137,7 +138,7 @@ def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(sta
         return services.dataset(address(app)["data"]).classes("class")[0]
 
     def rename(*said: object) -> list[str]:
-        explore._act(services.dataset(digest), "class", json.dumps(said))
+        state.rename_class(digest, json.dumps(said))
         return names()
 
     assert rename("class", "a", " an  ant ") == ["an ant", "b"]
@@ -146,7 +147,7 @@ def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(sta
     assert names() == ["an ant", "b"]
     assert rename("class", "no class", "x") == rename("none", "b", "x") == ["an ant", "b"]
     assert rename("class", 3) == ["an ant", "b"]
-    explore._act(services.dataset(digest), "class", "no JSON")
+    state.rename_class(digest, "no JSON")
     assert rename("class", "b", "null") == ["an ant", "null"]
     assert address(healthy(app.run()))["run"] == run, "the fit is kept"
     healthy(give(go(app, "data/open"), file))
@@ -155,45 +156,43 @@ def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(sta
 
 
 @pytest.fixture
-def colours(monkeypatch) -> list[Colour]:
-    """Return a list that grows by what points are coloured by, page after page."""
-    seen, real = [], scene.colour_of
+def drawn(monkeypatch) -> list[tuple]:
+    """Return a list that grows by the title of a page's colouring and the codes of its rows."""
+    seen: list[tuple] = []
 
-    def kept(dataset, fitted, choice):
-        seen.append(real(dataset, fitted, choice))
-        return seen[-1]
+    def draw(_dataset, shown, _layout, colouring, **_):
+        made = shown.scene.meta["colourings"].get(colouring, {"title": colouring})
+        seen.append((made["title"], shown.scene.buffers.get(f"codes.{colouring}")))
 
-    monkeypatch.setattr(scene, "colour_of", kept)
+    monkeypatch.setattr(canvas, "draw", draw)
     return seen
 
 
-def choice(app, digest: str):
-    return app.radio(key=f"colour-{digest[:8]}")
+def colour(app, key: str):
+    return healthy(Bar(app).send("colour", key))
 
 
-def test_a_pixel_or_the_trust_of_panels_colours_points_and_is_kept(start, colours, monkeypatch):
-    digits = load("digits")
-    app, key = healthy(start()), f"feature-{digits.digest[:8]}"
-    offered = ["Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…"]
-    assert choice(app, digits.digest).options == offered
-    assert key not in [box.key for box in app.selectbox]
-    choice(app, digits.digest).set_value(controls.FEATURE).run()
-    assert len(healthy(app).selectbox(key=key).options) == 64
-    assert colours[-1].name == "pixel row 5, column 5"
-    app.selectbox(key=key).set_value(21).run()
-    np.testing.assert_array_equal(colours[-1].values, digits.X[:, 21])
+def test_a_pixel_components_or_the_trust_of_panels_colour_points_and_are_kept(start, drawn):
+    app = healthy(start(PAGE))
+    offered = Bar(app).colours
+    known = ["Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Component 1"]
+    assert list(offered.values())[:6] == known
+    assert (len(offered), offered["feature:21"]) == (5 + 4 + 64, "pixel row 3, column 6")
+    app = colour(app, "feature:21")
+    assert drawn[-1][0] == "pixel row 3, column 6"
     healthy(go(app, "components/gallery"))
-    healthy(go(app, "explore"))
-    assert app.selectbox(key=key).value == 21
-    drawn = []
-    monkeypatch.setattr(canvas, "trust_colour", lambda *of: drawn.append(of) or trust_colour(*of))
-    healthy(choice(app, digits.digest).set_value("panels").run())
-    [(levels, title)] = drawn
-    assert (title, levels.shape) == ("Trust of the panels", (1797, 3))
-    assert 0 < np.nanmean(levels[:, 0]) < 0.5
+    app = healthy(go(app, "explore"))
+    assert drawn[-1][0] == "pixel row 3, column 6"
+    for key, shown in (("components:1,2", 1), ("component:4", 1), ("component:5", 0), ("none", 0)):
+        app = colour(app, key)
+        assert Bar(app).shown["colour"] == (key if shown else "label:digit")
+    title, codes = colour(app, "trust of the panels") and drawn[-1]
+    assert title == "Trust of the panels"
+    assert len(np.unique(codes)) > 3
+    assert "Pink: rows around the point" in told(app)
 
 
-def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(start, colours):
+def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(start, drawn):
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     missing = np.zeros(X.shape, dtype=bool)
     missing[5, 2] = True
@@ -201,53 +200,45 @@ def test_columns_of_a_table_are_offered_by_name_or_number_beside_all_labels(star
     names = ("*a*", "b", "<b>c</b>")
     table = Dataset("t", X, np.arange(40), labels, feature_names=names, missing=missing)
     app = healthy(start(data=table))
-    box = choice(app, table.digest)
-    assert [text.replace("\\", "") for text in box.options[:3]] == ["Kind", "pH", "*p*"]
-    assert box.options[-1] == "Column…"
-    box.set_value(controls.FEATURE).run()
-    feature = healthy(app).selectbox(key=f"feature-{table.digest[:8]}")
-    assert feature.options == list(names)
-    healthy(feature.set_value(2).run())
-    assert colours[-1].name == "<b>c</b>"
-    assert np.flatnonzero(np.isnan(colours[-1].values)).tolist() == [5]
+    assert list(Bar(app).colours.values())[:3] == ["Kind", "pH", "*p*"]
+    assert list(Bar(app).colours.values())[-3:] == list(names)
+    colour(app, "feature:2")
+    title, codes = drawn[-1]
+    assert (title, np.flatnonzero(codes == codes.max()).tolist()) == ("<b>c</b>", [5])
     total = controls.MOST_LISTED + 1
     X = np.random.default_rng(0).normal(size=(30, total)).astype(np.float32)
-    app = healthy(start(data=(wide := Dataset("wide", X, np.arange(30)))))
-    choice(app, wide.digest).set_value(controls.FEATURE).run()
-    box = healthy(app).number_input(key=f"feature-{wide.digest[:8]}")
-    assert (box.min, box.max, box.value) == (1, total, 1)
-    box.set_value(total).run()
-    assert (healthy(app) and colours[-1].name) == f"feature {total}"
-    np.testing.assert_array_equal(colours[-1].values, X[:, -1].astype(float))
+    app = healthy(start(data=Dataset("wide", X, np.arange(30))))
+    assert Bar(app).shown["columns"] == total
+    assert [key for key in Bar(app).colours if key.startswith("feature:")] == ["feature:512"]
+    app = colour(app, f"feature:{total - 1}")
+    assert drawn[-1][0] == Bar(app).colours[f"feature:{total - 1}"] == f"feature {total}"
+    assert Bar(colour(app, f"feature:{total}")).shown["colour"] == "residual"
 
 
 def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends_with_it(start):
     app = healthy(start(PAGE))
     run = run_of(app)
-    colour = choice(app, run.config.dataset).key
-    assert "Trust of the map" not in app.radio(key=colour).options
+    assert "trust of the map" not in Bar(app).colours
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
     rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
     trust = np.tile(np.float32([0.1, 0.02, 0.6]), (1797, 1))
     EmbeddingStore(home()).save(config, Embedding(rows, trust))
     first = healthy(start(PAGE))  # another window, before it has drawn any fit
-    assert "Trust of the map" in first.radio(key=colour).options
-    healthy(app.run())
-    healthy(app.radio(key=colour).set_value("trust").run())
+    assert "trust of the map" in Bar(first).colours
+    app = colour(healthy(app.run()), "trust of the map")
     text = "Trustworthiness 0.900, continuity 0.980, nearest rows kept 60%. 1,797 of 1,797 rows"
     assert text in told(app)
     healthy(go(app, "export"))
-    healthy(go(app, "explore"))
-    healthy(app.radio(key=colour).set_value("trust").run())
+    assert text in told(healthy(go(app, "explore")))
     EmbeddingStore(home()).save(config, Embedding(rows, None))
-    assert healthy(app.run()).radio(key=colour).value != "trust"
+    assert Bar(healthy(app.run())).shown["colour"] == "label:digit"
 
 
 def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start):
     for n in (2, 3):
         few = Dataset("few", np.random.default_rng(0).normal(size=(n, 4)), list("abc")[:n])
         app = healthy(start(PAGE, data=few))
-        healthy(find(app.segmented_control, "View").set_value("umap").run())
+        healthy(Bar(app).send("view", "umap"))
         assert ("A map needs" in told(app)) == (n == 2)
 
 
@@ -320,7 +311,7 @@ def choose(app, model: str):
     for name in SHORT.keys() & app.session_state["config"].parameters:
         app.number_input(key=f"set-{name}").set_value(SHORT[name])
     if "max_components" in app.session_state["config"].parameters:
-        number(app, "k").set_value(6)
+        slider(app, "k").set_value(6).run()
     return healthy(app.run())
 
 
@@ -354,7 +345,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     if learns:
         assert run.fitted.alpha == 2.5
         assert f"{len(run.fitted.components)} in the best draw" in html(app)
-        assert [one.label for one in app.slider][:1] == ["K"]
+        assert slider(app, "l").value is None
         assert html(app).count('class="ca-piece"') == len(run.fitted.components)
     for page in ("components/gallery", "check/trust", "export"):
         app = healthy(go(app, page))
@@ -362,13 +353,13 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
-    app = number(wine, "k").set_value(6).run()
+    app = slider(wine, "k").set_value(6).run()
     app.selectbox(key="set-init").select("quartimax").run()
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
-    assert [one.label for one in app.slider] == ["K"]
+    assert slider(app, "l").value is None
     assert "l" not in address(app)
     app = choose(app, "aFA")
-    assert number(app, "k").value == 6
+    assert slider(app, "k").value == 6
     assert app.selectbox(key="set-init").value == "auto"
     app.selectbox(key="set-inference").select("gibbs").run()
     app.number_input(key="set-n_draws").set_value(77).run()
@@ -392,8 +383,7 @@ def test_models_that_cannot_leave_cells_out_refuse_in_a_box(start):
 def test_the_extensions_of_the_main_model_are_chosen_fitted_and_said(wine, start):
     for name, value in (("row_scale", "learned"), ("n_active", "learned"), ("noise", "feature")):
         app = wine.selectbox(key=f"set-{name}").select(value).run()
-    assert "L learned" in [text.value for text in healthy(app).markdown]
-    assert "l-0" not in [slider.key for slider in app.slider]
+    assert slider(healthy(app), "l").value == "learned"
     run = fit(app)
     for place in ("components/gallery", "check/trust", "groups/differences"):
         app = healthy(go(app, place))
@@ -459,9 +449,9 @@ MESSAGES = [
     *((SelectionMessage, stamp) for stamp in ({}, {"mount": "a"}, {"mount": "a", "number": 0})),
     *((SelectionMessage, STAMP | {"mount": wrong}) for wrong in (1, "<b>", "a\n", "a" * 41)),
     *((PointMessage, STAMP | {"row": row}) for row in (-2, 1.5, "3", None, True)),
-    (ActMessage, STAMP | {"kind": "delete", "name": "a"}),
-    (ActMessage, STAMP | {"kind": "colour", "name": 3}),
-    (ActMessage, STAMP | {"kind": "selection", "name": "a" * 1001}),
+    *((SizeMessage, STAMP | {"k": k, "l": 1, "moving": False}) for k in (0, 1.5, "3", None)),
+    (ActMessage, STAMP | {"name": 3}),
+    (ActMessage, STAMP | {"name": "a" * 1001}),
 ]
 
 

@@ -30,9 +30,11 @@ from tests.commands.test_annotated import ADDED, cells, tree
 from tests.pages import give
 from tests.plots.test_figures import loaded
 from tests.ui.conftest import (
+    Bar,
     address,
     charts,
     click,
+    find,
     go,
     healthy,
     html,
@@ -115,13 +117,12 @@ def test_work_opens_elsewhere_with_the_same_canvas_and_files(start, made, tmp_pa
     SelectionStore(home()).save(run.config.dataset, "few", np.arange(run.info.n_rows) < 7)
     healthy(press(app, "drawer_components", "rename", 1, "slant"))
     healthy(press(app, "drawer_components", "flip", 0))
-    colour = f"colour-{run.config.dataset[:8]}"
-    app.radio(key=colour).set_value("residual").run()
+    Bar(app).send("colour", "residual")
     press(app, "drawer_components", "users", 1)
     go(app, "explore")
     seen = canvas_of(sent)
     healthy(go(app, "export"))
-    app.selectbox(key=colour).set_value("residual").run()  # AppTest forgets it with the page
+    assert find(app.selectbox, "Colour by").value == "residual"
     content = file(made, "session")
     ours = {key: file(made, key) for key in SAVED}
     numbering = ComponentNumbers(home()).of_run(run)

@@ -17,7 +17,18 @@ from appca.ui import rows, state
 from appca.ui.rows import equation, table_of
 from tests.fitted_runs import fitted_run
 from tests.pages import select
-from tests.ui.conftest import address, click, find, go, healthy, html, sentences, stored_run, told
+from tests.ui.conftest import (
+    Bar,
+    address,
+    click,
+    find,
+    go,
+    healthy,
+    html,
+    sentences,
+    stored_run,
+    told,
+)
 
 PLACE = "explore/point"
 
@@ -199,7 +210,7 @@ def test_a_named_selection_is_on_disk_comes_back_and_is_combined_with_the_presen
     keep_as(click(again, "named-replace"), "again")
     click(again, "named-delete")
     assert names() == ["the zeros"]
-    click(go(again, "explore"), "bar_undo")
+    healthy(Bar(go(again, "explore")).send("undo"))
     assert names() == ["again", "the zeros"]
 
 

@@ -1,4 +1,4 @@
-/** Mount the picture in an element, or with a head above it, and hand back what a host can do with it. */
+/** Mount the picture in an element, and hand back what a host can do with it. */
 
 import { buildKeys, buildPalette } from './parts/palette.js';
 import { Actions, fly } from './input/actions.js';
@@ -8,9 +8,8 @@ import { buffersOf, isCompact, makeView, share } from './layout/view.js';
 import { buildJourney } from './motion.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
-import { element, trace } from './parts/dom.js';
+import { trace } from './parts/dom.js';
 import { buildMore, buildTools, buildTourbar, savePicture } from './parts/tools.js';
-import { grouped } from './scene/names.js';
 import { colouredBy, recolour, Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
 import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
@@ -116,7 +115,10 @@ export function mount(element, input, callbacks = {}) {
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
   const save = () => savePicture(stage);
-  const set = (/** @type {Options} */ options) => update(stage, actions, { options });
+  const set = (/** @type {Options} */ options) => {
+    if (options.colouring) callbacks.onAct?.('colour', options.colouring);
+    update(stage, actions, { options });
+  };
   const more = buildMore(stage, actions, { update: set, save });
   const { toggle: tour, stop: halt } = buildJourney(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(stage, actions, tour, () => palette(), more);
@@ -229,30 +231,4 @@ function drawPath({ context, theme }, path) {
     for (const at of path) context.lineTo(...at);
     context.closePath();
   });
-}
-
-/** @param {Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
-export function head({ layouts, colourings, first }, handle, colouring, layout) {
-  const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
-  const views = Object.fromEntries(names.map((name) => [name, layouts[name].title]));
-  const colours = Object.fromEntries(
-    Object.entries(colourings).map(([key, { title }]) => [key, title || key]),
-  );
-  const take = (/** @type {Options} */ options) => handle().update({ options });
-  const output = element('output', 'appca-count');
-  const view = choice('View', views, (chosen) => take({ layout: chosen }), layout);
-  const colour = choice('Colour', colours, (chosen) => take({ colouring: chosen }), colouring);
-  const count = (/** @type {number} */ n) => {
-    output.textContent = n ? `${grouped(n)} selected` : '';
-  };
-  return { box: element('div', 'appca-head', {}, view, colour, output), count };
-}
-
-/** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */
-function choice(label, names, take, chosen) {
-  const box = element('select', '', { 'aria-label': label });
-  for (const [key, name] of Object.entries(names))
-    box.add(new Option(name, key, key === chosen, key === chosen));
-  box.addEventListener('change', () => take(box.value));
-  return box;
 }

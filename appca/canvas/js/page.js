@@ -1,68 +1,23 @@
 /** The canvas as a page by itself, with all that it shows inside. */
 
-import { head, mount } from './mount.js';
-import { element, ofBase64, range } from './parts/dom.js';
+import { mount } from './mount.js';
+import { buildHead } from './parts/bar.js';
+import { ofBase64 } from './parts/dom.js';
 
-/** @typedef {[k: number, l: number | null]} Size */
-
-/** @param {Size[]} sizes of the fits @param {number} first place of the fit that is shown @param {(place: number) => void} show @returns {HTMLElement} */
-function buildSizes(sizes, first, show) {
-  const box = element('div', 'appca-sizes');
-  const [k, l] = sizes[first];
-  const wanted = { k, l };
-  const lOf = (/** @type {number} */ chosen) =>
-    sizes.filter(([other]) => other === chosen).map(([, active]) => active);
-  const take = () => {
-    const possible = lOf(wanted.k);
-    const nearest = possible.reduce((a, b) =>
-      distance(b, wanted.l) < distance(a, wanted.l) ? b : a,
-    );
-    say(ofK, 'K', wanted.k);
-    if (ofL) say(ofL, 'L', nearest);
-    show(sizes.findIndex(([a, b]) => a === wanted.k && b === nearest));
-  };
-  const ofK = slider(box, 'Components, K', distinct(sizes.map(([a]) => a)), k, (value) => {
-    wanted.k = value;
-    take();
-  });
-  const all = distinct(sizes.map(([, b]) => b ?? 0));
-  const ofL =
-    all.length > 1
-      ? slider(box, 'Components a row uses, L', all, l ?? 0, (value) => {
-          wanted.l = value;
-          if (!lOf(wanted.k).includes(value))
-            wanted.k = Math.min(...sizes.filter(([, b]) => b === value).map(([a]) => a));
-          take();
-        })
-      : null;
-  say(ofK, 'K', k);
-  if (ofL) say(ofL, 'L', l);
-  return box;
+/** K and L of the fits, and what they can be moved to. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
+function sizesOf(fits, shown) {
+  const distinct = (/** @type {0 | 1} */ i) =>
+    [...new Set(fits.map(({ size }) => size[i] ?? 0))].sort((a, b) => a - b);
+  const [ks, ls] = [distinct(0), distinct(1)];
+  const [k, l] = fits[shown].size;
+  return { k, l: ls.length > 1 ? l : null, most_k: ks[ks.length - 1], ks, ls };
 }
 
-/** @param {number | null} a @param {number | null} b */
-const distance = (a, b) => Math.abs((a ?? 0) - (b ?? 0));
-
-/** @param {number[]} numbers */
-const distinct = (numbers) => [...new Set(numbers)].sort((a, b) => a - b);
-
-/** @typedef {{input: HTMLInputElement, output: HTMLElement, values: number[]}} Slider */
-
-/** Show a value. @param {Slider} slider @param {string} name @param {number | null} value */
-function say({ input, output, values }, name, value) {
-  input.value = String(values.indexOf(value ?? 0));
-  output.textContent = `${name} = ${value}`;
-  input.setAttribute('aria-valuetext', output.textContent);
-}
-
-/** @param {HTMLElement} box @param {string} label @param {number[]} values @param {number} value @param {(value: number) => void} take @returns {Slider} */
-function slider(box, label, values, value, take) {
-  const output = element('output', '');
-  const input = range(label, values.length - 1, values.indexOf(value));
-  input.title = label;
-  input.addEventListener('input', () => take(values[Number(input.value)]));
-  box.append(element('label', '', {}, output, input));
-  return { input, output, values };
+/** Place of the fit with this K, or the next larger one, and the nearest L. @param {Fit[]} fits @param {Size} wanted */
+function placeOf(fits, { k, l }) {
+  const off = (/** @type {Fit} */ { size: [a, b] }) =>
+    (a < k ? 1e6 : 0) + 1e3 * Math.abs(a - k) + Math.abs((b ?? 0) - (l ?? 0));
+  return fits.indexOf(fits.reduce((a, b) => (off(b) < off(a) ? b : a)));
 }
 
 /**
@@ -113,19 +68,6 @@ async function open(content) {
       dark.matches ? 'dark' : 'light'
     ));
   let shown = Math.floor(fits.length / 2);
-  const input = await inputOf(content, fits[shown]);
-  let bar = head(input.meta, () => canvas, colouring);
-  const header = /** @type {HTMLElement} */ (document.querySelector('header'));
-  header.append(bar.box);
-  const options = { colouring, theme: theme() };
-  const canvas = mount(
-    /** @type {HTMLElement} */ (document.getElementById('canvas')),
-    { ...input, options },
-    { onSelect: (_, count) => bar.count(count) },
-  );
-  Object.assign(window, { appca: canvas });
-  dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
-
   let wanted = shown;
   let moving = false;
   const move = async (/** @type {number} */ place) => {
@@ -139,23 +81,29 @@ async function open(content) {
       const next = await inputOf(content, fits[shown]);
       const layout = name === stage.meta.first ? next.meta.first : name;
       await canvas.update({ ...next, options: { layout } });
-      const { box } = bar;
-      bar = head(next.meta, () => canvas, stage.colouringName, stage.views[0].layout.name);
-      box.replaceWith(bar.box);
-      bar.count(stage.rows.selected);
     }
     moving = false;
   };
+  const head = buildHead(
+    () => canvas,
+    (size) => {
+      move(placeOf(fits, size));
+      head.follow();
+    },
+    () => (fits.length > 1 ? sizesOf(fits, wanted) : undefined),
+  );
+  const input = await inputOf(content, fits[shown]);
+  const canvas = mount(
+    /** @type {HTMLElement} */ (document.getElementById('canvas')),
+    { ...input, options: { colouring, theme: theme() } },
+    { onSelect: () => head.follow() },
+  );
+  Object.assign(window, { appca: canvas });
+  dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
   await canvas.ready;
-  if (fits.length > 1)
-    header.insertBefore(
-      buildSizes(
-        fits.map(({ size }) => size),
-        shown,
-        move,
-      ),
-      bar.box,
-    );
+  document.querySelector('header')?.append(head.box);
+  canvas.stage.settled.push(head.follow);
+  head.follow();
   document.documentElement.dataset.ready = 'yes';
 }
 

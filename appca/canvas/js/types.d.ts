@@ -85,9 +85,30 @@ interface Options {
   came?: string[]; // by component "was 5" or "new" where it was not in the picture before
   held?: number; // the row whose details are on the page, -1 for none
   near?: number[]; // the rows nearest to it
-  /** Of the host: named selections with their rows, and what it can colour by, key and name. */
-  offers?: { selections: [string, number][]; columns: [string, string][] };
+  selections?: [string, number][]; // named ones of the host with their rows
 }
+
+/** What the controls offer and show. */
+interface Controls {
+  sizes?: Sizes;
+  colours: string[][]; // key, name and group of each that rows can be coloured by
+  colour: string;
+  columns?: number; // where only one of them is in `colours`
+  views: string[][]; // key and title
+  view: string;
+  beside?: boolean; // whether a second view is shown
+  steps?: [boolean, boolean]; // whether undo and redo are possible
+}
+
+/** What a host can fit: any K and L, or some. */
+interface Sizes {
+  k: number; l: number | 'learned' | null;
+  most_k: number; ks?: number[]; ls?: number[];
+  hint?: string; // what they mean
+}
+
+/** What the hand has chosen, or a slider moves over. */
+type Size = { k: number; l: number | null; moving: boolean };
 
 interface Filter {
   components?: number[]; // indices; a panel shows when it has all of them
@@ -100,9 +121,10 @@ interface Callbacks {
   onSelect?: (bits: Uint8Array, count: number) => void;
   /** A click holds a row, -1 lets go; without it a click selects the row. */
   onPoint?: (row: number) => void;
-  /** Show one of `offers`, or rename a class: label, old and new name as JSON. */
-  onAct?: (kind: 'selection' | 'colour' | 'class', name: string) => void;
+  /** Show a named selection, a colour or a view, or rename a class: label, old and new name as JSON. */
+  onAct?: (kind: 'named' | 'colour' | 'view' | 'class', name: string) => void;
   acts?: () => Act[]; // what the host can do, for the palette
+  colours?: () => Controls['colours']; // for the palette
   project?: (rows: number[]) => Promise<Float32Array>; // scores of rows on all components, for ghosts
   /** Lines of the hover card, by row, where the scene has none. */
   describe?: (rows: number[]) => Promise<string[][]>;

@@ -1,6 +1,7 @@
 /** The canvas as a widget of a notebook (anywidget): what Python says becomes changes of the picture, a selection goes back. */
 
-import { head, mount } from './mount.js';
+import { mount } from './mount.js';
+import { buildHead } from './parts/bar.js';
 import { element } from './parts/dom.js';
 
 /** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () => void, send: (content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]) => void, on: (event: string, run: Function) => void, off: (event: string, run: Function) => void}} Model */
@@ -20,15 +21,15 @@ async function render({ model, el }) {
   el.append(box);
   let byHand = false; // the hand here has made the selection that the model tells of
   const options = { theme: themeOf(el) };
-  const bar = head(model.get('_scene').meta, () => handle);
-  box.append(bar.box, picture);
+  const head = buildHead(() => handle);
+  box.append(head.box, picture);
   box.dataset.theme = options.theme;
   const handle = mount(
     picture,
     { ...inputOf(model), options },
     {
-      onSelect: (bits, count) => {
-        bar.count(count);
+      onSelect: (bits) => {
+        head.follow();
         byHand = true;
         model.set('selection', new DataView(bits.slice().buffer));
         model.save_changes();
@@ -40,7 +41,7 @@ async function render({ model, el }) {
   const select = () => {
     if (byHand) return;
     handle.select(bytesOf(model.get('selection')));
-    bar.count(handle.stage.rows.selected);
+    head.follow();
   };
   const change = () => handle.update(inputOf(model));
   const look = new MutationObserver(() => {
@@ -54,6 +55,7 @@ async function render({ model, el }) {
   model.on('change:_scene', change);
   model.on('change:selection', select);
   await handle.ready;
+  handle.stage.settled.push(head.follow);
   select();
   return () => {
     look.disconnect();

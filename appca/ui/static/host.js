@@ -1,8 +1,8 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
 import { mount } from '../../canvas/js/mount.js';
-import { join, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
-import { colouredBy } from '../../canvas/js/scene/scene.js';
+import { buildControls } from '../../canvas/js/parts/bar.js';
+import { element, join, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
 import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */
@@ -69,7 +69,7 @@ export async function describe(host, rows) {
 }
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
-/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
+/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click holds a row */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken: string | null | undefined, layout: string | undefined, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
@@ -79,8 +79,41 @@ const boxOf = ({ parent }) =>
 /** @type {WeakMap<Element, Host>} */ const hosts = new WeakMap();
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
-/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
-export default function show({ data, parentElement, setStateValue }) {
+const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
+
+/** The bar of the page. @typedef {{parent: Element, send: Function, told: Controls, mount: string, controls: ReturnType<typeof buildControls>}} Bar */
+/** @type {Bar | undefined} */ let bar;
+
+/** @param {BarCall} call */
+function showBar({ data: { controls: told, seen }, parentElement: parent, setStateValue: send }) {
+  const mount = newMount();
+  let number = 0;
+  if (bar?.parent !== parent) {
+    const tell = (/** @type {string} */ kind, /** @type {any} */ value) => {
+      number += 1;
+      bar?.send(kind, { mount, number, ...(kind === 'size' ? value : { name: value }) });
+      return number;
+    };
+    const controls = buildControls(tell, () => document.querySelector(BUSY) !== null);
+    bar = { parent, send, told, mount, controls };
+    parent.append(controls.box);
+  }
+  const now = Object.assign(bar, { send, told });
+  const ours = seen.filter(([of]) => of === now.mount).map(([, number]) => number);
+  now.controls.show(told, Math.max(0, ...ours));
+  return () => {
+    now.controls.box.remove();
+    if (bar === now) bar = undefined;
+  };
+}
+
+/** @typedef {{data: {controls: Controls, seen: [string, number][]}, parentElement: HTMLElement, setStateValue: Function}} BarCall */
+/** @typedef {{data: Message, parentElement: HTMLElement, setStateValue: Function}} Call */
+
+/** What Streamlit calls at every rerun and theme change. @param {Call | BarCall} call */
+export default function show(call) {
+  if ('controls' in call.data) return showBar(/** @type {BarCall} */ (call));
+  const { data, parentElement, setStateValue } = /** @type {Call} */ (call);
   const host = hosts.get(parentElement) ?? begun(parentElement);
   host.send = setStateValue;
   host.next = host.last = data;
@@ -93,9 +126,11 @@ export default function show({ data, parentElement, setStateValue }) {
   };
 }
 
+const newMount = () => crypto.getRandomValues(new Uint32Array(2)).join('-');
+
 /** @param {HTMLElement} parent @returns {Host} */
 function begun(parent) {
-  const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
+  const stamp = { mount: newMount(), number: 0 };
   /** @type {Host} */ const host = {
     parent,
     send: () => {},
@@ -129,7 +164,12 @@ async function catchUp(host) {
       host.lost = 0;
     }
   } catch (error) {
-    if (!(error instanceof Gone)) throw error;
+    if (!(error instanceof Gone)) {
+      const said = error instanceof Error ? error.message : String(error); // such as that there is no WebGL 2
+      boxOf(host).replaceChildren(element('p', '', { style: 'padding: 8px 24px' }, said));
+      boxOf(host).classList.remove('appca-blank');
+      throw error;
+    }
     host.lost += 1; // a rerun offers it again
     if (host.lost <= MOST_LOST)
       host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
@@ -163,7 +203,7 @@ async function follow(host, data) {
   const options = { ...told };
   for (const name of /** @type {const} */ (['colouring', 'beside']))
     if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
-  host.layout = data.follows ? told.layout : undefined;
+  host.layout = told.layout;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (JSON.stringify(told) !== JSON.stringify(host.told)) await host.handle.update({ options });
@@ -188,6 +228,7 @@ async function remount(host, input) {
     host.acts += 1; // not the number of a selection, whose answer would be awaited
     host.send(name, { ...host.stamp, number: host.acts, ...what });
   };
+  const onAct = (/** @type {string} */ kind, /** @type {string} */ name) => tell(kind, { name });
   host.handle = mount(boxOf(host), input, {
     onSelect: (bits, count) => {
       host.stamp.number += 1;
@@ -195,11 +236,7 @@ async function remount(host, input) {
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     describe: (rows) => describe(host, rows),
-    ...(host.last?.options.offers && {
-      onAct: (/** @type {string} */ kind, /** @type {string} */ name) =>
-        tell('act', { kind, name }),
-      acts,
-    }),
+    ...(host.last?.options.selections && { onAct, acts, colours: () => bar?.told.colours ?? [] }),
     ...(host.last?.holds && {
       onPoint: (/** @type {number} */ row) => {
         tell('point', { row });
@@ -210,36 +247,22 @@ async function remount(host, input) {
       new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
   });
   const { stage } = host.handle;
-  stage.settled.push(() => {
-    // the page knows its own colourings only
-    const by = colouredBy(stage.meta, stage.colouringName).map(
-      (k) => stage.meta.components[k].number,
-    );
-    const said = by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '';
-    const { style } = document.body;
-    if (style.getPropertyValue('--coloured-by') !== said) style.setProperty('--coloured-by', said); // all of the page is styled anew
-  });
-  stage.settled.push(() => {
-    // a search or a tour may have opened another layout
-    const { name } = stage.views[0].layout;
-    if (host.busy || !host.layout || name === host.layout) return;
-    host.layout = name;
-    host.send('layout', name);
-  });
+  if (host.last?.options.selections)
+    stage.settled.push(() => {
+      // a search or a tour may have opened another layout
+      const { name } = stage.views[0].layout;
+      if (host.busy || !host.layout || name === host.layout) return;
+      host.layout = name;
+      onAct('view', name);
+    });
   await host.handle.ready;
 }
 
 /** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {Act[]} */
 function acts() {
-  const undo = /** @type {NodeListOf<HTMLButtonElement>} */ (
-    document.querySelectorAll('.st-key-bar_steps button:enabled')
-  );
   const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('nav li a'));
   return [
-    ...[...undo].map((button) => ({
-      label: button.closest('.st-key-bar_redo') ? 'Redo' : 'Undo',
-      run: () => button.click(),
-    })),
+    ...(bar?.controls.acts() ?? []),
     ...[...links].map((link, i) => ({
       label: `Go to ${link.querySelector('p')?.textContent ?? link.title}`,
       key: String(i + 1),

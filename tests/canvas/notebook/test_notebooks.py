@@ -145,7 +145,7 @@ def lasso(page) -> int:
     for place in places[1:]:
         page.mouse.move(*place, steps=5)
     page.mouse.up()
-    page.locator(".appca-head output", has_text="selected").wait_for()
+    page.locator(".appca-controls output", has_text="selected").wait_for()
     return int(page.locator(".appca-explorer").get_attribute("data-selected"))
 
 

@@ -4,7 +4,7 @@ import { toPage } from '../layout/geometry.js';
 import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
 import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
 import { selectedIn } from '../text/headers.js';
-import { font, widthOf, write, button, element, icon } from './dom.js';
+import { font, widthOf, write, button, element, icon, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 
 /** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
@@ -74,33 +74,23 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
     );
   });
   const look = { style: font(11.5), colour: stage.theme.soft };
-  const places = small
+  axes.forEach((axis, i) => {
+    const [at, top] = small ? [key + 8 + 64 * i, 4] : [i ? 0 : left + key + 5, i ? 0 : key - side];
+    stage.pictures.draw(axis, { x: at, y: top, w: side, h: side }, context);
+  });
+  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
+  /** @type {[string, number, number, CanvasTextAlign][]} */ const texts = small
     ? [
-        { x: key + 8, y: 4 },
-        { x: key + 72, y: 4 },
+        [`${across} →`, key + side + 12, 11, 'left'],
+        [`${up} ↑`, key + side + 76, 11, 'left'],
       ]
     : [
-        { x: left + key + 5, y: key - side },
-        { x: 0, y: 0 },
+        [`−${across}`, left, key + 4, 'left'],
+        [`+${across}`, left + key, key + 4, 'right'],
+        [`+${up}`, left - 5, 1, 'right'],
+        [`−${up}`, left - 5, key - 13, 'right'],
       ];
-  axes.forEach((axis, i) => stage.pictures.draw(axis, { ...places[i], w: side, h: side }, context));
-  if (small) {
-    axes.forEach((axis, i) =>
-      write(
-        context,
-        `${stage.meta.components[axis].number} ${i ? '↑' : '→'}`,
-        places[i].x + side + 4,
-        11,
-        look,
-      ),
-    );
-    return canvas;
-  }
-  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
-  write(context, `−${across}`, left, key + 4, look);
-  write(context, `+${across}`, left + key, key + 4, { ...look, align: 'right' });
-  write(context, `+${up}`, left - 5, 1, { ...look, align: 'right' });
-  write(context, `−${up}`, left - 5, key - 13, { ...look, align: 'right' });
+  for (const [text, at, top, align] of texts) write(context, text, at, top, { ...look, align });
   return canvas;
 }
 
@@ -159,7 +149,7 @@ function fillLegend(stage, into, rename) {
       alone(pinned);
     });
     const [, label] = stage.colouringName.match(/^label:(.*)$/s) ?? [];
-    if (label !== undefined && stage.options.offers) {
+    if (label !== undefined && stage.options.selections) {
       item.title += '. Double-click or F2 renames it.';
       const type = () =>
         typeOver(item, colouring.names[code], LONGEST, (text) =>
@@ -350,4 +340,207 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     dock();
   };
   return { follow };
+}
+
+const SPAN = 12; // numbers on a slider, until a larger one is chosen
+const EVERY = 60; // milliseconds until a host that was busy is asked again
+
+/** A size as a slider and a field. @param {string} name @param {string} title @param {(value: number, moving: boolean) => void} take */
+function buildSize(name, title, take) {
+  const slider = range(title, 1, 0);
+  const field = element('input', '', { type: 'number', min: '1', 'aria-label': `${title}, typed` });
+  const box = element('span', '', {}, element('span', '', {}, name), slider, field);
+  /** @type {number[]} */ let values = [];
+  const told = () => values[Number(slider.value)];
+  slider.addEventListener('input', () => take(told(), true));
+  slider.addEventListener('change', () => take(told(), false));
+  field.addEventListener('change', () => {
+    const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue);
+    field.defaultValue = field.value; // it is not being typed any more
+    take(Math.min(Math.max(typed, 1), Number(field.max)), false);
+  });
+  /** @param {number} value @param {number} most @param {number[]} [choices] */
+  const show = (value, most, choices) => {
+    const span = Math.min(most, Math.max(SPAN, values.length, value));
+    values = choices ?? Array.from({ length: span }, (_, i) => i + 1);
+    slider.max = String(values.length - 1);
+    slider.value = String(values.indexOf(value));
+    slider.setAttribute('aria-valuetext', `${name} = ${value}`);
+    slider.disabled = field.disabled = values.length < 2;
+    const typing = field === document.activeElement && field.value !== field.defaultValue;
+    field.max = String(most);
+    field.defaultValue = String(value);
+    if (!typing) field.value = field.defaultValue;
+  };
+  return { box, show };
+}
+
+/** K and L, which keep what the hand has chosen until the host answers that message. @param {(size: Size) => number | void} send returns the message's number @param {() => boolean} busy whether the host cannot follow a slider now */
+export function buildSizes(send, busy) {
+  /** @type {Sizes} */ let told = { k: 1, l: 1, most_k: 1 };
+  const wanted = { k: 1, l: 1 }; // an L that K has pushed down comes back with K
+  let [number, timer] = [0, 0];
+  const now = () => ({
+    k: wanted.k,
+    l: typeof told.l === 'number' ? Math.min(wanted.l, wanted.k) : null,
+  });
+  const draw = () => {
+    const { k, l } = now();
+    ofK.show(k, told.most_k, told.ks);
+    ofL.show(l ?? 1, told.most_k, told.ls);
+    ofL.box.hidden = l === null;
+    learned.hidden = told.l !== 'learned';
+    box.title = told.hint ?? '';
+  };
+  const tell = (/** @type {boolean} */ moving) => {
+    timer = moving && busy() ? setTimeout(tell, EVERY, true) : 0;
+    if (!timer) number = send({ ...now(), moving }) ?? 0;
+  };
+  const take = (/** @type {boolean} */ moving) => {
+    draw();
+    clearTimeout(timer);
+    if (moving)
+      timer = setTimeout(tell, 0, true); // of a key the choice itself comes first
+    else tell(false);
+  };
+  const ofK = buildSize('K', 'Components, K', (k, moving) => {
+    wanted.k = k;
+    take(moving);
+  });
+  const ofL = buildSize('L', 'Components a row uses, L', (l, moving) => {
+    Object.assign(wanted, { l, k: Math.max(l, wanted.k) });
+    take(moving);
+  });
+  const learned = element('span', '', {}, 'L learned');
+  const box = element('div', 'appca-sizes', {}, ofK.box, ofL.box, learned);
+  /** @param {Sizes} sizes @param {number} [seen] the last number that the host has taken */
+  const show = (sizes, seen = number) => {
+    if (timer || seen < number) return; // the hand has gone on
+    told = sizes;
+    wanted.k = told.k;
+    if (typeof told.l === 'number' && now().l !== told.l) wanted.l = told.l;
+    draw();
+  };
+  return { box, show };
+}
+
+const STEPS = /** @type {const} */ ({ undo: 'Undo (Ctrl+Z)', redo: 'Redo (Ctrl+Shift+Z)' });
+let bars = 0;
+
+/** The controls of a picture: K and L, colour, undo and redo, view. What the hand has chosen stays until the host answers that message. @param {(kind: 'size' | 'colour' | 'view' | 'beside' | 'undo' | 'redo', value: any) => number | void} send returns the message's number @param {() => boolean} [busy] */
+export function buildControls(send, busy = () => false) {
+  let [number, listed] = [0, ''];
+  const tell = (/** @type {Parameters<typeof send>[0]} */ kind, /** @type {any} */ value) =>
+    (number = send(kind, value) ?? 0);
+  const sizes = buildSizes((size) => tell('size', size), busy);
+  const colour = element('select', '', { 'aria-label': 'Colour' });
+  colour.addEventListener('change', () => tell('colour', colour.value));
+  const column = element('input', '', { type: 'number', min: '1', 'aria-label': 'Column, typed' });
+  column.addEventListener('change', () => {
+    const typed = Math.round(column.valueAsNumber) || 1;
+    tell('colour', `feature:${Math.min(Math.max(typed, 1), Number(column.max)) - 1}`);
+  });
+  const steps = /** @type {(keyof typeof STEPS)[]} */ (Object.keys(STEPS)).map((name) =>
+    iconButton(name, STEPS[name], () => tell(name, '')),
+  );
+  const views = element('span', 'appca-views', { role: 'radiogroup', 'aria-label': 'View' });
+  const name = `view-${(bars += 1)}`;
+  const split = button('appca-split', {}, () => tell('beside', ''), 'Split');
+  const count = element('output', 'appca-count');
+  const coloured = element('label', 'appca-colour', {}, element('span', '', {}, 'Colour'), colour);
+  const box = element(
+    'div',
+    'appca-controls',
+    {},
+    sizes.box,
+    coloured,
+    column,
+    ...steps,
+    views,
+    split,
+    count,
+  );
+  /** @param {Controls} controls */
+  const list = ({ colours, views: layouts }) => {
+    const now = JSON.stringify([colours, layouts]);
+    if (now === listed) return; // what is open stays open
+    listed = now;
+    const groups = [...new Set(colours.map(([, , group]) => group))].map((label) => {
+      const some = colours.filter(([, , group]) => group === label);
+      return element(
+        'optgroup',
+        '',
+        { label },
+        ...some.map(([key, text]) => new Option(text, key)),
+      );
+    });
+    colour.replaceChildren(...groups);
+    const radios = layouts.map(([key, title]) => {
+      const radio = element('input', '', { type: 'radio', name, value: key });
+      radio.addEventListener('change', () => tell('view', key));
+      return element('label', '', {}, radio, title);
+    });
+    views.replaceChildren(...radios);
+  };
+  /** @param {Controls} controls @param {number} [seen] the last message that the host has taken */
+  const show = (controls, seen = number) => {
+    sizes.box.hidden = !controls.sizes;
+    if (controls.sizes) sizes.show(controls.sizes, seen);
+    if (seen < number) return;
+    list(controls);
+    coloured.hidden = !controls.colours.length;
+    const { colour: key } = controls;
+    if (![...colour.options].some(({ value }) => value === key))
+      colour.append(new Option(capital(key.replace(':', ' ').replace(',', ' and ')), key)); // of two components
+    colour.value = key;
+    column.hidden = !controls.columns || !controls.colour.startsWith('feature:');
+    column.max = String(controls.columns);
+    if (!column.hidden) column.value = String(Number(controls.colour.slice(8)) + 1);
+    for (const radio of views.querySelectorAll('input'))
+      radio.checked = radio.value === controls.view;
+    split.hidden = controls.beside === undefined;
+    split.setAttribute('aria-pressed', String(Boolean(controls.beside)));
+    steps.forEach((step, i) => {
+      step.hidden = !controls.steps;
+      step.disabled = !controls.steps?.[i];
+    });
+  };
+  /** Undo and redo where they are possible, for the palette. @returns {Act[]} */
+  const acts = () =>
+    steps
+      .filter(({ hidden, disabled }) => !hidden && !disabled)
+      .map((step) => ({ label: step.title.split(' ')[0], run: () => step.click() }));
+  return { box, show, acts, count };
+}
+
+/** The controls of a picture that no page holds, which follow it. @param {() => Handle} handle @param {(size: Size) => void} [resize] @param {() => Sizes | undefined} [sizes] */
+export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
+  const controls = buildControls((kind, value) =>
+    kind === 'size'
+      ? resize(value)
+      : void handle().update({
+          options: kind === 'view' ? { layout: value } : { colouring: value },
+        }),
+  );
+  const follow = () => {
+    const { meta, colouringName, views, rows } = handle().stage;
+    const { first } = meta;
+    const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === first) - +(a === first));
+    controls.show({
+      sizes: sizes(),
+      colours: [
+        ...Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key, 'Rows']),
+        ...meta.components.map(({ number }, k) => [
+          `component:${number}`,
+          componentName(meta, k),
+          'Components',
+        ]),
+      ],
+      colour: colouringName,
+      views: layouts.map((key) => [key, meta.layouts[key].title]),
+      view: views[0].layout.name,
+    });
+    controls.count.textContent = rows.selected ? `${grouped(rows.selected)} selected` : '';
+  };
+  return { box: controls.box, follow };
 }

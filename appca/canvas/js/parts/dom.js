@@ -28,6 +28,8 @@ const ICONS = {
   list: 'M4 6h3v3H4zM4 15h3v3H4zM11 7.500h9M11 16.500h9',
   search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13M15.500 15.500 20 20',
   close: 'M7 7l10 10M17 7 7 17',
+  undo: 'M8 5 4 9l4 4M4 9h10a5 5 0 0 1 0 10H9',
+  redo: 'M16 5l4 4-4 4M20 9H10a5 5 0 0 0 0 10h5',
 };
 
 /** @param {keyof typeof ICONS} name */

@@ -97,7 +97,7 @@ export async function find(stage, text, acts) {
   if (query.startsWith('#')) return rowsOf(stage, query);
   const { names = [], kind, title = 'class' } = colouring ?? {};
   const counts = kind === 'category' ? classCounts(stage, 0) : [];
-  const { selections = [], columns = [] } = options.offers ?? {};
+  const { selections = [] } = options;
   const users = new Uint32Array(meta.components.length); // rows that use each component
   for (const component of scene.components) if (component < users.length) users[component] += 1;
   const components = meta.components.map(({ name }, k) => {
@@ -112,10 +112,10 @@ export async function find(stage, text, acts) {
       : [];
   });
   const named = selections.map(([label, count]) => {
-    const run = () => callbacks.onAct?.('selection', label);
+    const run = () => callbacks.onAct?.('named', label);
     return { label, note: countOf(meta, count), run };
   });
-  const features = columns.map(([key, label]) => {
+  const colours = (callbacks.colours?.() ?? []).map(([key, label]) => {
     const run = () => callbacks.onAct?.('colour', key);
     return { label, note: 'colour by it', run };
   });
@@ -125,7 +125,7 @@ export async function find(stage, text, acts) {
     ...matching('class', classes),
     ...matching('selection', named),
     ...(query ? await rowsOf(stage, query) : []),
-    ...matching('column', features),
+    ...matching('column', colours),
     ...matching('action', acts),
   ];
 }
