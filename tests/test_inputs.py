@@ -136,7 +136,7 @@ CASES = [
 ONE_SENTENCE = r"[^\n]{20,300}\."
 REFUSED = {
     "csr|coo|sparse": "Sparse data was passed|fills in missing entries, and a sparse X",
-    "Dask": "rows in memory|the sampler holds all rows|chunk 0 of its rows holds NaN",
+    "Dask": "rows in memory|the sampler holds all rows|chunk . of its rows holds NaN",
 }
 
 

@@ -142,8 +142,6 @@ def is_large_map(X: Any) -> bool:
 
 def numbers_of_rows(X: Any) -> Any:
     """Return rows of any library as an array or sparse matrix."""
-    if type(X) is np.ndarray and X.dtype in (np.float32, np.float64):
-        return X
     try:
         return matrix_of(X).values
     except InputError:

@@ -125,7 +125,7 @@ def test_a_factor_that_no_row_uses_keeps_its_column(seed):
     sums = factor_em.expect_all(state, rows, settings(2))
     off = np.arange(4) != 1
     parts = sums.used * off, sums.second * np.outer(off, off), sums.A * off, sums.s * off
-    sums = sums._replace(**dict(zip(("used", "second", "B", "s"), parts, strict=True)))
+    sums = sums._replace(**dict(zip(("used", "second", "A", "s"), parts, strict=True)))
     after = factor_em.maximise(sums, state, rows, settings(2))
     cosine = after.W[:, 1] @ state.W[:, 1]
     cosine /= np.linalg.norm(after.W[:, 1]) * np.linalg.norm(state.W[:, 1])
