@@ -119,8 +119,8 @@ def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> Non
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 
     for flag, text in (
-        ("--where", "take only rows that meet this, such as 'alcohol>12' or kind=red,white"),
-        ("--drop", "leave out rows that meet this, such as id=174"),
+        ("--where", "take rows that meet this, such as 'alcohol>12' or kind=a,b (default: all)"),
+        ("--drop", "leave out rows that meet this, such as id=174 (default: none)"),
     ):
         group.add_argument(flag, action="append", default=[], metavar="CONDITION", help=text)
 

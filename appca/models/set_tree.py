@@ -91,8 +91,6 @@ def walked(
     largest) (n,), probabilities of members and dF/db (n, K), and dF/dM: pairs of each row (n, P),
     or the upper triangle (K, K), summed over rows.
     """
-    from appca.models.set_kernels import normalise, walk, walk_shared
-
     run: Any
     (n, K), (J, sign), shared = b.shape, how, counts is not None
     Q, (i, j), size = K + 1, np.triu_indices(K), math.comb(K, J) if costs is None else 2**K
@@ -100,8 +98,10 @@ def walked(
     which, value, mass = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
     r, h = np.zeros((2, n, K))
     sums = which, value, mass, r, h, slopes[0] if shared else slopes
-    if not J:  # the only set is the empty one
+    if not J:  # the only set is the empty one, and nothing is to be compiled
         return sums
+    from appca.models.set_kernels import normalise, walk, walk_shared
+
     w = LANES if shared else min(LANES, max(8, MOST_NUMBERS // (J * Q * Q)))
     weighing, adding, _ = steps(K, J, costs is not None)
     g, used, lanes, (top, total, power) = zeros((size, LANES)), zeros((K, w)), *zeros((2, 3, LANES))
