@@ -271,7 +271,7 @@ def of_halves(halves: Stability | None) -> list[Check]:
     """Check that halves of the rows have the same components, and that K and L suit the rest."""
     if halves is None:
         why = "Fit halves of the rows to see whether their components agree with these."
-        return [Check("unknown", "Not checked yet", why)]
+        return [Check("unknown", "Halves not fitted yet", why)]
     (gain, error), (more, its_error) = halves.over_ppca.mean(axis=0), halves.larger.mean(axis=0)
     why, checks = f"gain {fixed(gain)} ± {fixed(error)} nats each over PCA with L components", []
     if gain > CLEAR * error:

@@ -304,8 +304,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
     st.caption(WHAT_TO_DO)
     if misfits > MANY_MISFITS:
         st.caption(
-            f"Beyond the model's own 99% limits are {percent(misfits)} of rows, where about 2% "
-            "would be: the model misfits, which says nothing about single rows. Try other K and L."
+            f"{percent(misfits)} of rows are beyond the model's own 99% limits, where about 2% are "
+            "expected. That is a misfit of the model, not of single rows: try another K or L."
         )
     row = rows.draw(dataset, shown.fitted, said, said.order, shown.key)
     press("Select this row", "unusual_row", state.put, dataset, np.array([row]), icon=LASSO)
