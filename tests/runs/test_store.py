@@ -1,15 +1,41 @@
 """Runs on disk: bit for bit, named, pruned, and damaged ones left out in one sentence."""
 
-from dataclasses import replace
+import inspect
+import io
+import json
+import sys
+import warnings
+import zipfile
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from appca import AdaptivePPCA, load_model
+from appca.analysis.choose import GridConfig, StabilityConfig
+from appca.analysis.compare import MaskedConfig
+from appca.analysis.selections import SavedSelection, SelectionStore
+from appca.analysis.tables import projection_table
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.dataset import Dataset
+from appca.data.sources import load
+from appca.data.store import DatasetStore
+from appca.jobs.tasks import QualityConfig
+from appca.models import settings
+from appca.runs import run as config_module
 from appca.runs import store as store_module
-from appca.runs.run import FitResult, RunConfig
-from appca.runs.store import Labels, RunStore, labels, put
+from appca.runs.fit import fit_run, preview
+from appca.runs.model_file import model_bytes
+from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.run import MODELS, FitResult, RunConfig, defaults, estimator_class, suited
+from appca.runs.session import CONTENTS, Session, pack, unpack
+from appca.runs.store import Labels, Run, RunStore, labels, put
+from appca.storage.identity import Recorded
 from appca.words import InputError
+from tests.data.file_makers import packed, stored
 from tests.fitted_runs import differing, fitted_run, info_of
 
 CONFIG = RunConfig("d" * 64, {}, "aPPCA", {"n_components": 4, "n_active": 2})
@@ -111,3 +137,403 @@ def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store,
     for seed in range(8, 12):  # named runs take no places of others
         store.save(seeded(seed), result_of(), name=f"mine {seed}", origin="live")
     assert kept < {run.id for run in store.list()}
+
+
+BASE = RunConfig("d" * 64, {"divide": 16.0}, "aPPCA", {"n_components": 5, "random_state": 3})
+
+
+def test_the_same_settings_are_the_same_run_however_they_are_written():
+    spelled_out = RunConfig(
+        BASE.dataset,
+        {"pca": None, "scale": "none", "centre": False, "divide": 16},
+        "aPPCA",
+        dict(reversed((defaults("aPPCA") | {"n_components": 5, "random_state": 3}).items())),
+    )
+    numpy = replace(BASE, parameters={"n_components": np.int64(5), "random_state": np.int32(3)})
+    assert BASE.id == "d02a800c730e", "another way of making ids orphans every stored run and link"
+    assert spelled_out.id == numpy.id == BASE.id
+    assert len({spelled_out, numpy, BASE, RunConfig.from_dict(BASE.to_dict())}) == 1
+
+
+def test_everything_that_matters_changes_the_id():
+    more = BASE.parameters
+    changes = [
+        *({"dataset": "e" * 64}, {"stopped_at": 7}, {"model": "PPCA", "parameters": {}}),
+        *({"preprocessing": {"divide": 16.0} | other} for other in ({"pca": 10}, {"pca": 0.995})),
+        {"preprocessing": {"divide": 255.0}},
+        {"parameters": more | {"random_state": 4}},
+        {"parameters": more | {"tol": 1e-5}},
+        {"parameters": more | {"latent_variance": 1.0}},
+    ]
+    others = [replace(BASE, **change) for change in changes]
+    assert len({one.id for one in [BASE, *others]}) == len({BASE, *others}) == 1 + len(changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"model": "PCA"},
+            r"There is no model “PCA”; choose one of aPPCA, aFA, NPPCA, isFA, fsFA, PPCA\.",
+        ),
+        ({"parameters": {"n_componets": 3}}, "aPPCA has the settings n_components, .* n_componets"),
+        ({"parameters": {"random_state": None}}, "random_state must be a whole number"),
+        ({"parameters": {"init": np.eye(3)}}, "init must be a finite number, a text"),
+        ({"parameters": {"tol": float("nan")}}, "tol must be a finite number"),
+        ({"preprocessing": {"whiten": True}}, "Preprocessing knows .*; got whiten"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_in_one_sentence(changes, words):
+    with pytest.raises(InputError, match=words):
+        replace(BASE, **changes)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_recorded_settings_are_the_estimators_own_with_its_defaults(model):
+    signature = inspect.signature(estimator_class(model)).parameters
+    own = {name: parameter.default for name, parameter in signature.items()}
+    # what is told of a fit, what is made of its scores, and what goes on from another fit
+    left_out = {"callback", "verbose", "whiten", "warm_start"}
+    recorded = defaults(model, "gibbs")
+    assert set(recorded) == set(own) - left_out
+    differing = {name for name, value in recorded.items() if own[name] != value}
+    assert differing <= {"random_state", "n_components"}
+    assert recorded["random_state"] == 0
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_values_a_setting_can_have_are_those_the_estimator_takes(model):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    small = {"n_components": 2, "n_active": 1, "max_components": 2, "burn_in": 1, "n_draws": 2}
+    for name, values in MODELS[model].choices.items():
+        for value in values:
+            inference = "gibbs" if name in MODELS[model].sampling else "em"
+            few = small | {"inference": inference, "max_iter": 3, "n_chains": 1}
+            wanted = suited(model, few | {name: value})
+            assert wanted[name] == value
+            estimator_class(model)(**wanted).fit(X)
+        refused = estimator_class(model)(**suited(model, small) | {name: "no such value"})
+        with pytest.raises(ValueError, match=name):
+            refused.fit(X)
+
+
+def test_settings_mean_what_the_model_can_do_with_them():
+    idle = RunConfig("a", {}, "aPPCA", {"n_draws": 7, "z_update": "swap"})
+    assert idle.id == RunConfig("a", {}, "aPPCA", {}).id, "nothing is sampled"
+    gibbs = RunConfig("a", {}, "aPPCA", {"inference": "gibbs", "n_draws": 7})
+    assert (gibbs.parameters["n_draws"], gibbs.parameters["n_chains"]) == (7, 2)
+    assert gibbs.id != RunConfig("a", {}, "aPPCA", {"inference": "gibbs"}).id
+    sampled = [one.is_sampled for one in (idle, gibbs, RunConfig("a", {}, "isFA", {}))]
+    assert sampled == [False, True, True]
+    old = RunConfig("a", {}, "aPPCA", {"n_components": 7, "init": "quartimax", "n_init": 3})
+    taken = suited("aFA", old.parameters)
+    assert (taken["n_components"], taken["init"], taken["n_init"]) == (7, "auto", 3)
+    assert "latent_variance" not in taken
+    for given, kept in ((1.0, 1.0), ("component", "shared")):
+        assert suited("NPPCA", {"latent_variance": given})["latent_variance"] == kept
+    assert suited("aFA", {"inference": "gibbs", "n_draws": 9})["n_draws"] == 9
+    assert "n_draws" not in suited("aFA", {"inference": "hard", "n_draws": 9})
+
+
+SETTINGS = {"n_components": 2, "n_active": 1, "max_iter": 30}
+
+
+class Sharper(AdaptivePPCA):
+    """Adaptive PPCA of a later version, with a keyword more."""
+
+    def __init__(self, **given):
+        self.sharpness = given.pop("sharpness", 0.0)
+        super().__init__(**given)
+
+    own = inspect.signature(AdaptivePPCA.__init__)
+    new = inspect.Parameter("sharpness", inspect.Parameter.KEYWORD_ONLY, default=0.0)
+    __init__.__signature__ = own.replace(parameters=[*own.parameters.values(), new])
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.components_ = self.components_ * (1.0 + self.sharpness)
+        return self
+
+
+@pytest.fixture
+def planes(tmp_path):
+    store = DatasetStore(tmp_path)
+    return store.get(store.put(load("planes").take(np.arange(0, 900, 10))))
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Return a step into the version in which aPPCA has the keyword "sharpness"."""
+
+    def step(default: float = 0.0, named: bool = True) -> None:
+        module = ModuleType("appca_of_later")
+        module.Sharper = Sharper
+        monkeypatch.setitem(sys.modules, "appca_of_later", module)
+        spec = MODELS["aPPCA"]._replace(
+            estimator="appca_of_later:Sharper",
+            parameters=MODELS["aPPCA"].parameters | {"sharpness": default},
+        )
+        monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
+        if named:
+            monkeypatch.setitem(settings.BEFORE, "sharpness", 0.0)
+
+    return step
+
+
+def stored_in(home: Path, dataset, **parameters):
+    config = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS | parameters)
+    return RunStore(home).save(config, fit_run(dataset, config))
+
+
+def test_old_runs_open_and_are_found_for_the_same_settings(planes, later, tmp_path):
+    run, before = stored_in(tmp_path, planes), [(one.id, one.to_dict()) for one in others(planes)]
+    fitted = run.fitted
+    later()
+    store = RunStore(tmp_path)
+    assert store.damaged() == {}
+    found = store.get(run.id)
+    assert found.config.parameters["sharpness"] == 0.0
+    today = RunConfig(planes.digest, {}, "aPPCA", run.config.parameters)
+    spelled_out = replace(today, parameters=today.parameters | {"sharpness": 0})
+    assert today.id == spelled_out.id == found.config.id == run.id
+    assert found.config == today
+    assert differing(found.fitted, fitted) == []
+    again = fit_run(planes, found.config)
+    np.testing.assert_array_equal(again.fitted.components, fitted.components)
+    for (name, known), config in zip(before, others(planes), strict=True):
+        assert (config.id, type(config).from_dict(known)) == (name, config)
+    changed = MaskedConfig(planes.digest, {}, "aPPCA", SETTINGS | {"sharpness": 0.5})
+    assert changed.id != MaskedConfig(planes.digest, {}, "aPPCA", SETTINGS).id
+
+
+def test_a_default_that_changes_again_takes_no_run_for_another(planes, later, tmp_path):
+    old = stored_in(tmp_path, planes)
+    later(default=0.5)
+    store = RunStore(tmp_path)
+    today = RunConfig(planes.digest, {}, "aPPCA", SETTINGS)
+    assert today.parameters["sharpness"] == 0.5
+    assert store.get(today.id) is None
+    assert store.get(old.id).config.parameters["sharpness"] == 0.0
+    run = store.save(today, fit_run(planes, today))
+    assert RunConfig.from_dict(json.loads(json.dumps(today.to_dict()))) == today == run.config
+
+
+def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
+    planes, later, tmp_path, monkeypatch
+):
+    later()
+    new = stored_in(tmp_path, planes, sharpness=0.5)
+    monkeypatch.undo()
+    found = RunStore(tmp_path).get(new.id)
+    assert found.config.id == new.id
+    assert found.config.unknown == ["sharpness"]
+    assert "sharpness" not in found.config.parameters
+    for fit in (fit_run, preview):
+        with pytest.raises(InputError, match=r"made with sharpness, which .* choose other"):
+            fit(planes, found.config)
+    with pytest.raises(InputError, match="got sharpness"):
+        RunConfig.from_dict(found.config.to_dict())
+    other = replace(found.config, stopped_at=3)
+    assert other.unknown == []
+    assert other.id != new.id
+    packed = pack(Session(planes, [found]))
+    (imported,) = unpack("s.appca", io.BytesIO(packed), tmp_path / "b").runs
+    assert RunStore(tmp_path / "b").get(imported).config.unknown == ["sharpness"]
+    assert unpack("s.appca", io.BytesIO(packed), tmp_path).runs == (new.id,)
+    assert model_bytes(found.config, found.fitted, found.info)
+
+
+def others(dataset) -> list[Recorded]:
+    """Return settings of every other kind that name a model's keywords."""
+    run = RunConfig(dataset.digest, {}, "aPPCA", SETTINGS)
+    of = dataset.digest, {}, "aPPCA", run.parameters
+    grid = GridConfig(*of, components=(2, 3), actives=(1,))
+    return [grid, StabilityConfig(*of), MaskedConfig(*of), QualityConfig(run.to_dict(), 2, 1)]
+
+
+def test_a_field_that_came_later_is_recorded_where_it_changes_something():
+    @dataclass(frozen=True, eq=False)
+    class Before(Recorded):
+        size: int
+
+    @dataclass(frozen=True, eq=False)
+    class After(Recorded):
+        later: ClassVar = {"shape": "round"}
+        size: int
+        shape: str = "square"
+
+    old, neutral, new = Before(3), After(3, "round"), After(3)
+    assert old.id == neutral.id != new.id
+    assert After.from_dict(old.to_dict()) == neutral
+    assert After.from_dict(new.to_dict()) == new
+    assert neutral != old, "settings of another kind"
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    part = load("digits").take(np.arange(80))
+    labels_ = {**part.labels, "size <b>": np.arange(80) / 7}
+    return Dataset("My digits", part.X, part.ids, labels_, part.image_shape, None, {"source": "x"})
+
+
+@pytest.fixture(scope="module")
+def home(dataset, tmp_path_factory) -> Path:
+    """A home in which somebody has worked."""
+    folder = tmp_path_factory.mktemp("sender")
+    DatasetStore(folder).put(dataset)
+    learned = {"row_scale": "learned", "n_active": "learned", "max_iter": 20}
+    for i, parameters in enumerate(
+        (
+            {"n_components": 3, "n_active": 1},
+            {"n_components": 5, "noise": "feature"} | learned,
+            {"n_components": 6, "inference": "gibbs", "burn_in": 5, "n_draws": 10} | learned,
+        )
+    ):
+        config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
+        with warnings.catch_warnings(action="ignore"):  # of features that are constant
+            result = fit_run(dataset, config)
+        run = RunStore(folder).save(config, result, "my run" if i else None)
+        ComponentNumbers(folder).rename(run, 1, "slant =1+1")
+        ComponentNumbers(folder).flip(run, i)
+    return folder
+
+
+PLACES = np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)  # on the map
+LOOK = {"colour": "residual", "view": "umap", "n_neighbors": 9.0}
+
+
+@pytest.fixture(scope="module")
+def session(dataset, home) -> Session:
+    runs = sorted(RunStore(home).list(), key=lambda run: run.config.k)
+    few, odd = np.arange(80) < 5, np.arange(80) % 2 == 1
+    saved = [SavedSelection("few", few), SavedSelection("odd", odd)]
+    laid_out = [(layout_of(dataset, runs[0].id), Embedding(PLACES))]
+    return Session(dataset, runs, saved, few, runs[1].id, LOOK, laid_out)
+
+
+def layout_of(dataset, run: str) -> EmbeddingConfig:
+    return EmbeddingConfig(dataset.digest, {"divide": 16.0}, 9, start="appca", run=run)
+
+
+@pytest.fixture(scope="module")
+def content(session, home) -> bytes:
+    return pack(session, home)
+
+
+def everything_of(run: Run) -> list:
+    shown = ComponentNumbers(run.path.parents[1]).of_run(run)
+    seen = numbered(run.fitted, shown).to_arrays()
+    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in seen.items()}
+    return [run.config.of_import(None), run.info, run.custom_name, shown, arrays]
+
+
+def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
+    found = unpack("my.appca", io.BytesIO(content), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    given = session.dataset
+    assert got.digest == given.digest
+    assert (got.name, got.image_shape, got.provenance) == ("My digits", (8, 8), {"source": "x"})
+    assert got.X.dtype == given.X.dtype
+    np.testing.assert_array_equal(got.X, given.X)
+    np.testing.assert_array_equal(got.ids, given.ids)
+    assert list(got.labels) == list(given.labels)
+    for name, column in given.labels.items():
+        np.testing.assert_array_equal(got.labels[name], column)
+    assert found.opened == found.runs[1]
+    for here, run in zip(found.runs, session.runs, strict=True):
+        assert everything_of(RunStore(tmp_path).get(here)) == everything_of(run)
+    kept = SelectionStore(tmp_path).list(found.dataset, 80)
+    assert [saved.name for saved in kept] == ["few", "odd"] == list(found.selections)
+    for saved, expected in zip(kept, session.selections, strict=True):
+        np.testing.assert_array_equal(saved.mask, expected.mask)
+    np.testing.assert_array_equal(found.selected, session.selected)
+    assert found.look == LOOK
+    laid_out = EmbeddingStore(tmp_path).get(layout_of(got, found.runs[0]).id)
+    assert np.array_equal(laid_out.coordinates, PLACES), "under the fit as it is called here"
+
+
+def test_files_of_a_run_have_the_order_and_the_signs_on_screen(session, home, dataset, tmp_path):
+    numbers = ComponentNumbers(home)
+    assert any(-1 in numbers.of_run(run).signs for run in session.runs)
+    for run in session.runs:
+        numbering = numbers.of_run(run)
+        order, signs = list(numbering.order), np.array(numbering.signs)
+        raw, shown = run.fitted, numbered(run.fitted, numbering)
+        np.testing.assert_array_equal(shown.components, raw.components[order] * signs[:, None])
+        for name, values in shown.posterior.items():
+            if name == "components":
+                drawn = raw.posterior[name][:, :, order]
+                np.testing.assert_array_equal(values, drawn * signs[:, None])
+        loaded = []
+        for name, fitted in (("shown", shown), ("raw", raw)):
+            (tmp_path / f"{name}.npz").write_bytes(model_bytes(run.config, fitted, run.info))
+            loaded.append(load_model(tmp_path / f"{name}.npz"))
+        scores, of_raw = (model.transform(dataset.X) for model in loaded)
+        np.testing.assert_allclose(scores, of_raw[:, order] * signs, atol=1e-12)
+        table = projection_table(dataset, shown)
+        for j in range(len(order)):
+            np.testing.assert_array_equal(table[f"component_{j + 1}"], shown.scores[:, j])
+
+
+def test_what_is_there_already_stays(content, session, tmp_path):
+    first = unpack("my.appca", io.BytesIO(content), tmp_path)
+    run = RunStore(tmp_path).rename(first.runs[1], "mine")
+    ComponentNumbers(tmp_path).rename(run, 1, "width")
+    other = np.arange(80) == 70
+    SelectionStore(tmp_path).save(first.dataset, "few", other)
+    second = unpack("my.appca", io.BytesIO(content), tmp_path)
+    assert second.runs == first.runs
+    run = RunStore(tmp_path).get(first.runs[1])
+    assert (run.custom_name, ComponentNumbers(tmp_path).of_run(run).names[1]) == ("mine", "width")
+    assert second.selections == ("few (2)", "odd")
+    kept = {saved.name: saved.mask for saved in SelectionStore(tmp_path).list(first.dataset, 80)}
+    np.testing.assert_array_equal(kept["few"], other)
+    np.testing.assert_array_equal(kept["few (2)"], session.selections[0].mask)
+
+
+def test_without_data_the_data_must_be_here(session, dataset, tmp_path):
+    light = pack(session, with_data=False)
+    names = zipfile.ZipFile(io.BytesIO(light)).namelist()
+    assert not any(name.startswith("data/") for name in names)
+    with pytest.raises(InputError, match="“My digits” is not here; open it first from your own"):
+        unpack("light.appca", io.BytesIO(light), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    DatasetStore(tmp_path).put(dataset)
+    assert len(unpack("light.appca", io.BytesIO(light), tmp_path).runs) == len(session.runs)
+    provenance = {"source": "mnist", "options": {"n": 80}}
+    mnist = Dataset("MNIST", dataset.X, dataset.ids, provenance=provenance)
+    with pytest.raises(InputError, match="open it first from MNIST with n = 80"):
+        unpack("m.appca", io.BytesIO(pack(Session(mnist, []), with_data=False)), tmp_path)
+    gaps = np.zeros(dataset.X.shape, bool)
+    gaps[[3, 70], [5, 60]] = True
+    holed = Dataset("holes", dataset.X.astype(float), dataset.ids, missing=gaps)
+    found = unpack("h.appca", io.BytesIO(pack(Session(holed, []))), tmp_path)
+    got = DatasetStore(tmp_path).get(found.dataset)
+    np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
+
+
+MATRIX = "data/matrix.npy"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "sentence"),
+    [  # what is wrong with its description is in tests/attacks/test_sessions
+        (CONTENTS, None, "is not a session file"),
+        (CONTENTS, b"[", "holds a damaged “session.json”"),
+        (MATRIX, stored(np.save, np.zeros((80, 64), np.uint8)), "digest differs"),
+        (MATRIX, stored(np.save, np.zeros((80, 64)))[:900], "holds a damaged"),
+        (MATRIX, None, "lacks “data/matrix.npy”"),
+        ("runs/1/pre_offset.npy", None, "is damaged"),
+        ("selections/0.npy", stored(np.save, np.zeros(79, bool)), "is damaged"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+    content, tmp_path, name, given, sentence
+):
+    with zipfile.ZipFile(io.BytesIO(content)) as old:
+        members = {one: old.read(one) for one in old.namelist()} | {name: given}
+    altered = packed({one: data for one, data in members.items() if data is not None})
+    with pytest.raises(InputError, match=sentence):
+        unpack("bad.appca", io.BytesIO(altered), tmp_path)
+    assert list(tmp_path.iterdir()) == []
