@@ -131,8 +131,6 @@ def test_columns_of_long_names_are_sent_and_received(tmp_path):
 # forged, altered and oversized files
 
 DAMAGED = "“bad.appca” is damaged; save it again."
-
-
 AGAIN, EVIL = "; save the file again.", "1); import os; ("
 NEVER_ENDS, LISTS = float("inf"), [[]] * 300_000  # in less than 10 kB
 VERSIONS = {f"p{i}": "" for i in range(100_000)}
