@@ -55,20 +55,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 LONG = (  # with few tests for their time
-    "browser",
-    "tests/models/test_gibbs.py",
-    "tests/ui/test_explore.py",
-    "tests/ui/test_data.py",
-    "tests/ui/test_export.py",
-    "tests/ui/test_background.py",
-    "tests/ui/parts/test_pages.py",
-    "tests/attacks/test_texts.py",
-    "tests/faults/test_pages.py",
-    "tests/models/test_slot_kernels.py",
-    "tests/studies/test_table1.py",
-    "tests/analysis/test_compare.py",
-    "tests/commands/test_annotated.py",
-    "tests/ui/test_check.py",
+    *("browser", "tests/models/test_gibbs.py", "tests/ui/test_explore.py", "tests/ui/test_data.py"),
+    *("tests/ui/test_export.py", "tests/ui/test_background.py", "tests/ui/parts/test_pages.py"),
+    *("tests/attacks/test_sessions.py", "tests/faults/test_pages.py", "tests/ui/test_check.py"),
+    *("tests/models/test_slot_kernels.py", "tests/studies/test_table1.py"),
+    *("tests/analysis/test_compare.py", "tests/commands/test_annotated.py"),
 )
 
 

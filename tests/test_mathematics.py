@@ -1,10 +1,13 @@
-"""docs/mathematics.md against the code: what it names exists, what the code cites is there."""
+"""docs/mathematics.md against the code and its citations; the reference pages stand alone."""
 
+import ast
 import importlib
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests import references
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "mathematics.md"
@@ -99,3 +102,22 @@ def test_every_citation_in_the_code_leads_somewhere():
     ]
     assert [pair for pair in cited if pair[1] not in known] == []
     assert len(cited) >= 5
+
+
+HERE = Path(references.__file__).parent
+PAGES = sorted({*HERE.glob("*.py")} - {*HERE.glob("test_*.py"), HERE / "__init__.py"})
+ALLOWED = {"itertools", "math", "numpy", "scipy", "tests", "typing"}
+
+
+def test_pages_import_nothing_of_the_package_and_are_all_in_the_table():
+    for page in PAGES:
+        tree, found = ast.parse(page.read_text("utf-8")), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [node.module] if isinstance(node, ast.ImportFrom) else node.names
+                found |= {getattr(name, "name", name) for name in names}
+        assert {name.split(".")[0] for name in found} <= ALLOWED, page
+        within = [name for name in found if name.startswith("tests")]
+        assert all(name.startswith("tests.references") for name in within), page
+        assert "docs/mathematics.md" in ast.get_docstring(tree), page
+        assert f"`{page.stem}`" in references.__doc__

@@ -77,43 +77,26 @@ def test_the_checker_of_sentences_finds_what_is_none():
     assert (few([*"abcde"]), few([*"abcdef"])[-6:]) == ("a, b, c, d, e", "1 more")
 
 
-SHARES = {
-    (0.285, 1): "28.5%",
-    (0.2851, 0): "29%",
-    (0.0, 1): "0%",
-    (1.0, 1): "100%",
-    (0.0004, 1): "under 0.1%",
-    (0.0005001, 1): "0.1%",
-    (0.9996, 1): "over 99.9%",
-    (0.9996, 0): "over 99%",
-    (0.9949, 0): "99%",
-    (0.0000001, 3): "under 0.001%",
-    (-0.0321, 1): "−3.2%",
-    (12.5, 0): "1,250%",
-    (float("nan"), 1): "–",
-    (np.float32(0.5), 1): "50.0%",
+SHARES = {  # by the number of digits: shares, and how they are written
+    0: {0.2851: "29%", 0.9996: "over 99%", 0.9949: "99%", 12.5: "1,250%"},
+    1: {0.285: "28.5%", 0.0: "0%", 1.0: "100%", 0.0004: "under 0.1%", 0.0005001: "0.1%"}
+    | {0.9996: "over 99.9%", -0.0321: "−3.2%", float("nan"): "–", np.float32(0.5): "50.0%"},
+    3: {0.0000001: "under 0.001%"},
 }
 NUMBERS = {
-    (fixed, -1234.567): "−1,234.57",
-    (fixed, -0.001): "0.00",
-    (fixed, np.nan): "–",
-    (nats, -1234.567): "−1,234.57 nats",
-    (nats, 2): "2.00 nats",
-    (number, 0.0123456): "0.0123",
-    (number, 12345.6): "12,346",
-    (number, -1.2345): "−1.23",
-    (number, 0): "0",
-    (number, 1e-7): "1e−07",
-    (number, 3e9): "3e+09",
-    (signed, 0.12345): "+0.123",
-    (signed, -3.456): "−3.46",
-    (signed, 0.0): "+0",
+    fixed: {-1234.567: "−1,234.57", -0.001: "0.00", np.nan: "–"},
+    nats: {-1234.567: "−1,234.57 nats", 2: "2.00 nats"},
+    number: {0.0123456: "0.0123", 12345.6: "12,346", -1.2345: "−1.23", 0: "0"}
+    | {1e-7: "1e−07", 3e9: "3e+09"},
+    signed: {0.12345: "+0.123", -3.456: "−3.46", 0.0: "+0"},
 }
 
 
 def test_shares_and_numbers_have_their_digits_their_comma_and_a_true_minus():
-    assert {given: percent(*given) for given in SHARES} == SHARES
-    assert {(write, value): write(value) for write, value in NUMBERS} == NUMBERS
+    for digits, shares in SHARES.items():
+        assert {share: percent(share, digits) for share in shares} == shares
+    for write, texts in NUMBERS.items():
+        assert {value: write(value) for value in texts} == texts
     assert percent(-0.0) == "0%"
     assert fixed(-1.23456, 4) == "−1.2346"
     assert [counted(n, "row") for n in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]

@@ -261,8 +261,6 @@ def test_equal_rows_keep_themselves_first(draw, n, d, k):
 
 
 OF_RUN = {"start": "appca", "run": "0" * 12}
-
-
 CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})
 
 

@@ -94,14 +94,10 @@ OWN = [
 ]
 FOREIGN = [
     (HERE, "http://127.0.0.1:3000"),  # another program of this machine
-    (HERE, "http://localhost:8501"),
-    (HERE, "http://proxy.example"),
+    *((HERE, f"http://{place}") for place in ("localhost:8501", "proxy.example", "[")),
     (HERE, "https://proxy.example.evil.example"),
     ("lab-pc:80", "https://lab-pc"),
-    (HERE, "http://me@127.0.0.1:8501"),
-    (HERE, "http://127.0.0.1:8501/x"),
-    (HERE, "http://127.0.0.1:99999"),
-    (HERE, "http://["),
+    *((HERE, f"http://{own}") for own in (f"me@{HERE}", f"{HERE}/x", "127.0.0.1:99999")),
     (HERE, "null"),
     ("", "http://127.0.0.1:8501"),
 ]
@@ -366,22 +362,14 @@ def rows(*numbers: int) -> bytes:
 
 ATTACKS: dict[int, list[dict[str, Any] | str | bytes]] = {  # by status: headers, name or body
     403: [
-        {"X_Appca_Key": ""},
-        {"X_Appca_Key": "x" * 50_000},
-        {"X_Appca_Key": "ÿ¼"},
+        *({"X_Appca_Key": key} for key in ("", "x" * 50_000, "ÿ¼")),
         {"X_Appca_Key": "mine"},  # the session instead of its key
         {"method": "HEAD", "X_Appca_Key": ""},
-        {"Host": "127.0.0.1.evil.example"},
-        {"Host": "127.0.0.1@evil.example"},
-        {"Host": "127.0.0.1/x"},
-        {"Host": "127.0.0.1:99999999"},
-        {"Host": ""},
+        *({"Host": f"127.0.0.1{end}"} for end in (".evil.example", "@evil.example", "/x")),
+        *({"Host": host} for host in ("127.0.0.1:99999999", "")),
         {"Origin": "http://127.0.0.1:3000"},  # another program of this machine
-        {"Origin": ""},
-        {"Origin": "null"},
-        {"Origin": "http://["},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
+        *({"Origin": origin} for origin in ("", "null", "http://[")),
+        *({"Sec_Fetch_Site": f"{how}-site"} for how in ("cross", "same")),
     ],
     405: [{"method": "OPTIONS", "Origin": "http://evil.example"}, {"method": "POST"}],
     404: [
@@ -542,11 +530,7 @@ def test_strangers_drop_nothing_and_a_name_is_never_a_path(window, tmp_path):
 
 def test_a_file_is_admitted_by_its_length_before_any_of_it_is_received(window, monkeypatch):
     for status, headers in (
-        (411, {"Content_Length": None}),
-        (411, {"Content_Length": "-1"}),
-        (411, {"Content_Length": "1e3"}),
-        (411, {"Content_Length": "²"}),
-        (411, {"Content_Length": "9" * 5000}),
+        *((411, {"Content_Length": n}) for n in (None, "-1", "1e3", "²", "9" * 5000)),
         (411, {"Content_Length": "3", "Transfer_Encoding": "chunked"}),
         (413, {"Content_Length": "10001"}),
     ):

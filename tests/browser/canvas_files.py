@@ -53,12 +53,7 @@ def write_scene(folder: Path, L: int, K: int) -> None:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve scenes of four to six components; give the address of the page that shows them."""
-    for name, L, K in (
-        ("four", 2, 4),
-        ("two", 2, 5),
-        ("three", 3, 5),
-        ("six", 2, 6),
-    ):
+    for name, L, K in (("four", 2, 4), ("two", 2, 5), ("three", 3, 5), ("six", 2, 6)):
         write_scene(folder / name, L, K)
 
     class Files(http.server.SimpleHTTPRequestHandler):

@@ -1,8 +1,11 @@
-"""The app in a real browser: the first picture, live sliders and reloads."""
+"""The app in a real browser: the first picture, live sliders, reloads; how scenes are fetched."""
 
+import json
 from pathlib import Path
 
 import pytest
+
+from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 APP = Path(__file__).parents[2] / "app.py"
@@ -66,3 +69,27 @@ def test_the_first_page_is_a_finished_picture_and_a_slider_redraws_it_in_place(v
         page.wait_for_timeout(40)  # milliseconds, in which the callback or the page is under way
     page.wait_for_url("**k=6**")
     drawn(page, "explorer.dataset.panels == 15")
+
+
+FETCHED = ".fetched[data-names]"
+
+
+def fetched(page):
+    page.wait_for_selector(FETCHED, state="attached", timeout=60_000)
+    return page.evaluate(f"() => ({{...document.querySelector('{FETCHED}').dataset}})")
+
+
+def test_a_scene_is_fetched_once_and_kept_over_a_reload_by_a_new_key(serve, visit):
+    server = serve(ROOT / "benchmarks" / "canvas_page.py")
+    page = visit(server.url).page
+    first = fetched(page)
+    assert first["status"] == "200"
+    assert int(first["transferred"]) > int(first["bytes"]) > 10_000
+    said = json.loads(first["said"])
+    assert said["ids"] == ["3", "1"]
+    assert [line["title"] for line in said["lines"]] == ["class"]
+    page.reload()
+    again = fetched(page)
+    assert again["key"] != first["key"]
+    assert (again["names"], again["bytes"]) == (first["names"], first["bytes"])
+    assert int(again["transferred"]) == 0

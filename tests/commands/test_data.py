@@ -1,29 +1,48 @@
-"""What commands print: every example of the help, how data are read, JSON, pipes, nothing."""
+"""What commands read, fit, write, print and refuse: examples, pipes, JSON, interrupts."""
 
 import io
 import json
+import os
+import pkgutil
 import re
 import shlex
+import signal
+import subprocess
 import sys
+import tomllib
 from itertools import chain
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+import appca
 from appca import cli
 from appca.cli import _parser, main
+from appca.commands import app, fit, jupyter
+from appca.data.preprocessing import suggest
 from appca.data.readers import read
-from appca.data.sources import SOURCES
+from appca.data.sources import SOURCES, load
+from appca.data.store import DatasetStore
+from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import RunConfig
+from appca.runs.session import Session, pack
 from appca.runs.store import RunStore
 from appca.studies.catalogue import shipped
 from appca.studies.report import paper
 from appca.studies.store import ShippedResults, StudyStore
-from tests.commands.conftest import arrays_of
+from appca.ui import server
+from appca.ui.frame import ICON
+from appca.words import InputError
+from tests.commands.conftest import Nobody, arrays_of
 from tests.conftest import ROOT
+from tests.data.file_makers import encoded, idx, noise
 from tests.homes import NAME, copied
+from tests.sentences import faults_of
 
 
 def test_missing_cells_stay_missing_in_every_kind_of_file_and_columns_get_their_roles(folder, said):
@@ -303,3 +322,400 @@ def test_experiments_are_printed_written_shipped_and_become_a_page(tmp_path, sai
     page = file.read_text("utf-8")
     assert "(#z-priors) | `z-priors` | 1 of 1 | default |" in page
     assert "`planes` | not computed" in page
+
+
+def test_fit_writes_what_the_page_would_compute(folder, said):
+    told, wine = said("fit wine -K 3 -L 1 --seed 4 --out wine.npz").out, load("wine")
+    parameters = {"n_components": 3, "n_active": 1, "random_state": 4}
+    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", parameters)
+    expected = fit_run(wine, config)
+    found = arrays_of("wine.npz")
+    for name, values in expected.fitted.to_arrays().items():
+        assert found[name].tobytes() == values.tobytes(), name
+    np.testing.assert_array_equal(found["ids"], wine.ids)
+    assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config
+    assert "nats per row" in told
+    doubtful = int((found["membership"] < 0.5).sum())
+    assert f"{doubtful} of 178 rows are doubtful" in told
+
+
+def test_a_file_of_ones_own_is_fitted_with_options_settings_and_preprocessing(folder, said):
+    np.save("own.npy", np.random.default_rng(0).standard_normal((60, 5)))
+    how = "-K 2 -L 1 --set max_iter=3 --set init=pca --scale global --centre --pca 3 --divide 2"
+    for suffix in ("csv", "parquet"):
+        told = said(f"fit own.npy {how} --out table.{suffix}").out
+        assert "reached max_iter=3" in told
+        table = getattr(pd, f"read_{suffix}")(f"table.{suffix}")
+        assert len(table) == 60
+        assert {"component_1", "component_2", "membership"} <= set(table)
+    assert "2 cells" in said("fit measurements.csv -K 2 --missing mean").out
+
+
+def test_rows_are_chosen_by_conditions_and_those_left_out_are_projected(folder, said):
+    wine, alcohol = load("wine"), load("wine").X[:, 0]
+    gone = (
+        np.isin(wine.ids, wine.ids[[7, 9]])
+        | (alcohol > 14)
+        | (wine.labels["cultivar"] == "class_2")
+    )
+    names = ",".join(wine.ids[[7, 9]])
+    chosen = ["--drop", f"id={names}", "--where", "alcohol<=14", "--where", "cultivar!=class_2"]
+    told = said(["fit", "wine", "-K", "2", "-L", "1", *chosen, "--out", "some.npz"]).out
+    assert f"wine, {(~gone).sum()} of 178 rows" in told.lower()
+    assert list(arrays_of("some.npz")["ids"]) == list(wine.ids[~gone])
+    said(f"project some.npz wine --where id={names} --out gone.csv")
+    assert list(pd.read_csv("gone.csv")["id"].astype(str)) == list(wine.ids[[7, 9]])
+
+
+def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, said):
+    out = tmp_path / "rows.csv"
+    assert "no runs are stored" in said("runs").out
+    assert main(["fit", "wine", "--model", "PPCA", "-K", "2", "--store"]) == 0
+    (run,) = RunStore(appca_home).list()
+    assert run.config.model == "PPCA"
+    assert DatasetStore(appca_home).get(run.config.dataset).n_rows == 178
+    line = said("runs").out
+    assert line.startswith(run.id)
+    assert "PPCA, K = 2" in line
+    assert "Wine" in line
+    DatasetStore(appca_home).delete(run.config.dataset)  # it still describes rows
+    assert main(["project", run.id, "wine", "--out", str(out)]) == 0
+    scores = pd.read_csv(out)[["component_1", "component_2"]].to_numpy(np.float32)
+    np.testing.assert_array_equal(scores, run.fitted.scores)
+
+
+@pytest.fixture
+def wine(folder):
+    """Fitted to wine.csv, which holds the wine data with a column more."""
+    data = load("wine")
+    frame = pd.DataFrame(data.X, columns=list(data.feature_names)).assign(grower="a")
+    frame.to_csv("wine.csv", index=False)
+    assert main(["fit", "wine.csv", "-K", "4", "--label", "grower", "--out", "wine.npz"]) == 0
+    return frame
+
+
+def test_the_rows_of_the_fit_get_its_scores_again_whatever_their_file_and_columns(wine, said):
+    found = arrays_of("wine.npz")
+    for kind in ("csv", "parquet", "npz"):
+        assert main(["project", "wine.npz", "wine.csv", "--out", f"rows.{kind}"]) == 0
+    names = [f"component_{k}" for k in range(1, 5)]
+    for table in (pd.read_csv("rows.csv"), pd.read_parquet("rows.parquet")):
+        np.testing.assert_array_equal(table[names].to_numpy(np.float32), found["scores"])
+        assert list(table["id"].astype(str)) == list(found["ids"])
+    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
+    shuffled = wine.sample(frac=1, axis=1, random_state=0).assign(extra=2.5, more="a word")
+    shuffled.to_csv("shuffled.csv", index=False)
+    told = said("project wine.npz shuffled.csv --out rows.npz").out
+    assert "columns matched by name; their order differs" in told
+    assert {"extra", "more"} <= set(told.partition("not used: ")[2].partition("\n")[0].split(", "))
+    np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], found["scores"])
+    wine.drop(columns=["ash"]).to_csv("few.csv", index=False)
+    told = said("project wine.npz few.csv --flag", 1).err
+    assert "“few” lacks 1 column that the fit uses, “ash”" in told
+    gappy = wine.copy()
+    gappy.loc[7, "hue"] = np.nan
+    gappy.to_csv("gappy.csv", index=False)
+    arguments = ["project", "wine.npz", "gappy.csv", "--out", "rows.npz"]
+    assert "1 missing cell" in said([*arguments, "--missing", "refuse"], 1).err
+    assert main(arguments) == 0
+    off = np.abs(arrays_of("rows.npz")["scores"] - found["scores"]).max(axis=1)
+    assert np.flatnonzero(off > 1e-6).tolist() == [7]
+
+
+def test_rows_that_do_not_fit_are_counted_and_a_single_row_is_described_as_among_all(wine, said):
+    strange = wine.head(20).copy()
+    strange.loc[4, "ash"] = 50.0
+    strange.to_csv("strange.csv", index=False)
+    told = said("project wine.npz strange.csv --flag --out rows.csv").out
+    table = pd.read_csv("rows.csv")
+    assert f"{(~table['fits']).sum()} of 20 rows do not fit: 1 too far from their" in told
+    assert np.flatnonzero(table["q"] > table["q_limit_run"]).tolist() == [4]
+    assert not table["fits"][4]
+    assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.npz"]) == 0
+    np.testing.assert_array_equal(arrays_of("rows.npz")["fits"], table["fits"])
+    told = said("project wine.npz wine.csv --flag --level 0.95").out
+    assert ": 9 too far from their subspace (Q), 9 too far out" in told, "one of twenty"
+    assert "above the limits that 0.95 of the run's rows are below" in told
+    wine.iloc[[7]].to_csv("one.csv", index=False)
+    assert "1 row; " in said("project wine.npz one.csv --flag --out one.npz").out
+    scores = arrays_of("wine.npz")["scores"]
+    np.testing.assert_allclose(arrays_of("one.npz")["scores"], scores[[7]], rtol=0, atol=1e-6)
+    wine.iloc[[7, 7, 7]].to_csv("same.csv", index=False)
+    assert main(["project", "wine.npz", "same.csv", "--out", "same.npz"]) == 0
+    assert arrays_of("same.npz")["scores"].shape == (3, 4)
+    told = said("fit one.csv -K 1 --out no.npz", 1).err
+    assert "“one.csv” has 1 row of data; at least 2 are needed" in told
+
+
+def test_data_and_sessions_are_opened_without_an_upload(tmp_path, monkeypatch, places, said):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    np.save("X.npy", X)
+    np.save("kind.npy", np.arange(30) % 3)
+    Path("t.csv").write_text("a,b,c\n1,2,3\n4,,6\n7,8,1\n2,2,2\n")
+    assert main(["X.npy", "--labels", "kind.npy"]) == 0
+    assert main([]) == 0
+    assert main(["t.csv"]) == 0
+    stored, table = (DatasetStore(home()).get(places[at]["data"]) for at in (0, 2))
+    np.testing.assert_array_equal(stored.X, X)
+    assert list(stored.labels["kind"][:4]) == ["0", "1", "2", "0"]
+    assert table.n_missing == 1
+    Path("work.appca").write_bytes(pack(Session(table, [])))
+    assert main(["work.appca"]) == 0
+    assert places[1:] == [{}, places[2], places[2]]
+    for name in "ab":
+        Path(f"{name}.png").write_bytes(encoded(noise(ord(name), 6, 6)))
+    assert main(["a.png", "b.png"]) == 0
+    origins = [DatasetStore(home()).origin(places[at]["data"]) for at in (2, -1)]
+    assert origins == [Path("t.csv").absolute(), None], "two files are none to write into"
+    for content in (b"", b"a\nb\n", b"\x93NUMPY\x01\x00"):  # labels that do not fit
+        for name in ("y.npy", "y.txt"):
+            Path(name).write_bytes(content)
+            assert "y." in said(["wine", "--labels", name], 1).err
+
+
+def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = project["entry-points"]["jupyter_serverproxy_servers"]
+    told, again = pkgutil.resolve_name(named[jupyter.NAME])(), jupyter.server()
+    assert told["unix_socket"]
+    assert told["environment"]["STREAMLIT_SERVER_ALLOWED_HOSTS"] == "*"
+    assert "{unix_socket}" in told["command"]
+    secret = told["environment"]["APPCA_TOKEN"]
+    assert told["request_headers_override"] == {jupyter.HEADER: secret}
+    assert secret != again["environment"]["APPCA_TOKEN"]
+    assert all(secret not in word for word in told["command"]), "everybody can read these"
+    assert jupyter.HEADER.lower() == server.HEADER
+    assert Path(told["launcher_entry"]["icon_path"]).read_text() == ICON
+
+
+def test_a_notebook_gets_a_link_to_a_file_and_outside_of_jupyter_a_sentence(tmp_path, monkeypatch):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ann/")
+    link = appca.open_app(tmp_path / "rows.npy")
+    ((digest, name, *_),) = DatasetStore(home()).list()
+    assert name == "rows"
+    assert link.url == f"/user/ann/appca/?data={digest}"
+    assert f'href="{link.url}"' in link._repr_html_()
+    with pytest.raises(InputError, match="not a file"):
+        appca.open_app(tmp_path / "other.npy")
+    monkeypatch.delenv("JUPYTERHUB_SERVICE_PREFIX")
+    with pytest.raises(InputError, match="open them by `appca FILE`"):
+        appca.open_app("rows.npy")
+
+
+STEERING = "\x1b[2J\x1b[31mevil\x07"
+TABLE = "\n".join(  # numbers under harmless and hostile names, with a hostile class
+    [
+        f"height,a b,{STEERING},kind",
+        *(f"{i},{i * i % 7},{i % 3},{'xy'[i % 2]}{STEERING}" for i in range(20)),
+    ]
+)
+USAGE: list[tuple[str, str]] = [  # what is wrong whatever the data are: exit code 2
+    ("fit wine -K 0", "-K must be"),
+    ("fit wine -L 7", "-L must be"),
+    ("fit wine --seed -1", "--seed must be"),
+    ("fit wine --set tol=-1", "tol must be"),
+    ("fit wine --set init=[[1,2]]", "init must"),
+    ("fit wine --set n_init=99999999999999999999999", "n_init must be a finite number"),
+    ("fit wine -K 99999999999999999999999", "-K must be a finite number, a text or"),
+    ("fit wine --pca 99", "--pca must be"),
+    ("fit wine --pca 0.0", "--pca must be a whole number of dimensions"),
+    ("fit wine --divide 0", "--divide must be a positive number"),
+    ("fit wine -K 99", "-K must be at most 13"),
+    ("fit wine -K 2 -L 3", "-L must be at most -K 2; got 3: lower -L or"),
+    ("fit wine --model PPCA -L 2", "has the settings -K, --seed; got -L."),
+    ("fit wine -K four", "invalid int value: 'four'"),
+    ("fit wine --model PCA", "invalid choice: 'PCA'"),
+    ("fit wine --set depth=3", "aPPCA has the settings"),
+    ("fit wine --set depth", "“depth” must be of the form name=value"),
+    ("fit wine --label hue", "--label is for files, and “wine” is built in, with"),
+    ("fit wine --missing drop", "--missing is for files, and “wine” is built in"),
+    ("fit wine --out fitted.h5ad", "DATA must be one .h5ad file"),
+    ("fit wine --out x.txt", "must end in .csv, .parquet, .npz; got “x.txt”"),
+    ("fit wine --html a.htm", "must end in .html"),
+    ("fit wine --json --out -", "--json and --out - both write to standard output"),
+    ("fit wine --format csv", "--format needs --out -"),
+    ("fit - wine", "- reads one file from standard input; got 2 names"),
+    ("project wine wine", "--out"),
+    ("project wine wine --flag --level 1", "--level must be a share"),
+    ("open --labels y.npy", "--labels needs DATA"),
+    ("wine --address 0.0.0.0 --no-token", "add --behind-proxy"),
+    ("paper", "one of the arguments NAME --all --ship --document is required"),
+    ("paper --quick --full", "not allowed with argument"),
+    ("paper table1 --all", "not allowed with argument"),
+    ("paper z-priors --document x.md", "not allowed with argument"),
+    ("paper --document x.md --quick", "--document computes nothing"),
+    ("paper --document x.md --set seeds=1", "--document computes nothing"),
+]
+REFUSED: list[tuple[str, str]] = [  # what the data or the disk do not allow: exit code 1
+    ("fit measurements.csv -K 2", "2 missing cells"),
+    ("fit wine --out /proc/x.csv", "“x.csv” could not be stored in /proc"),
+    ("fit wine --html /proc/a.html", "could not be stored in /proc"),
+    ("fit wine --out no/such/x.csv", "there is no “no/such”"),
+    (f"fit wine --out {'x' * 300}.npz", "xxx"),
+    ("data wine --out folder.csv", "“folder.csv” is a folder, so name a file"),
+    ("fit wine --where alcohol", "A condition is like 'alcohol>12'"),
+    ("fit wine --drop alcohol>much", "must have a number behind >"),
+    ("fit wine --drop alcool>1", "no column “alcool”; the nearest is “alcohol”"),
+    ("fit wine --where alcohol>99", "No row meets --where alcohol>99; correct its value"),
+    ("fit nothing", "“nothing” is not a file, a folder or a built-in data set"),
+    ("fit wnie", "the nearest is “wine”"),
+    ("cook", "“cook” is not a file, a folder or"),
+    ("fit empty.csv", "is empty"),
+    ("fit folder.csv", "holds no files; name one that holds images"),
+    ("fit -", "is empty"),
+    ("fit wine --option size=3", "has no options; got size"),
+    ("project nothing.npz wine --out x.csv", "neither an .npz file from `fit`"),
+    ("project t.csv wine --out x.csv", "is not a zip file or is damaged"),
+    ("fit t.csv --label hight", "no column “hight”; the nearest is “height”, and"),
+    ("data t.csv --label Height", "the nearest is “height”"),
+    ("data t.csv --label a_b", "`python -m appca data t.csv --columns` lists them."),
+    (f"data t.csv --id {STEERING}!", "no column “�[2J�[31mevil�!”; the nearest is"),
+    (f"data t.csv --ignore {'x' * 100_000}", "no column “xxx"),
+    ("data t.csv --option roles=[1]", "--option roles=[1] has the wrong type for"),
+    ("data t.csv --option image_shape=[[]]", "has the wrong type for the option"),
+    ("data measurements.csv --label e --id kind --ignore d --ignore name", "must be unique"),
+    ("check --home none", "There is no folder"),
+    ("wine --labels y.npy", "No such file"),
+    ("paper table9", "There is no experiment “table9”; the nearest is “table1”"),
+    ("paper table1 --set depth=3", "There is no option “depth” of table1; there are"),
+    ("paper table1 --set n_rows=0", "n_rows must be a whole number above 0; got 0"),
+    ("paper --all --set seeds=1", "There is no option “seeds” of planes"),
+    (f"paper z-priors --out {__file__}", "must be a folder"),
+    (f"paper --document {__file__}/x.md", "could not be written"),
+]
+
+
+def never(*given: object) -> None:
+    fit_run(*given)  # which may refuse, too
+    pytest.fail("the fit was made")
+
+
+@pytest.fixture
+def tables(folder) -> Path:
+    Path("t.csv").write_text(TABLE)
+    Path("empty.csv").touch()
+    Path("folder.csv").mkdir()
+    return folder
+
+
+def test_a_refusal_is_one_sentence_with_its_exit_code_and_no_effect(tables, monkeypatch, capsys):
+    monkeypatch.setattr(fit, "fit_run", never)
+    monkeypatch.setattr(app, "_started", lambda *_: Nobody())
+    before = {path.name for path in tables.iterdir()}
+    for call, words, expected in [*((*one, 2) for one in USAGE), *((*one, 1) for one in REFUSED)]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+        try:
+            code = main(call.split(" "))
+        except SystemExit as leaving:  # argparse's own way
+            code = leaving.code
+        told = capsys.readouterr()
+        assert (code, told.out, told.err.count("\n")) == (expected, "", 1), call
+        assert told.err.startswith("appca")
+        assert words in told.err
+        sentence = told.err.removeprefix("appca: ").strip()
+        of_others = re.search("error:|usage|argument|too long|No such file", sentence)
+        assert of_others or faults_of(sentence) == "", sentence
+        assert {path.name for path in tables.iterdir()} == before, call
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_data_that_cannot_be_fitted_are_none(folder, said):
+    np.save("huge.npy", 1e200 * np.random.default_rng(0).normal(size=(20, 4)))
+    told = said("fit huge.npy -K 2 -L 1 --no-centre --scale none", 1).err
+    assert "whose squares are beyond the range" in told
+
+
+def test_a_table_that_no_package_can_write_is_refused_before_the_fit(monkeypatch, said):
+    monkeypatch.setattr(fit, "fit_run", never)
+    for kind, package in (("csv", "pandas"), ("parquet", "pyarrow")):
+        find = lambda name, absent=package: name != absent or None  # noqa: E731
+        monkeypatch.setattr("appca.commands.writing.find_spec", find)
+        assert f"needs the package {package}" in said(f"fit wine --out rows.{kind}", 1).err
+
+
+def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder, said):
+    h5py = pytest.importorskip("h5py")
+    rng = np.random.default_rng(0)
+    with h5py.File("two.h5", "w") as file:
+        for name in ("first part", "second"):
+            file[name] = rng.random((20, 4))
+    assert "for example --option 'array=first part'." in said("data two.h5", 1).err
+    assert main(["data", "two.h5", "--option", "array=first part"]) == 0
+    Image.fromarray(np.zeros((9, 7), np.uint8)).save("faces/ada/0.png")
+    assert "for example --option 'size=[9,7]'." in said("data faces", 1).err
+    Path("images-idx3-ubyte").write_bytes(idx(noise(0, 30, 4, 4)))
+    Path("classes.idx").write_bytes(idx(np.arange(30, dtype=np.uint8) % 3))
+    told = said("data images-idx3-ubyte --label classes.idx").out
+    assert "label “class”      3 values: 0 (10), 1 (10), 2 (10)" in told
+    told = said("data images-idx3-ubyte --label kind", 2).err
+    assert "those of IDX from a file, `--label FILE`" in told
+    frame = pd.read_csv("measurements.csv").drop(columns=["kind", "b"])
+    frame.assign(population=np.arange(60) % 4).to_csv("people.csv", index=False)
+    told = said("fit people.csv -K 2").out
+    assert "population (4 values); --label population makes it one" in told
+    assert "label “population”" in said("fit people.csv -K 2 --label population").out
+
+
+# on its way
+
+
+def run(arguments: list[str], cwd: Path, **how) -> subprocess.CompletedProcess:
+    """Run ``python -m appca`` as a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "appca", *arguments]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, text=True, check=False, stderr=subprocess.PIPE, **how
+    )
+
+
+def test_help_names_every_command_and_a_reader_that_has_gone_is_no_trouble(tmp_path):
+    done = run(["--help"], tmp_path, stdout=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    for word in ("data", "fit", "project", "runs", "check", "paper", "COMMAND --help"):
+        assert word in done.stdout
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run(["data"], tmp_path, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_ends_with_130_and_little_memory_is_a_sentence(tmp_path, monkeypatch, capsys, said):
+    def interrupted(*_arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    out = tmp_path / "wine.npz"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test process ignores it
+    try:
+        with monkeypatch.context() as now:
+            now.setattr("appca.commands.fit.Meter", lambda *_: interrupted)
+            assert main(["fit", "wine", "-K", "3", "--out", str(out)]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in capsys.readouterr().err
+    monkeypatch.setattr("appca.commands.fit.fit_run", Mock(side_effect=MemoryError))
+    assert "not enough memory" in said("fit wine", 1).err
+
+
+def test_names_in_a_file_never_steer_the_terminal(tables, said):
+    for arguments in (["data", "t.csv", "--columns"], ["fit", "t.csv", "-K", "2"]):
+        told = said(arguments)
+        assert "�[2J" in told.out
+        assert not {"\x1b", "\x07"} & set(told.out + told.err)
+    told = said("data t.csv --json -q").out
+    assert "\x1b" not in told
+    assert STEERING in [column["name"] for column in json.loads(told)["columns"]]
+
+
+def test_the_pass_is_shown_on_a_terminal_only(monkeypatch, said):
+    assert said("fit wine -K 3 -L 1").err == ""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["fit", "wine", "-K", "3", "-L", "1"]) == 0
+    shown = terminal.getvalue()
+    assert "fit, pass 1: " in shown
+    assert shown.endswith("\r" + " " * 79 + "\r")  # nothing of it stays

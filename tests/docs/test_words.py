@@ -42,10 +42,7 @@ WORDS = re.compile(r"(?<![\w`.\"=:-])(" + "|".join(GONE) + r")(?![\w(=`\"{:-])",
 FENCED = re.compile(r"^(```|~~~).*?^\1|^(?:    [^\n]*\n)+", re.M | re.S)
 CODE = re.compile(r"``.+?``|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]+\$|\(https?://[^)]+\)", re.S)
 SHOWN_BY_JS = re.compile(r"'([^'\n]* [^'\n]*)'|`([^`\n]* [^`\n]*)`")
-NOT_OURS = (  # names that others gave
-    ("appca/data/sources.py", "color"),
-    ("appca/ui/export.py", "neighbors"),
-)
+NOT_OURS = ("appca/data/sources.py", "color"), ("appca/ui/export.py", "neighbors")  # by others
 WRITTEN = ("benchmarks.md", "measurements.md", "paper.md")  # by their commands, from results
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "sample_data/README.md")
 
@@ -89,11 +86,8 @@ def shown() -> Iterator[tuple[str, str]]:
 
 def gone(texts: Iterator[tuple[str, str]]) -> list[str]:
     found = ((place, one[0]) for place, text in texts for one in WORDS.finditer(text))
-    return [
-        f"{place}: “{word}”"
-        for place, word in found
-        if (place.partition(":")[0], word) not in NOT_OURS
-    ]
+    found = (pair for pair in found if (pair[0].partition(":")[0], pair[1]) not in NOT_OURS)
+    return [f"{place}: “{word}”" for place, word in found]
 
 
 def test_nothing_that_people_read_has_a_word_that_is_gone():

@@ -217,8 +217,7 @@ def test_first_variances_split_the_mean_square_into_captured_and_left(latent, se
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
-    ("kind", "n", "k", "n_active"),
-    [(AdaptivePPCA, 200, 8, 2), (AdaptiveFactorAnalysis, 300, 6, 3)],
+    ("kind", "n", "k", "n_active"), [(AdaptivePPCA, 200, 8, 2), (AdaptiveFactorAnalysis, 300, 6, 3)]
 )
 def test_default_fits_of_few_rows_lose_nothing_to_random_starts(kind, n, k, n_active):
     X = load_digits().data[:n] / 16.0

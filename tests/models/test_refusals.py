@@ -17,6 +17,9 @@ from appca.models.rows import about, centre_of
 from tests.models.fits import LEARNED, rows_of
 from tests.sentences import faults_of
 
+FEATURE, SCALES, SIZES = {"noise": "feature"}, {"row_scale": "learned"}, {"n_active": "learned"}
+GIBBS, HARD = {"inference": "gibbs"}, {"inference": "hard"}
+SWAP = GIBBS | {"z_update": "swap"}
 # words of the sentence: settings of AdaptivePPCA, for 160 rows of 7 features
 APPCA = {
     "n_components must be at most 7, because X has 160 rows and 7 feature(s); got 11: ask for "
@@ -42,10 +45,8 @@ APPCA = {
     "latent_variance must be 'shared' or 'component' or a number above 0; got 0.0.": {
         "latent_variance": 0.0
     },
-    "latent_variance must be 'shared' or 'component' with noise='feature'": {
-        "noise": "feature",
-        "latent_variance": 1.0,
-    },
+    "latent_variance must be 'shared' or 'component' with noise='feature'": FEATURE
+    | {"latent_variance": 1.0},
     "tol must be a number of at least 0; got -1.0.": {"tol": -1.0},
     "random_state must be None, a whole number of at least 0, a Generator or a RandomState; "
     "got -1.": {"random_state": -1},
@@ -54,30 +55,12 @@ APPCA = {
     "verbose must be True or False or a whole number": {"verbose": -1},
     "noise must be 'shared' or 'feature'; got 'each'": {"noise": "each"},
     "row_scale must be 'none' or 'learned'; got True": {"row_scale": True},
-    "inference must be 'em' with noise='feature'": {"noise": "feature", "inference": "gibbs"},
-    "inference must be 'em' with noise='feature' and row_scale='learned'": {
-        "noise": "feature",
-        "row_scale": "learned",
-        "inference": "gibbs",
-    },
-    "inference must be 'em' or 'gibbs' with row_scale": {
-        "row_scale": "learned",
-        "inference": "hard",
-    },
-    "inference must be 'em' or 'gibbs' with n_active='learned'": {
-        "n_active": "learned",
-        "inference": "hard",
-    },
-    "z_update must be 'block' with row_scale=": {
-        "row_scale": "learned",
-        "inference": "gibbs",
-        "z_update": "swap",
-    },
-    "z_update must be 'block' with n_active=": {
-        "n_active": "learned",
-        "inference": "gibbs",
-        "z_update": "swap",
-    },
+    "inference must be 'em' with noise='feature'": FEATURE | GIBBS,
+    "inference must be 'em' with noise='feature' and row_scale='learned'": FEATURE | SCALES | GIBBS,
+    "inference must be 'em' or 'gibbs' with row_scale": SCALES | HARD,
+    "inference must be 'em' or 'gibbs' with n_active='learned'": SIZES | HARD,
+    "z_update must be 'block' with row_scale=": SCALES | SWAP,
+    "z_update must be 'block' with n_active=": SIZES | SWAP,
 }
 # of AdaptiveFactorAnalysis(2, 1), for the first 10 rows in 4 features
 AFA = {
@@ -137,15 +120,13 @@ def with_cell(value, column=2):
     return X
 
 
+TWO = AdaptivePPCA(2, 1)
 ROWS = {
     "at most 3, because X has 4 rows and 7 feature": (AdaptivePPCA(4, 1), rows_of()[:4]),
     "n_components must be at most 1, because X has 160 rows": (PPCA(2), rows_of()[:, :1]),
-    "1 of 7 are missing in all": (
-        AdaptivePPCA(2, 1),
-        np.where(np.arange(7) == 2, np.nan, rows_of()),
-    ),
+    "1 of 7 are missing in all": (TWO, np.where(np.arange(7) == 2, np.nan, rows_of())),
     "2 of its 160 rows hold inf": (PPCA(2), with_cell(np.inf)),
-    "must vary": (AdaptivePPCA(2, 1), np.where(np.isnan(gaps()), np.nan, 1.0)),
+    "must vary": (TWO, np.where(np.isnan(gaps()), np.nan, 1.0)),
     "need inference='em'; got 'gibbs'": (AdaptivePPCA(2, 1, inference="gibbs"), gaps()),
     "need inference='em'; got 'hard'": (AdaptivePPCA(2, 1, inference="hard"), gaps()),
     "need noise='shared'": (AdaptivePPCA(2, 1, noise="feature"), gaps()),
@@ -162,14 +143,8 @@ ROWS = {
         AdaptivePPCA(2, 1, noise="feature"),
         rows_of(d=4) * np.where(np.arange(160) == 0, 1e6, 1.0)[:, None],
     ),
-    "its entries are too small: multiply it": (
-        AdaptivePPCA(2, 1),
-        (1e-25 * rows_of()).astype(np.float32),
-    ),
-    "its entries are too large: multiply it": (
-        AdaptivePPCA(2, 1),
-        (1e25 * rows_of()).astype(np.float32),
-    ),
+    "its entries are too small: multiply it": (TWO, (1e-25 * rows_of()).astype(np.float32)),
+    "its entries are too large: multiply it": (TWO, (1e25 * rows_of()).astype(np.float32)),
 }
 
 

@@ -24,8 +24,6 @@ SETTINGS = [
     for n_active in (L, "learned")
 ]
 ALONE, ALL = SETTINGS[4], SETTINGS[-1]  # noise per feature; with row scales and learned sizes
-
-
 EXTENDED = [  # those that are not named are thorough
     pytest.param(one, marks=[] if one in (ALONE, ALL) else [pytest.mark.thorough], id=str(one))
     for one in SETTINGS[1:]

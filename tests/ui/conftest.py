@@ -27,21 +27,9 @@ from appca.ui import export, fits, services
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
-PAGES = {  # place: title
-    "explore": "Explore",
-    "data/open": "Data",
-    "data/this": "Data",
-    "data/add": "Data",
-    "components/gallery": "Components",
-    "components/meaning": "Components",
-    "groups/differences": "Groups",
-    "groups/unusual": "Groups",
-    "check/choose": "Check",
-    "check/trust": "Check",
-    "check/advanced": "Check",
-    "paper": "Paper",
-    "export": "Export",
-}
+_PLACES = "explore data/open data/this data/add components/gallery components/meaning"
+_PLACES += " groups/differences groups/unusual check/choose check/trust check/advanced paper export"
+PAGES = {place: place.partition("/")[0].capitalize() for place in _PLACES.split()}  # their titles
 
 # Every AppTest reads what all installed packages say of themselves, to find components: once will
 # do, for no test installs any.
