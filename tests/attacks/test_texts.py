@@ -17,8 +17,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from streamlit.testing.v1 import AppTest
 
-from appca.analysis.selections import NAME_LENGTH, SelectionStore, tidy
+from appca.analysis.selections import SelectionStore
 from appca.analysis.tables import neutral
+from appca.data.columns import NAME_LENGTH, tidy
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import read_many
