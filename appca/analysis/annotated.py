@@ -108,10 +108,8 @@ def add_fit(
         f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
         "fit all of them (--missing model), or write another kind of file.",
     )
-    refuse_if(
-        features is not None and features.sum() != len(wanted),
-        f"“{name}” has other variables than were fitted; fit it again.",
-    )
+    msg = f"“{name}” has other variables than were fitted; fit it again."
+    refuse_if(features is not None and features.sum() != len(wanted), msg)
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
     try:
         if not is_store:

@@ -126,14 +126,12 @@ def associated(
     rng, n = np.random.default_rng(random_state), len(scores)
     named = frames.named_columns(table)
     if isinstance(blocks, str):
-        refuse_if(
-            blocks not in named, f"blocks must be a column of the table; got “{shortened(blocks)}”."
-        )
+        msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
+        refuse_if(blocks not in named, msg)
         blocks = named.pop(blocks)
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    refuse_if(
-        codes.shape != (n,), f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
-    )
+    msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
+    refuse_if(codes.shape != (n,), msg)
     codes = np.unique(codes, return_inverse=True)[1]  # missing values are a block
     columns, left_out = frames.columns_of(named, n)
     by_gaps: dict[bytes, list[frames.TableColumn]] = {}

@@ -43,10 +43,8 @@ class GridConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_if(
-            self.model not in MODELS,
-            f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”.",
-        )
+        msg = f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”."
+        refuse_if(self.model not in MODELS, msg)
         for name in ("n_components", "n_active"):
             self.parameters.pop(name, None)
         for name in ("components", "actives"):
@@ -54,10 +52,8 @@ class GridConfig(FitCampaign):
         limits = {"components": 1, "actives": 1, "n_folds": 2, "max_rows": 4}
         for name, least in limits.items():
             value = getattr(self, name)
-            refuse_if(
-                np.min(value, initial=2**62) < least,
-                f"{name} must be whole numbers from {least} on; got {value!r:.60}.",
-            )
+            msg = f"{name} must be whole numbers from {least} on; got {value!r:.60}."
+            refuse_if(np.min(value, initial=2**62) < least, msg)
         refuse_if(
             not 0 < len(self.cells) <= MOST_CELLS,
             f"A grid must have 1 to {MOST_CELLS} cells with L <= K; these K and L make "
@@ -252,10 +248,8 @@ class StabilityConfig(FitCampaign):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_if(
-            self.model not in MODELS,
-            f"Halves are fitted with a model out of {', '.join(MODELS)}; got “{self.model}”.",
-        )
+        msg = f"Halves are fitted with a model out of {', '.join(MODELS)}; got “{self.model}”."
+        refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
         """Return the number of every half."""

@@ -131,15 +131,9 @@ def ours(kind: type, parameters: dict[str, Any], split: Split, cap: Cap) -> Riva
     if not np.all(model.noise_variance_):
         notes.append("leaves features out, so its density is of other data")
         density = None
-    return RivalProjection(
-        described.scores,
-        seconds,
-        density,
-        model.inverse_transform(others.scores),
-        "; ".join(notes),
-        getattr(model, "n_parameters_", 0),
-        share_at_floor(model.noise_variance_, split.train),
-    )
+    back, free = model.inverse_transform(others.scores), getattr(model, "n_parameters_", 0)
+    floor, note = share_at_floor(model.noise_variance_, split.train), "; ".join(notes)
+    return RivalProjection(described.scores, seconds, density, back, note, free, floor)
 
 
 def share_at_floor(noise_variance: float | np.ndarray, Y: np.ndarray) -> float:
@@ -202,15 +196,10 @@ def mixture(pieces: int, n_components: int, split: Split, cap: Cap, **kind: Any)
         warnings.simplefilter("ignore")
         model.fit(split.train)
     least = FLOOR * split.train.var(axis=0, dtype=np.float64).mean()
-    return RivalProjection(
-        model.transform(split.train),
-        cap.passed(),
-        model.score_samples(split.test),
-        model.reconstruct(split.test),
-        f"{model.n_parameters_:,} parameters",
-        model.n_parameters_,
-        float((model.noise_variance_ <= 1.001 * least).mean()),
-    )
+    floor, free = float((model.noise_variance_ <= 1.001 * least).mean()), model.n_parameters_
+    scores, seconds = model.transform(split.train), cap.passed()
+    density, back = model.score_samples(split.test), model.reconstruct(split.test)
+    return RivalProjection(scores, seconds, density, back, f"{free:,} parameters", free, floor)
 
 
 def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
@@ -238,15 +227,10 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap) -> RivalProjection:
             model, bic = again, value
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
     free, pieces = D if kind == "diag" else D * (D + 1) // 2, len(model.means_)
-    return RivalProjection(
-        model.predict_proba(train),
-        cap.passed(),
-        model.score_samples(test),
-        model.predict_proba(test) @ model.means_,
-        counted(pieces, "piece"),
-        pieces * (D + free + 1) - 1,
-        float((variances <= 2.0 * least).mean()),
-    )
+    floor, free = float((variances <= 2.0 * least).mean()), pieces * (D + free + 1) - 1
+    scores, seconds, note = model.predict_proba(train), cap.passed(), counted(pieces, "piece")
+    density, back = model.score_samples(test), model.predict_proba(test) @ model.means_
+    return RivalProjection(scores, seconds, density, back, note, free, floor)
 
 
 def umap(split: Split, cap: Cap) -> RivalProjection:
@@ -421,10 +405,9 @@ class ModelsConfig(FitCampaign):
     def measured(self, home: Path) -> dict[str, RivalProjection]:
         """Return finished results by method, without scores."""
         fits = {}
-        for (key,), (values, n_parameters, seconds, *rest) in self.records(home).items():
-            density = None if values is None else np.array(values)
-            made = RivalProjection(np.empty((0, 0)), seconds, density, None, rest[0], n_parameters)
-            fits[key] = made._replace(at_floor=rest[1])
+        for (key,), (values, free, seconds, *rest) in self.records(home).items():
+            density, none = None if values is None else np.array(values), np.empty((0, 0))
+            fits[key] = RivalProjection(none, seconds, density, None, rest[0], free, rest[1])
         return {key: fits[key] for key in fits if key in METHODS}
 
 
@@ -434,10 +417,8 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     Raises InputError when there are too few rows, or too few features vary.
     """
     rows = sample_of(dataset.n_rows, MOST_ROWS, 0)
-    refuse_if(
-        len(rows) < LEAST_ROWS,
-        f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}.",
-    )
+    msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
+    refuse_if(len(rows) < LEAST_ROWS, msg)
     order = np.random.default_rng([0, 2]).permutation(rows)
     n_test = round(HELD_OUT * len(rows))
     train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
@@ -557,9 +538,7 @@ class MaskedConfig(FitCampaign):
     def errors(self, home: Path) -> dict[str, np.ndarray]:
         """Return the errors so far: method to (repeat,) root mean squares, where there are any."""
         records = sorted(self.records(home).items())
-        errors = {
-            key: [error for (_, of), (error, _) in records if of == key] for key in self.methods
-        }
+        errors = {key: [of[0] for step, of in records if step[1] == key] for key in self.methods}
         return {method: np.array(values) for method, values in errors.items() if values}
 
 
@@ -597,8 +576,7 @@ def filled_in(method: str, Y: np.ndarray, config: MaskedConfig) -> np.ndarray:
     filled = np.where(gaps, np.nanmean(Y, axis=0), Y)
     for _ in range(FILLED_AGAIN if method == RIDGE else 0):
         Z = filled - filled.mean(axis=0)
-        P = np.linalg.inv(
-            LedoitWolf(assume_centered=True).fit(Z).covariance_ + 1e-12 * np.eye(Z.shape[1])
-        )
+        S = LedoitWolf(assume_centered=True).fit(Z).covariance_
+        P = np.linalg.inv(S + 1e-12 * np.eye(len(S)))
         filled = np.where(gaps, filled - Z @ P / np.diag(P), Y)
     return filled

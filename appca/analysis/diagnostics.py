@@ -84,8 +84,6 @@ def required(alpha: float, beta: float, thin: int = 1) -> Requirement:
     return Requirement(burn_in, total, (burn_in + total) / INDEPENDENT_DRAWS)
 
 
-Draws = NDArray[np.float64]
-
 # Vehtari et al. (2021): rank-normalised split R-hat below 1.01, and 100 effective draws a chain.
 LARGEST_R_HAT = 1.01
 SUSPECT_R_HAT = 1.05
@@ -131,15 +129,14 @@ class Check(NamedTuple):
     why: str  # and what to do
 
 
-def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
+def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
         each, name = np.asarray(posterior["latent_variance"]), "factor variance"
         least, largest = each.min(axis=-1), each.max(axis=-1)
-        shared = np.array_equal(least, largest)
         ends = {f"smallest {name}": least, f"largest {name}": largest}
-        traces |= {name: least} if shared else ends
+        traces |= {name: least} if np.array_equal(least, largest) else ends
     if "occupancy" in posterior:
         for k, rows in enumerate(np.moveaxis(np.asarray(posterior["occupancy"]), -1, 0)):
             traces[f"rows of the component ranked {k + 1} by use"] = rows
@@ -347,9 +344,8 @@ def of_climb(log_likelihoods: Sized, reason: str, at_floor: float = 0.0) -> list
     ended = next(Check(*told) for begin, told in endings.items() if reason.startswith(begin))
     free = Check("good", "Noise above its floor", "The noise variance is a free estimate.")
     if at_floor > MOST_AT_FLOOR:
-        why = (
-            f"The noise variance of {percent(at_floor)} of the features is at its floor: take one "
-        )
-        why += "noise variance for all features, or fewer components."
-        free = Check("doubtful", f"Noise of {percent(at_floor)} at its floor", why)
+        share = percent(at_floor)
+        why = f"The noise variance of {share} of the features is at its floor: take one noise "
+        why += "variance for all features, or fewer components."
+        free = Check("doubtful", f"Noise of {share} at its floor", why)
     return [ended, free]

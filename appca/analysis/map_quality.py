@@ -188,14 +188,11 @@ def crowding(
     least, crowdings = max(LEAST_ROWS, 2 * n_neighbors + 2), []
     panels = [panel for panel in ranked(active) if panel.components and len(panel.rows) >= least]
     for panel in panels[:most]:
-        rows, accuracies = panel.rows, []
+        rows, mine, accuracies = panel.rows, classes[panel.rows], []
         places = sample_of(len(rows), PANEL_ANCHORS, random_state)
         inside = scores[np.ix_(rows, np.asarray(panel.components))]
-        for E, of, anchors in (
-            (inside, classes[rows], places),
-            (other[rows], classes[rows], places),
-            (other, classes, rows[places]),
-        ):
+        shown = (inside, mine, places), (other[rows], mine, places), (other, classes, rows[places])
+        for E, of, anchors in shown:
             distances = (row for block in _distances(E, anchors) for row in block)
             neighbours = np.array([nearest(row, n_neighbors) for row in distances])
             accuracies.append(knn_accuracy(of, neighbours, anchors, len(rows)))

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.data.columns import tidy
 from appca.storage.files import read_numbered, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
 from appca.words import reason, refuse_if, refusing, storing
-
-NAME_LENGTH = 60
 
 # Ways to bring other rows into a selection: title, help, and what combines both (N,) bool.
 COMBINATIONS: dict[str, tuple[str, str, Any]] = {
@@ -72,7 +71,7 @@ class SelectionStore:
         Raises InputError when the disk refuses.
         """
         with refusing("The selection could not be deleted", "check the permissions of its file"):
-            self._file(digest, tidy(name)).unlink(missing_ok=True)
+            self._file(digest, name).unlink(missing_ok=True)
 
     def _folder(self, digest: str) -> Path:
         msg = f"A data set is named by 64 hex digits; got “{digest[:12]}”."
@@ -96,8 +95,3 @@ class SelectionStore:
                     f"A saved selection is damaged ({reason(error)}) and left out; delete {file}, "
                     "then select its rows and save them again."
                 )
-
-
-def tidy(name: str) -> str:
-    """Return a name on one line, no longer than fits a menu."""
-    return " ".join(name.split())[:NAME_LENGTH].strip()

@@ -166,17 +166,14 @@ def component_npz(
 
     Beside them `features`, `names`, `explained_variance`, `components_of_fit`, `mean_of_fit`.
     """
-    return npz_of(
-        {
-            "components": patterns.components,
-            "mean": patterns.mean,
-            "features": np.array(_features(dataset), dtype="U"),
-            "names": np.array(headings(fitted, columns), dtype="U"),
-            "explained_variance": fitted.explained_variance,
-            "components_of_fit": fitted.components,
-            "mean_of_fit": fitted.mean,
-        }
-    )
+    arrays = patterns._asdict() | {
+        "features": np.array(_features(dataset), dtype="U"),
+        "names": np.array(headings(fitted, columns), dtype="U"),
+        "explained_variance": fitted.explained_variance,
+        "components_of_fit": fitted.components,
+        "mean_of_fit": fitted.mean,
+    }
+    return npz_of(arrays)
 
 
 def _features(dataset: "Dataset") -> list[str]:

@@ -82,10 +82,8 @@ class EmbeddingConfig(Recorded):
     def __post_init__(self) -> None:
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        refuse_if(
-            not 0 <= self.min_dist <= self.spread,
-            f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}.",
-        )
+        msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
+        refuse_if(not 0 <= self.min_dist <= self.spread, msg)
         refuse_if(
             self.n_neighbors < 2 or self.n_components not in {2, 3},
             "n_neighbors must be at least 2 and n_components 2 or 3; "
@@ -191,21 +189,18 @@ def embed(
 
     bar: dict[str, Any] = {"file": SimpleNamespace(write=told, flush=lambda: None)}
     bar |= {"bar_format": "{n}/{total} ", "mininterval": 0.2, "disable": False}
-    of_config = ("n_neighbors", "n_components", "min_dist", "spread", "random_state")
+    numbers = ("n_neighbors", "n_components", "min_dist", "spread", "random_state")
+    options: dict[str, Any] = {name: getattr(config, name) for name in numbers}
+    options |= {"n_jobs": 1, "precomputed_knn": tuple(near), "tqdm_kwds": bar}
+    init = "pca" if scores is None else start_from(scores, config)
     with warnings.catch_warnings():
         # What it would warn of is meant: one thread with a seed, no search index, no new rows.
         warnings.simplefilter("ignore")
         with naming_extra():
             from umap import UMAP
 
-        model = UMAP(
-            **{name: getattr(config, name) for name in of_config},
-            n_jobs=1,
-            init="pca" if scores is None else start_from(scores, config),
-            precomputed_knn=tuple(near),
-            tqdm_kwds=bar,
-        )
-        return Embedding(np.ascontiguousarray(model.fit_transform(X), dtype=np.float32))
+        places = UMAP(init=init, **options).fit_transform(X)
+    return Embedding(np.ascontiguousarray(places, dtype=np.float32))
 
 
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:

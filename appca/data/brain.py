@@ -62,10 +62,8 @@ def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
             "below 0.",
         )
         events.append(Event(onset, duration, shortened(row.get("trial_type") or "")))
-    refuse_if(
-        not 0 < len(events) <= MOST_EVENTS,
-        f"“{title}” holds {len(events):,} events; give 1 to {MOST_EVENTS:,}.",
-    )
+    msg = f"“{title}” holds {len(events):,} events; give 1 to {MOST_EVENTS:,}."
+    refuse_if(not 0 < len(events) <= MOST_EVENTS, msg)
     check_events(events, dataset.n_features, dataset.provenance["repetition"])
     listed = [event._asdict() for event in events]
     return replace(dataset, provenance=dataset.provenance | {"events": listed})
@@ -194,10 +192,8 @@ def read(named_files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS)
         taken = "all, as no background stands apart" if mask.all() else taken
         mask |= ~finite
     kept = mask & finite & (spread > 0)
-    refuse_if(
-        np.count_nonzero(kept) < 2,
-        f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask.",
-    )
+    msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
+    refuse_if(np.count_nonzero(kept) < 2, msg)
     report: dict[str, Any] = {"rows": int(kept.sum()), "columns": shape[3]}
     if dropped := int((mask & ~kept).sum()):
         report["dropped"] = dropped
@@ -277,10 +273,8 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
         msg = f"“{title}” cannot be read as a NIfTI file; give a .nii or .nii.gz file."
         raise InputError(msg) from error
     dtype, shape = image.get_data_dtype(), image.shape
-    refuse_if(
-        dtype.kind not in "iuf" or min(shape, default=0) < 1,
-        f"“{title}” holds {dtype} in the shape {shape}; give an image of plain numbers.",
-    )
+    msg = f"“{title}” holds {dtype} in the shape {shape}; give an image of plain numbers."
+    refuse_if(dtype.kind not in "iuf" or min(shape, default=0) < 1, msg)
     files.check_matrix(name, math.prod(shape[:3]), math.prod(shape[3:]), 4, limits)
     try:
         return image, image.get_fdata(dtype=np.float32, caching="unchanged")

@@ -4,7 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,16 +47,13 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     not match.
     """
     title, names, shape = shortened(new.name), new.feature_names, new.image_shape
-    if shape and wanted.image_shape and shape != wanted.image_shape:
-        sides, others = (
-            f"{each[0]} × {each[1]} pixels{' in colour' if len(each) == 3 else ''}"
-            for each in (shape, wanted.image_shape)
-        )
-        msg = (
-            f"The images of “{title}” have {sides}, those of the fit {others}; bring them to that "
-            "size when they are read."
-        )
-        raise InputError(msg)
+    shapes = [each for each in (shape, wanted.image_shape) if each]
+    sides = [f"{h} × {w} pixels{' in colour' * len(rest)}" for h, w, *rest in shapes]
+    refuse_if(
+        len(set(shapes)) > 1,
+        f"The images of “{title}” have {', those of the fit '.join(sides)}; bring them to that "
+        "size when they are read.",
+    )
     X, labels, missing, order = new.X, dict(new.labels), new.missing, [0]
     ignored: tuple[str, ...] = ()
     wishes, has = wanted.names or (), names or ()
@@ -75,9 +72,8 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
         places = np.array([place.get(name, -1) for name in wishes])
         order = places[places >= 0].tolist()
         if order != list(range(new.n_features)) or len(order) < len(places):
-            X = X[:, places].astype(
-                X.dtype if len(order) == len(places) else np.float64, copy=False
-            )
+            dtype = X.dtype if len(order) == len(places) else np.float64
+            X = X[:, places].astype(dtype, copy=False)
             for j in np.flatnonzero(places < 0):
                 X[:, j] = labels[wishes[j]]
             missing = None if missing is None else missing[:, places] & (places >= 0)
@@ -92,15 +88,9 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
     if wanted.dtype is not None and (wanted.dtype != np.uint8 or are_bytes(X)):
         X = X.astype(wanted.dtype, copy=False)  # the same rows give the same bits
     white = {} if wanted.image_range is None else {"image_range": list(wanted.image_range)}
-    dataset = replace(
-        new,
-        X=X,
-        labels=labels,
-        missing=missing,
-        image_shape=wanted.image_shape,
-        feature_names=wanted.names,
-        provenance=new.provenance | white,
-    )
+    parts: dict[str, Any] = {"X": X, "labels": labels, "missing": missing}
+    parts |= {"provenance": new.provenance | white}
+    dataset = replace(new, image_shape=wanted.image_shape, feature_names=wanted.names, **parts)
     return Matched(dataset, by_name, order != sorted(order), ignored)
 
 
@@ -154,9 +144,12 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
     return other
 
 
+NAME_LENGTH = 60
+
+
 def tidy(name: str) -> str:
-    """Return a name as it is stored: on one line, of 60 characters at most."""
-    return shortened(" ".join(name.split()), 60)
+    """Return a name as it is stored: on one line, of `NAME_LENGTH` characters at most."""
+    return shortened(name, NAME_LENGTH)
 
 
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

@@ -144,13 +144,11 @@ class Dataset:
         is_table, is_number = X.ndim == 2, X.dtype.kind in "buif"
         (n, d), least = X.shape if is_table else (0, 0), counted(self.least_rows, "row")
         no_table = f"A data set is a table of rows and columns; got an array of {X.shape}."
-        no_number = (
-            f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
-        )
+        other = f"A data set holds numbers; got values of type {X.dtype}, so convert them first."
         few = f"A data set needs at least {least}; got {n}, so add rows or choose more of them."
         thin = f"A data set needs at least 2 feature columns; got {d}, so add columns."
         refuse_if(not is_table, no_table)
-        refuse_if(not is_number, no_number)
+        refuse_if(not is_number, other)
         refuse_if(n < self.least_rows, few)
         refuse_if(d < 2, thin)
         X = np.ascontiguousarray(X, None if X.dtype in DTYPES else np.float64)
@@ -185,10 +183,8 @@ class Dataset:
         }
         shape = None if self.image_shape is None else tuple(int(side) for side in self.image_shape)
         fits = shape is None or (len(shape) >= 2 and shape[2:] in ((), (3,)) and min(shape) >= 1)
-        refuse_if(
-            not fits or int(np.prod(shape or d)) != d,
-            f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}.",
-        )
+        msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
+        refuse_if(not fits or int(np.prod(shape or d)) != d, msg)
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         n_names = len(set(names or ()))
         refuse_if(
@@ -428,10 +424,8 @@ def _column(what: str, column: np.ndarray, n: int) -> np.ndarray:
     column = np.asarray(column)
     column = column if column.dtype.kind in "buifU" else column.astype(str)
     refuse_if(not is_text(column), f"{what} contain invalid Unicode; save the texts again.")
-    refuse_if(
-        column.shape != (n,),
-        f"{what} must be one for each of the {n} rows; got an array of shape {column.shape}.",
-    )
+    msg = f"{what} must be one for each of the {n} rows; got an array of shape {column.shape}."
+    refuse_if(column.shape != (n,), msg)
     return read_only(np.ascontiguousarray(column))
 
 

@@ -258,11 +258,7 @@ _ENTRIES: tuple[tuple[str, str, Callable[[str, Any], str]], ...] = (
     ("Lists of another length", "short_lists", lambda name, n: f"{name}: {counted(n, 'list')}"),
     ("Units", "units", lambda name, unit: f"{name} in {unit}"),
     ("Other decimal sign", "decimals", lambda name, _: name),
-    (
-        "May stand for gaps",
-        "far",
-        lambda name, far: f"{name}: {_cells({f'{value:g}': n for value, n in far})}",
-    ),
+    ("May stand for gaps", "far", lambda at, far: f"{at}: {_cells({f'{x:g}': n for x, n in far})}"),
     ("Features that may be labels", "likely_labels", lambda name, n: f"{name} ({n} values)"),
     ("Repaired bytes", "repaired", lambda line, _: f"in line {line}"),
     ("Arrays not used", "unused", lambda name, why: f"{name} ({why})"),

@@ -34,10 +34,8 @@ def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.nd
     are asked for than the data can have, or the data do not vary.
     """
     (n, d), least = shape, min(shape)
-    refuse_if(
-        not isinstance(keep, float) and keep > least,
-        f"pca must be at most {least} for {n} rows and {d} features; got {keep}.",
-    )
+    msg = f"pca must be at most {least} for {n} rows and {d} features; got {keep}."
+    refuse_if(not isinstance(keep, float) and keep > least, msg)
     total = sum(float(np.einsum("ij,ij->", block, block)) for block in blocks())
     refuse_if(not total > 0, "PCA needs rows that differ; all are the same, so use other data.")
 

@@ -79,16 +79,7 @@ _OF_COIL20 = (
 )
 _SOURCES = (
     ("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
-    (
-        "mnist",
-        "MNIST",
-        "Handwritten digits of 28 × 28 pixels",
-        False,
-        70_000,
-        784,
-        _OF_MNIST,
-        "28 × 28",
-    ),
+    ("mnist", "MNIST", "Handwritten digits, 28 × 28", False, 70_000, 784, _OF_MNIST, "28 × 28"),
     ("coil20", "COIL-20", "20 objects, 72 views each", False, 1440, 1024, _OF_COIL20, "20 × 72"),
     ("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
     ("planes", "Three planes", "Points near three planes in space", True, 900, 3),
@@ -284,11 +275,8 @@ def _published(
     n, per_class = options["n"], options["per_class"]
     if key == "mnist":
         X = np.concatenate([content[0], content[2]]).reshape(-1, 784)
-        column, split, side = (
-            np.concatenate([content[1], content[3]]).astype(str),
-            len(content[1]),
-            28,
-        )
+        column = np.concatenate([content[1], content[3]]).astype(str)
+        split, side = len(content[1]), 28
         part = np.repeat(["train", "test"], [split, len(column) - split])
         ids = [f"train-{i}" if i < split else f"test-{i - split}" for i in range(len(column))]
         labels, (row, group) = {"digit": column, "part": part}, ("digits", "digits")
@@ -338,23 +326,17 @@ def _bundled(key: str) -> Dataset:
         folder = Path(next(iter((spec and spec.submodule_search_locations) or ("",))))
         path = folder / "datasets" / "data" / "digits.csv.gz"
         refuse_if(not path.is_file(), f"{path} is missing; install scikit-learn again.")
-        lines = gzip.decompress(path.read_bytes()).decode().split()
-        table = np.array([line.split(",") for line in lines], np.float64).astype(np.uint8)
+        table = np.loadtxt(path, np.uint8, delimiter=",")
         X, labels, shape = table[:, :-1], {"digit": table[:, -1].astype(str)}, (8, 8)
         title, row, file = "Handwritten digits, 8 × 8", "digit", f"{path.name} of scikit-learn"
         facts["image_range"] = [0, 16]
     elif key in ("wine", "breast_cancer"):
         from sklearn import datasets
 
-        title, row, label, file = {
-            "wine": ("Wine", "wine", "cultivar", "wine_data.csv"),
-            "breast_cancer": (
-                "Breast cancer (Wisconsin)",
-                "tumour",
-                "diagnosis",
-                "breast_cancer.csv",
-            ),
-        }[key]
+        title, row, label, file = "Wine", "wine", "cultivar", "wine_data.csv"
+        if key == "breast_cancer":
+            title, row, label = "Breast cancer (Wisconsin)", "tumour", "diagnosis"
+            file = "breast_cancer.csv"
         bunch = getattr(datasets, f"load_{key}")()
         X, labels = bunch.data, {label: np.array(bunch.target_names).astype(str)[bunch.target]}
         names = tuple(name.replace("_", " ") for name in bunch.feature_names)

@@ -28,8 +28,9 @@ from msgspec.structs import asdict
 
 from appca.analysis import umap
 from appca.analysis.fitted import FittedRun
-from appca.analysis.selections import SavedSelection, SelectionStore, tidy
+from appca.analysis.selections import SavedSelection, SelectionStore
 from appca.analysis.umap import AboutMap, KeptMap
+from appca.data.columns import tidy
 from appca.data.dataset import Dataset, Provenance
 from appca.data.files import ReadLimits
 from appca.data.readers.process import work_apart

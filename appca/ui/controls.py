@@ -12,6 +12,7 @@ from appca.analysis.components import name_of
 from appca.analysis.fitted import FittedRun
 from appca.analysis.rule import RowRule, dataset_table, described
 from appca.canvas.panels import colour_choices
+from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.ui import fits, state
 from appca.ui.kit import markdown, press
@@ -120,7 +121,7 @@ def tools(dataset: Dataset, shown: fits.Shown) -> None:
         with st.popover(f"Named{count}", **quiet, key="tray_named"):
             for sentence in state.store().damaged(dataset.digest, dataset.n_rows):
                 st.warning(markdown(sentence))
-            look: Any = {"max_chars": selections.NAME_LENGTH, "disabled": is_empty}
+            look: Any = {"max_chars": NAME_LENGTH, "disabled": is_empty}
             look["placeholder"] = "select rows first" if is_empty else "a name"
             with st.form("name_selection", border=False):
                 st.text_input("Keep the selection as", key=f"{NAMED}-new", **look)

@@ -20,7 +20,8 @@ from appca.analysis.groups import (
     sentence,
 )
 from appca.analysis.rule import Clause, RowRule, RuleQuality, described, rule_table
-from appca.analysis.selections import COMBINATIONS, NAME_LENGTH, SelectionStore, token_of
+from appca.analysis.selections import COMBINATIONS, SelectionStore, token_of
+from appca.data.columns import NAME_LENGTH
 from appca.data.dataset import Dataset
 from appca.data.sources import load
 from appca.words import InputError
