@@ -476,17 +476,14 @@ export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
     const { meta, colouringName, views, rows } = handle().stage;
     const { first } = meta;
     const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === first) - +(a === first));
-    const parts = meta.components.map(({ number }, k) => [
-      `component:${number}`,
-      componentName(meta, k),
-    ]);
-    const ofRows = Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key]);
+    const titles = Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key]);
+    const colours = titles.map((one) => [...one, 'Rows']);
+    meta.components.forEach(({ number }, k) =>
+      colours.push([`component:${number}`, componentName(meta, k), 'Components']),
+    );
     controls.show({
       sizes: sizes(),
-      colours: [
-        ...ofRows.map((one) => [...one, 'Rows']),
-        ...parts.map((one) => [...one, 'Components']),
-      ],
+      colours,
       colour: colouringName,
       views: layouts.map((key) => [key, meta.layouts[key].title]),
       view: views[0].layout.name,

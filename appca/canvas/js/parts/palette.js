@@ -259,16 +259,11 @@ function marked(text, query) {
 /** @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} fly @param {() => Act[]} acts what can be done */
 export function buildPalette(stage, actions, fly, acts) {
   const id = `${stage.id}-found`;
-  const input = element('input', '', {
-    type: 'text',
-    placeholder: 'Find anything',
-    'aria-label': 'Find a component, class, selection, row, column or action',
-    role: 'combobox',
-    'aria-expanded': 'true',
-    'aria-controls': id,
-    autocomplete: 'off',
-    spellcheck: 'false',
-  });
+  const label = 'Find a component, class, selection, row, column or action';
+  const look = { type: 'text', placeholder: 'Find anything', 'aria-label': label };
+  const kind = { role: 'combobox', 'aria-expanded': true, 'aria-controls': id };
+  const plain = { autocomplete: 'off', spellcheck: false };
+  const input = element('input', '', { ...look, ...kind, ...plain });
   const chips = element('nav', '', { 'aria-label': 'Groups' });
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
