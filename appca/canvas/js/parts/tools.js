@@ -140,19 +140,14 @@ export function buildMore(stage, actions, does) {
       const flip = () => filter({ classes: flipped(now.classes, code) });
       return toggle(word, Boolean(now.classes?.includes(code)), flip);
     });
-    const step = LEAST.findIndex((least) => least >= (now.least ?? 0));
+    const found = LEAST.findIndex((least) => least >= (now.least ?? 0));
+    const step = Math.max(0, found);
     const [sure, dense] = [100 * (now.certainty ?? 0), 4 * Math.log2(options.dense ?? 1)];
     const any = (/** @type {string | number} */ value) => (value ? `≥ ${value}` : 'any');
     const least = (/** @type {number} */ i) => filter({ least: LEAST[i] });
     const certain = (/** @type {number} */ i) => filter({ certainty: i / 100 });
     const limits = [
-      slider(
-        'Rows of a panel',
-        Math.max(0, step),
-        20,
-        (i) => any(LEAST[i] && grouped(LEAST[i])),
-        least,
-      ),
+      slider('Rows of a panel', step, 20, (i) => any(LEAST[i] && grouped(LEAST[i])), least),
       slider('Certainty', Math.round(sure), 99, (i) => any(i && `${i}%`), certain),
     ];
     const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
