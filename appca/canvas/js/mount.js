@@ -97,14 +97,10 @@ export function mount(element, input, callbacks = {}) {
   element.dataset.theme = input.options?.theme ?? 'light';
   const stage = new Stage(element, input, callbacks);
   const { meta, options } = stage;
-  const names = [
-    options.layout ?? meta.first ?? Object.keys(meta.layouts)[0],
-    options.beside ?? '',
-  ].filter((name) => name in meta.layouts);
-  const opened = stage.scene.open([
-    ...buffersOf(meta, options, names),
-    `codes.${stage.colouringName}`,
-  ]); // on its way while the rest is built
+  const first = options.layout ?? meta.first ?? Object.keys(meta.layouts)[0];
+  const names = [first, options.beside ?? ''].filter((name) => name in meta.layouts);
+  const buffers = [...buffersOf(meta, options, names), `codes.${stage.colouringName}`];
+  const opened = stage.scene.open(buffers); // on its way while the rest is built
   const actions = new Actions(stage);
   const hand = listenToHand(stage, actions);
   stage.pictures.load();
@@ -144,26 +140,12 @@ export function mount(element, input, callbacks = {}) {
   ]);
   /** @type {Label[]} */ let labels = [];
   buildCard(stage, actions, () => labels);
-  listenToKeys(stage, actions, {
-    choose: tools.choose,
-    tour: tourbar.run,
-    search: palette,
-    keys,
-    halt,
-    go,
-  });
-
-  stage.overlays.unshift(
-    drawNames,
-    drawAxes,
-    drawGhosts,
-    drawRings,
-    () => drawLabels(stage, labels),
-    drawHeaders,
-    drawHeld,
-    () => drawPath(stage, hand.path),
-    bar.follow,
-  );
+  const does = { choose: tools.choose, tour: tourbar.run, search: palette, keys, halt, go };
+  listenToKeys(stage, actions, does);
+  const drawWords = () => drawLabels(stage, labels);
+  const drawHand = () => drawPath(stage, hand.path);
+  const under = [drawNames, drawAxes, drawGhosts, drawRings, drawWords, drawHeaders, drawHeld];
+  stage.overlays.unshift(...under, drawHand, bar.follow);
   stage.settled.push(() => (labels = placeLabels(stage)));
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());

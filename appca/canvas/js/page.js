@@ -2,7 +2,7 @@
 
 import { mount } from './mount.js';
 import { buildHead } from './parts/bar.js';
-import { ofBase64 } from './parts/dom.js';
+import { mapped, ofBase64 } from './parts/dom.js';
 
 /** K and L of the fits, and what they can be moved to. @param {Fit[]} fits @param {number} shown place of a fit @returns {Sizes} */
 function sizesOf(fits, shown) {
@@ -49,12 +49,10 @@ async function inputOf({ packed, sheets }, { meta, buffers, components }) {
   const header = await unpacked(packed[meta]);
   return {
     meta: JSON.parse(new TextDecoder().decode(header)),
-    buffers: Object.fromEntries(
-      Object.entries(buffers).map(([name, place]) => [name, () => unpacked(packed[place])]),
-    ),
+    buffers: mapped(buffers, (place) => () => unpacked(packed[place])),
     sheets: {
       tile: async (number) => blob(sheets[number], 'image/webp'),
-      ...(components ? { components: async () => blob(components, 'image/png') } : {}),
+      components: components ? async () => blob(components, 'image/png') : undefined,
     },
   };
 }
@@ -63,10 +61,11 @@ async function inputOf({ packed, sheets }, { meta, buffers, components }) {
 async function open(content) {
   const { fits, colouring } = content;
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  const theme = () =>
-    (document.documentElement.dataset.theme = /** @type {'light' | 'dark'} */ (
-      dark.matches ? 'dark' : 'light'
-    ));
+  const theme = () => {
+    /** @type {'light' | 'dark'} */ const ground = dark.matches ? 'dark' : 'light';
+    document.documentElement.dataset.theme = ground;
+    return ground;
+  };
   let shown = Math.floor(fits.length / 2);
   let wanted = shown;
   let moving = false;

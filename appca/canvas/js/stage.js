@@ -157,12 +157,9 @@ function drawAllImages(stage, look) {
     stage.frame = String(now);
     const [h, w] = sheets.meta.tile;
     const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
+    const seen = stage.placed.filter((spot) => !stage.tour?.hides(spot));
     const groups = stage.views.flatMap((view) =>
-      [true, false].map((open) =>
-        stage.placed.filter(
-          (spot) => spot.view === view && spot.open === open && !stage.tour?.hides(spot),
-        ),
-      ),
+      [true, false].map((open) => seen.filter((spot) => spot.view === view && spot.open === open)),
     );
     stage.images = groups
       .filter((group) => group.length)

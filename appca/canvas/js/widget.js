@@ -2,7 +2,7 @@
 
 import { mount } from './mount.js';
 import { buildHead } from './parts/bar.js';
-import { element } from './parts/dom.js';
+import { element, mapped } from './parts/dom.js';
 
 /** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () => void, send: (content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]) => void, on: (event: string, run: Function) => void, off: (event: string, run: Function) => void}} Model */
 /** @typedef {'light' | 'dark'} Ground */
@@ -13,10 +13,8 @@ let asked = 0; // questions so far
 
 /** @param {{model: Model, el: HTMLElement}} given */
 async function render({ model, el }) {
-  const box = element('div', 'appca-widget', {
-    style: `height: ${model.get('_height')}px`,
-    'data-lm-suppress-shortcuts': 'true',
-  }); // JupyterLab's keys
+  const style = `height: ${model.get('_height')}px`;
+  const box = element('div', 'appca-widget', { style, 'data-lm-suppress-shortcuts': true }); // JupyterLab's keys
   const picture = element('div', 'appca-picture-box');
   el.append(box);
   let byHand = false; // the hand here has made the selection that the model tells of
@@ -73,12 +71,13 @@ function inputOf(model) {
     new Blob([bytesOf(view)], { type: 'image/png' });
   return {
     meta,
-    buffers: Object.fromEntries(
-      Object.entries(buffers).map(([name, view]) => [name, async () => bytesOf(view).buffer]),
+    buffers: mapped(
+      buffers,
+      (/** @type {DataView<ArrayBuffer>} */ view) => async () => bytesOf(view).buffer,
     ),
     sheets: {
       tile: async (number) => png(sheets[number]),
-      ...(components ? { components: async () => png(components) } : {}),
+      components: components && (async () => png(components)),
     },
   };
 }

@@ -2,65 +2,55 @@
 
 import { mount } from '../../canvas/js/mount.js';
 import { buildControls } from '../../canvas/js/parts/bar.js';
-import { element, join, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
+import { element, join, mapped, ofBase64, toBase64 } from '../../canvas/js/parts/dom.js';
 import { isDark } from '../../canvas/js/theme.js';
 
 /**   @typedef {{key: string}} Holder  */
 
-/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
-export async function inputOf(scene, holder, names = []) {
+/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
+async function inputOf(scene, holder, names) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
   const buffer = async (/** @type {string[]} */ shards) =>
     join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
-  const { components } = scene;
-  const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
-  /** @type {Map<string, Promise<any>>} */ const asked = new Map(
-    names
-      .filter((name) => name in scene.buffers)
-      .map((name) => [name, buffer(scene.buffers[name])]),
+  const picture = async (/** @type {string} */ name) => (await get(name)).blob();
+  /** @template T @param {boolean} now @param {() => Promise<T>} ask */
+  const once = (now, ask) => {
+    let answer = now ? ask() : null;
+    answer?.catch(() => {}); // whoever takes it is told
+    return () => {
+      const taken = answer ?? ask();
+      answer = null;
+      return taken;
+    };
+  };
+  const { components: file, sheets } = scene;
+  const buffers = mapped(scene.buffers, (shards, name) =>
+    once(names.includes(name), () => buffer(shards)),
   );
-  if (names.length && components) asked.set(components, pictures(components));
-  for (const answer of asked.values()) answer.catch(() => {}); // whoever takes it is told
+  const components = file ? once(true, () => picture(file)) : undefined;
   const meta = await (await get(scene.meta)).json();
-  const taken = (/** @type {string} */ name) => {
-    const answer = asked.get(name);
-    asked.delete(name);
-    return answer;
-  };
-  return {
-    meta,
-    buffers: Object.fromEntries(
-      Object.entries(scene.buffers).map(([name, shards]) => [
-        name,
-        () => taken(name) ?? buffer(shards),
-      ]),
-    ),
-    sheets: {
-      tile: (number) => pictures(scene.sheets[number]),
-      ...(components ? { components: () => taken(components) ?? pictures(components) } : {}),
-    },
-  };
+  return { meta, buffers, sheets: { tile: (number) => picture(sheets[number]), components } };
 }
 
 /** The server does not have it, or not for this session. */
-export class Gone extends Error {}
+class Gone extends Error {}
 
 /** @param {string} address @param {Holder} holder @param {RequestInit} [how] */
-export async function fetched(address, holder, how = {}) {
+async function fetched(address, holder, how = {}) {
   const answer = await fetch(address, { ...how, headers: { 'X-Appca-Key': holder.key } });
   if (!answer.ok) throw new Gone(String(answer.status));
   return answer;
 }
 
 /** What is asked of rows, @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
-export const asked = (host, what, rows) =>
+const asked = (host, what, rows) =>
   fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, {
     method: 'POST',
     body: new Uint32Array(rows),
   });
 
 /** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
-export async function describe(host, rows) {
+async function describe(host, rows) {
   const { ids, lines } = await (await asked(host, 'texts', rows)).json();
   return rows.map((_, i) => [
     ids[i],
@@ -70,7 +60,7 @@ export async function describe(host, rows) {
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, holds: boolean}} Message `holds`: whether a click holds a row */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken: string | null | undefined, layout: string | undefined, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken?: string | null, layout?: string, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -131,24 +121,9 @@ const newMount = () => crypto.getRandomValues(new Uint32Array(2)).join('-');
 /** @param {HTMLElement} parent @returns {Host} */
 function begun(parent) {
   const stamp = { mount: newMount(), number: 0 };
-  /** @type {Host} */ const host = {
-    parent,
-    send: () => {},
-    next: null,
-    busy: false,
-    gone: false,
-    lost: 0,
-    handle: null,
-    key: '',
-    address: null,
-    last: null,
-    taken: undefined,
-    shown: '',
-    layout: undefined,
-    told: null,
-    stamp,
-    acts: 0,
-  };
+  const none = { next: null, handle: null, address: null, last: null, told: null };
+  const counts = { busy: false, gone: false, lost: 0, acts: 0, key: '', shown: '' };
+  const host = { parent, send: () => {}, stamp, ...none, ...counts };
   hosts.set(parent, host);
   return host;
 }

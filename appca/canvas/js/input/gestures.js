@@ -246,9 +246,7 @@ export function buildSpoken(stage, actions) {
   };
   const head = element('thead', '', {}, line('th', ['Panel', 'Components', 'Rows', 'Share']));
   stage.root.append(live, element('table', 'appca-hidden', {}, caption, head, body));
-  actions.say = (text) => {
-    live.textContent = text;
-  };
+  actions.say = (text) => (live.textContent = text);
   /** @type {Layout | null} */ let shown = null;
   let timer = 0;
   const fill = () => {
@@ -259,10 +257,8 @@ export function buildSpoken(stage, actions) {
     const { title, panels } = layout;
     const many = `${panels.length} ${panels.length === 1 ? 'panel' : 'panels'}`;
     caption.textContent = `${title}: ${grouped(stage.rows.count)} rows in ${many}`;
-    stage.hit.setAttribute(
-      'aria-label',
-      `${caption.textContent}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`,
-    );
+    const help = `Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`;
+    stage.hit.setAttribute('aria-label', `${caption.textContent}. ${help}`);
     const lines = fullest(panels)
       .slice(0, LISTED)
       .map((panel) => {

@@ -9,12 +9,6 @@ import { cssOf } from '../theme.js';
 
 /** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
 export function typeOver(place, name, longest, send) {
-  const label = place.getAttribute('aria-label') ?? (place.title || 'name');
-  const field = element('input', 'appca-field', {
-    'aria-label': label,
-    maxlength: String(longest),
-  });
-  field.value = name;
   let over = false;
   const close = (/** @type {boolean} */ kept) => {
     if (over) return;
@@ -23,11 +17,13 @@ export function typeOver(place, name, longest, send) {
     place.focus();
     if (kept && field.value.trim() !== name) send(field.value);
   };
-  field.addEventListener('blur', () => close(true));
-  field.addEventListener('keydown', (event) => {
+  const keydown = (/** @type {KeyboardEvent} */ event) => {
     event.stopPropagation(); // letters are keys of the picture
     if (event.key === 'Enter' || event.key === 'Escape') close(event.key === 'Enter');
-  });
+  };
+  const label = place.getAttribute('aria-label') ?? (place.title || 'name');
+  const look = { 'aria-label': label, maxlength: longest, value: name };
+  const field = element('input', 'appca-field', { ...look, blur: () => close(true), keydown });
   place.replaceWith(field);
   field.select();
 }
@@ -51,46 +47,34 @@ const end = (value) =>
 
 /** A square of two components' colours, with their pictures where they are largest. @param {Stage} stage @param {Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
-  const [x, y] = axes.map((axis) => componentName(stage.meta, axis));
-  const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, {
-    role: 'img',
-    'aria-label': `Colours of components ${x} and ${y}`,
-  });
   const [key, side, left] = small ? [34, 26, 0] : [84, 26, 53];
   const [wide, high] = small ? [key + 132, key] : [left + key + side + 8, key + 18];
-  [canvas.width, canvas.height] = [wide * 2, high * 2];
-  canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  const names = axes.map((axis) => componentName(stage.meta, axis));
+  const label = `Colours of components ${names.join(' and ')}`;
+  const style = `width:${wide}px;height:${high}px`;
+  const size = { width: wide * 2, height: high * 2, style };
+  const name = `appca-plane ${small ? 'appca-small' : 'appca-large'}`;
+  const canvas = element('canvas', name, { role: 'img', 'aria-label': label, ...size });
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   context.scale(2, 2);
   const steps = Math.round(Math.sqrt(table.length));
   const step = key / steps;
   table.forEach((colour, code) => {
     context.fillStyle = colour;
-    context.fillRect(
-      left + (code % steps) * step,
-      key - (Math.floor(code / steps) + 1) * step,
-      step + 0.5,
-      step + 0.5,
-    );
+    const [x, y] = [left + (code % steps) * step, key - (Math.floor(code / steps) + 1) * step];
+    context.fillRect(x, y, step + 0.5, step + 0.5);
   });
   const look = { style: font(11.5), colour: stage.theme.soft };
   axes.forEach((axis, i) => {
-    const [at, top] = small ? [key + 8 + 64 * i, 4] : [i ? 0 : left + key + 5, i ? 0 : key - side];
-    stage.pictures.draw(axis, { x: at, y: top, w: side, h: side }, context);
+    const [x, y] = small ? [key + 8 + 64 * i, 4] : [i ? 0 : left + key + 5, i ? 0 : key - side];
+    stage.pictures.draw(axis, { x, y, w: side, h: side }, context);
+    const { number } = stage.meta.components[axis];
+    if (small) return write(context, `${number} ${'→↑'[i]}`, key + side + 12 + 64 * i, 11, look);
+    const right = { ...look, align: /** @type {const} */ ('right') };
+    const [low, above] = i ? [key - 13, 1] : [key + 4, key + 4];
+    write(context, `−${number}`, i ? left - 5 : left, low, i ? right : look);
+    write(context, `+${number}`, i ? left - 5 : left + key, above, right);
   });
-  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
-  /** @type {[string, number, number, CanvasTextAlign][]} */ const texts = small
-    ? [
-        [`${across} →`, key + side + 12, 11, 'left'],
-        [`${up} ↑`, key + side + 76, 11, 'left'],
-      ]
-    : [
-        [`−${across}`, left, key + 4, 'left'],
-        [`+${across}`, left + key, key + 4, 'right'],
-        [`+${up}`, left - 5, 1, 'right'],
-        [`−${up}`, left - 5, key - 13, 'right'],
-      ];
-  for (const [text, at, top, align] of texts) write(context, text, at, top, { ...look, align });
   return canvas;
 }
 
@@ -103,15 +87,11 @@ function fillLegend(stage, into, rename) {
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
     const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
-    const [low, high] = colouring.limits ?? [0, 1];
-    const bar = element('span', 'appca-ramp');
-    bar.style.background = `linear-gradient(to right, ${stops})`;
-    into.append(
-      element('span', 'appca-count', {}, end(low)),
-      bar,
-      element('span', 'appca-count', {}, end(high)),
+    const [low, high] = (colouring.limits ?? [0, 1]).map((value) =>
+      element('span', 'appca-count', {}, end(value)),
     );
-    return;
+    const style = `background:linear-gradient(to right, ${stops})`;
+    return into.append(low, element('span', 'appca-ramp', { style }), high);
   }
   if (colouring.kind === 'plane')
     return into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true));
@@ -122,42 +102,35 @@ function fillLegend(stage, into, rename) {
     stage.frame = '';
     stage.settleSoon();
   };
-  const codes = colouring.names
-    .map((_, code) => code)
-    .filter((code) => counts[code])
-    .slice(0, SHOWN);
+  const there = [...colouring.names.keys()].filter((code) => counts[code]);
+  const codes = there.slice(0, SHOWN);
+  const label = stage.options.selections && /^label:(.*)$/s.exec(stage.colouringName)?.[1];
   for (const code of codes) {
-    const dot = element('i', 'appca-dot');
-    dot.style.background = cssOf(palette, code);
-    dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
-    const item = element(
-      'button',
-      'appca-class',
-      { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` },
-      dot,
-      element('b', '', {}, colouring.names[code]),
-      element('span', 'appca-count', {}, grouped(counts[code])),
-    );
-    item.addEventListener('pointerenter', () => alone(code));
-    item.addEventListener('pointerleave', () => alone(pinned));
-    item.addEventListener('focus', () => alone(code));
-    item.addEventListener('blur', () => alone(pinned));
-    item.addEventListener('click', () => {
+    const name = colouring.names[code];
+    const [enter, leave] = [() => alone(code), () => alone(pinned)];
+    const click = () => {
       pinned = pinned === code ? -1 : code;
       for (const button of into.querySelectorAll('button'))
         button.setAttribute('aria-pressed', String(pinned >= 0 && button === item));
       alone(pinned);
-    });
-    const [, label] = stage.colouringName.match(/^label:(.*)$/s) ?? [];
-    if (label !== undefined && stage.options.selections) {
-      item.title += '. Double-click or F2 renames it.';
-      const type = () =>
-        typeOver(item, colouring.names[code], LONGEST, (text) =>
-          rename(label, colouring.names[code], text),
-        );
-      item.addEventListener('dblclick', type);
-      item.addEventListener('keydown', ({ key }) => key === 'F2' && type());
-    }
+    };
+    const type = () => typeOver(item, name, LONGEST, (text) => rename(label ?? '', name, text));
+    const renames = label !== undefined && {
+      title: `Show ${name} alone. Double-click or F2 renames it.`,
+      dblclick: type,
+      keydown: (/** @type {KeyboardEvent} */ { key }) => key === 'F2' && type(),
+    };
+    const look = { type: 'button', 'aria-pressed': false, title: `Show ${name} alone`, ...renames };
+    const hand = { pointerenter: enter, focus: enter, pointerleave: leave, blur: leave, click };
+    const style = `background:${cssOf(palette, code)}`;
+    const item = element(
+      'button',
+      'appca-class',
+      { ...look, ...hand },
+      element('i', 'appca-dot', { style, 'data-shape': colouring.shapes?.[code] ?? 'circle' }),
+      element('b', '', {}, name),
+      element('span', 'appca-count', {}, grouped(counts[code])),
+    );
     into.append(item);
   }
   const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
@@ -168,7 +141,7 @@ function fillLegend(stage, into, rename) {
   const count = widest(numbers, font(12.5)) + GAP;
   into.style.setProperty('--name', `${Math.ceil(name)}px`);
   into.style.setProperty('--class', `${Math.ceil(name + count)}px`);
-  into.dataset.classes = String(colouring.names.filter((_, code) => counts[code]).length);
+  into.dataset.classes = String(there.length);
 }
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
@@ -222,20 +195,11 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });
   const key = element('span', 'appca-keytitle');
   const rest = element('span', 'appca-count appca-rest');
+  const doubt = 'hollow: less than half certain';
   const dot = element('i', 'appca-dot');
-  const hollow = element(
-    'span',
-    'appca-count appca-hollow',
-    {},
-    dot,
-    'hollow: less than half certain',
-  );
-  const bar = element(
-    'div',
-    'appca-bar',
-    {},
-    ...[back, name, about, heading, key, legend, rest, hollow],
-  );
+  const hollow = element('span', 'appca-count appca-hollow', {}, dot, doubt);
+  const parts = [back, name, about, heading, key, legend, rest, hollow];
+  const bar = element('div', 'appca-bar', {}, ...parts);
   stage.root.append(bar);
   let [filled, docked] = ['', ''];
   let [w, h] = [0, 0]; // of the tools
@@ -255,11 +219,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     const sample = drawn
       ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.`
       : '';
-    [title.textContent, under.textContent, key.textContent] = [
-      first,
-      second + sample,
-      capital(colouring?.title ?? ''),
-    ];
+    [title.textContent, under.textContent] = [first, second + sample];
+    key.textContent = capital(colouring?.title ?? '');
     const panel = view.opened && view.layout.panels[view.opened.panel];
     back.hidden = name.hidden = about.hidden = !panel;
     heading.hidden = Boolean(panel);
@@ -345,20 +306,26 @@ export function buildBar(stage, actions, tools, more, near, rename) {
 const SPAN = 12; // numbers on a slider, until a larger one is chosen
 const EVERY = 60; // milliseconds until a host that was busy is asked again
 
+/** A field for a whole number from 1 to its `max`. @param {string} label @param {(value: number) => void} take */
+function buildNumber(label, take) {
+  const change = () => {
+    const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue) || 1;
+    field.defaultValue = field.value; // it is not being typed any more
+    take(Math.min(Math.max(typed, 1), Number(field.max)));
+  };
+  const field = element('input', '', { type: 'number', min: 1, 'aria-label': label, change });
+  return field;
+}
+
 /** A size as a slider and a field. @param {string} name @param {string} title @param {(value: number, moving: boolean) => void} take */
 function buildSize(name, title, take) {
-  const slider = range(title, 1, 0);
-  const field = element('input', '', { type: 'number', min: '1', 'aria-label': `${title}, typed` });
-  const box = element('span', '', {}, element('span', '', {}, name), slider, field);
   /** @type {number[]} */ let values = [];
-  const told = () => values[Number(slider.value)];
-  slider.addEventListener('input', () => take(told(), true));
-  slider.addEventListener('change', () => take(told(), false));
-  field.addEventListener('change', () => {
-    const typed = Math.round(field.valueAsNumber) || Number(field.defaultValue);
-    field.defaultValue = field.value; // it is not being typed any more
-    take(Math.min(Math.max(typed, 1), Number(field.max)), false);
-  });
+  const slider = range(title, 1, 0);
+  const told = (/** @type {boolean} */ moving) => take(values[Number(slider.value)], moving);
+  slider.addEventListener('input', () => told(true));
+  slider.addEventListener('change', () => told(false));
+  const field = buildNumber(`${title}, typed`, (value) => take(value, false));
+  const box = element('span', '', {}, element('span', '', {}, name), slider, field);
   /** @param {number} value @param {number} most @param {number[]} [choices] */
   const show = (value, most, choices) => {
     const span = Math.min(most, Math.max(SPAN, values.length, value));
@@ -433,13 +400,9 @@ export function buildControls(send, busy = () => false) {
   const tell = (/** @type {Parameters<typeof send>[0]} */ kind, /** @type {any} */ value) =>
     (number = send(kind, value) ?? 0);
   const sizes = buildSizes((size) => tell('size', size), busy);
-  const colour = element('select', '', { 'aria-label': 'Colour' });
-  colour.addEventListener('change', () => tell('colour', colour.value));
-  const column = element('input', '', { type: 'number', min: '1', 'aria-label': 'Column, typed' });
-  column.addEventListener('change', () => {
-    const typed = Math.round(column.valueAsNumber) || 1;
-    tell('colour', `feature:${Math.min(Math.max(typed, 1), Number(column.max)) - 1}`);
-  });
+  const choose = () => tell('colour', colour.value);
+  const colour = element('select', '', { 'aria-label': 'Colour', change: choose });
+  const column = buildNumber('Column, typed', (typed) => tell('colour', `feature:${typed - 1}`));
   const steps = /** @type {(keyof typeof STEPS)[]} */ (Object.keys(STEPS)).map((name) =>
     iconButton(name, STEPS[name], () => tell(name, '')),
   );
@@ -448,18 +411,8 @@ export function buildControls(send, busy = () => false) {
   const split = button('appca-split', {}, () => tell('beside', ''), 'Split');
   const count = element('output', 'appca-count');
   const coloured = element('label', 'appca-colour', {}, element('span', '', {}, 'Colour'), colour);
-  const box = element(
-    'div',
-    'appca-controls',
-    {},
-    sizes.box,
-    coloured,
-    column,
-    ...steps,
-    views,
-    split,
-    count,
-  );
+  const parts = [sizes.box, coloured, column, ...steps, views, split, count];
+  const box = element('div', 'appca-controls', {}, ...parts);
   /** @param {Controls} controls */
   const list = ({ colours, views: layouts }) => {
     const now = JSON.stringify([colours, layouts]);
@@ -475,10 +428,9 @@ export function buildControls(send, busy = () => false) {
       );
     });
     colour.replaceChildren(...groups);
-    const radios = layouts.map(([key, title]) => {
-      const radio = element('input', '', { type: 'radio', name, value: key });
-      radio.addEventListener('change', () => tell('view', key));
-      return element('label', '', {}, radio, title);
+    const radios = layouts.map(([value, title]) => {
+      const look = { type: 'radio', name, value, change: () => tell('view', value) };
+      return element('label', '', {}, element('input', '', look), title);
     });
     views.replaceChildren(...radios);
   };
@@ -495,7 +447,8 @@ export function buildControls(send, busy = () => false) {
     colour.value = key;
     column.hidden = !controls.columns || !controls.colour.startsWith('feature:');
     column.max = String(controls.columns);
-    if (!column.hidden) column.value = String(Number(controls.colour.slice(8)) + 1);
+    if (!column.hidden)
+      column.value = column.defaultValue = String(Number(controls.colour.slice(8)) + 1);
     for (const radio of views.querySelectorAll('input'))
       radio.checked = radio.value === controls.view;
     split.hidden = controls.beside === undefined;
@@ -515,27 +468,22 @@ export function buildControls(send, busy = () => false) {
 
 /** The controls of a picture that no page holds, which follow it. @param {() => Handle} handle @param {(size: Size) => void} [resize] @param {() => Sizes | undefined} [sizes] */
 export function buildHead(handle, resize = () => {}, sizes = () => undefined) {
-  const controls = buildControls((kind, value) =>
-    kind === 'size'
-      ? resize(value)
-      : void handle().update({
-          options: kind === 'view' ? { layout: value } : { colouring: value },
-        }),
-  );
+  const controls = buildControls((kind, value) => {
+    if (kind === 'size') return resize(value);
+    handle().update({ options: { [kind === 'view' ? 'layout' : 'colouring']: value } });
+  });
   const follow = () => {
     const { meta, colouringName, views, rows } = handle().stage;
     const { first } = meta;
     const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === first) - +(a === first));
+    const titles = Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key]);
+    const colours = titles.map((one) => [...one, 'Rows']);
+    meta.components.forEach(({ number }, k) =>
+      colours.push([`component:${number}`, componentName(meta, k), 'Components']),
+    );
     controls.show({
       sizes: sizes(),
-      colours: [
-        ...Object.entries(meta.colourings).map(([key, { title }]) => [key, title || key, 'Rows']),
-        ...meta.components.map(({ number }, k) => [
-          `component:${number}`,
-          componentName(meta, k),
-          'Components',
-        ]),
-      ],
+      colours,
       colour: colouringName,
       views: layouts.map((key) => [key, meta.layouts[key].title]),
       view: views[0].layout.name,

@@ -1,10 +1,12 @@
 /** Elements in one line; icons in the manner of Material Symbols; tiles as pictures; words and lines on a canvas; bytes as text. */
 
-/** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
+/** An element; a function among its attributes listens to the event of that name. @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} name @param {Record<string, string | number | boolean | ((event: any) => void)>} [attributes] @param {...(Node | string)} children @returns {HTMLElementTagNameMap[T]} */
 export function element(tag, name, attributes = {}, ...children) {
   const made = document.createElement(tag);
   if (name) made.className = name;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes))
+    if (typeof value === 'function') made.addEventListener(key, value);
+    else made.setAttribute(key, String(value));
   made.append(...children);
   return made;
 }
@@ -36,41 +38,26 @@ const ICONS = {
 export function icon(name) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  const size = {
-    viewBox: '0 0 24 24',
-    width: '18',
-    height: '18',
-    fill: 'none',
-    'aria-hidden': true,
-  };
-  const ends = { 'stroke-linecap': 'round', 'stroke-linejoin': 'round' };
-  const look = { ...size, stroke: 'currentColor', 'stroke-width': '1.8', ...ends };
+  const size = { viewBox: '0 0 24 24', width: 18, height: 18, 'aria-hidden': true };
+  const line = { fill: 'none', stroke: 'currentColor', 'stroke-width': 1.8 };
+  const look = { ...size, ...line, 'stroke-linecap': 'round', 'stroke-linejoin': 'round' };
   for (const [key, value] of Object.entries(look)) made.setAttribute(key, String(value));
   path.setAttribute('d', ICONS[name]);
   made.append(path);
   return made;
 }
 
-/** @param {string} name @param {Record<string, string>} attributes @param {() => void} run @param {...(Node | string)} children */
-export function button(name, attributes, run, ...children) {
-  const made = element('button', name, { type: 'button', ...attributes }, ...children);
-  made.addEventListener('click', run);
-  return made;
-}
+/** @param {string} name @param {Record<string, string>} attributes @param {() => void} click @param {...(Node | string)} children */
+export const button = (name, attributes, click, ...children) =>
+  element('button', name, { type: 'button', ...attributes, click }, ...children);
 
 /** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
 export const iconButton = (name, word, run) =>
   button('appca-tool', { title: word, 'aria-label': word }, run, icon(name));
 
-/** A slider from 0. @param {string} label @param {number} most @param {number} value @param {number} [step] */
-export const range = (label, most, value, step = 1) =>
-  element('input', '', {
-    type: 'range',
-    max: `${most}`,
-    step: `${step}`,
-    value: `${value}`,
-    'aria-label': label,
-  });
+/** A slider from 0. @param {string} label @param {number} max @param {number} value @param {number} [step] */
+export const range = (label, max, value, step = 1) =>
+  element('input', '', { type: 'range', max, step, value, 'aria-label': label });
 
 /** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {SheetMeta} sheet @param {boolean} dark */
 export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
@@ -140,6 +127,10 @@ export function write(context, text, x, y, { style, colour, halo, align = 'left'
   context.fillStyle = colour;
   context.fillText(text, x, y);
 }
+
+/** An object with other values. @template A, B @param {Record<string, A>} given @param {(value: A, name: string) => B} make @returns {Record<string, B>} */
+export const mapped = (given, make) =>
+  Object.fromEntries(Object.entries(given).map(([name, value]) => [name, make(value, name)]));
 
 /** Bytes of parts, one after the other. @param {ArrayBuffer[]} parts */
 export function join(parts) {

@@ -169,16 +169,19 @@ function shut(stage, made) {
 
 /** A dialog that Escape, its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
 function dialog(stage, name, label, title, ...children) {
-  const close = button('', { 'aria-label': 'Close' }, () => shut(stage, made), caps('Esc'));
+  const shuts = () => shut(stage, made);
+  const close = button('', { 'aria-label': 'Close' }, shuts, caps('Esc'));
   const head = element('header', '', {}, ...title, close);
-  const look = { 'aria-label': label };
+  const hears = {
+    click: (/** @type {Event} */ { target }) => target === made && shuts(),
+    wheel: (/** @type {Event} */ event) => event.stopPropagation(),
+    keydown: (/** @type {KeyboardEvent} */ event) => {
+      event.stopPropagation(); // no keys of the page
+      if (event.key === 'Escape') shuts();
+    },
+  };
+  const look = { 'aria-label': label, ...hears };
   const made = element('dialog', `appca-dialog ${name}`, look, head, ...children);
-  made.addEventListener('click', ({ target }) => target === made && shut(stage, made));
-  made.addEventListener('wheel', (event) => event.stopPropagation());
-  made.addEventListener('keydown', (event) => {
-    event.stopPropagation(); // no keys of the page
-    if (event.key === 'Escape') shut(stage, made);
-  });
   stage.root.append(made);
   return made;
 }
@@ -256,16 +259,11 @@ function marked(text, query) {
 /** @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} fly @param {() => Act[]} acts what can be done */
 export function buildPalette(stage, actions, fly, acts) {
   const id = `${stage.id}-found`;
-  const input = element('input', '', {
-    type: 'text',
-    placeholder: 'Find anything',
-    'aria-label': 'Find a component, class, selection, row, column or action',
-    role: 'combobox',
-    'aria-expanded': 'true',
-    'aria-controls': id,
-    autocomplete: 'off',
-    spellcheck: 'false',
-  });
+  const label = 'Find a component, class, selection, row, column or action';
+  const look = { type: 'text', placeholder: 'Find anything', 'aria-label': label };
+  const kind = { role: 'combobox', 'aria-expanded': true, 'aria-controls': id };
+  const plain = { autocomplete: 'off', spellcheck: false };
+  const input = element('input', '', { ...look, ...kind, ...plain });
   const chips = element('nav', '', { 'aria-label': 'Groups' });
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
@@ -303,13 +301,9 @@ export function buildPalette(stage, actions, fly, acts) {
     const words = element('span', 'appca-words', {}, ...marked(hit.label, typed));
     const note = element('span', 'appca-count', {}, hit.note ?? '');
     const key = hit.key ? [caps(hit.key)] : [];
-    const look = { role: 'option', id: `${id}-${i}` };
-    const item = element('div', '', look, pictureOf(stage, hit, 34), words, note, ...key);
-    item.addEventListener('click', () => go(hit));
-    item.addEventListener('pointermove', () => {
-      if (chosen !== i) point(i);
-    });
-    return item;
+    const hears = { click: () => go(hit), pointermove: () => chosen === i || point(i) };
+    const look = { role: 'option', id: `${id}-${i}`, ...hears };
+    return element('div', '', look, pictureOf(stage, hit, 34), words, note, ...key);
   };
   const chip = (/** @type {string} */ kind, /** @type {string} */ word) => {
     const count = hits.filter((hit) => !kind || hit.kind === kind).length;

@@ -20,9 +20,8 @@ export function savePicture(stage) {
   context.scale(stage.dpr, stage.dpr);
   context.textBaseline = 'middle';
   const root = stage.root.getBoundingClientRect();
-  for (const part of stage.root.querySelectorAll(
-    '.appca-bar :is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)',
-  )) {
+  const words = ':is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)';
+  for (const part of stage.root.querySelectorAll(`.appca-bar ${words}`)) {
     const box = part.getBoundingClientRect();
     const look = getComputedStyle(part);
     if (!box.width || part.closest('[hidden]')) continue;
@@ -56,22 +55,17 @@ function saidOf({ meta, colouring }, { components = [], classes = [], least, cer
 }
 
 /** @param {string} title @param {...(HTMLElement | string)} children */
-const group = (title, ...children) =>
-  element(
-    'div',
-    'appca-group',
-    { role: 'group', 'aria-label': title },
-    element('b', '', {}, title),
-    element('div', 'appca-options', {}, ...children),
-  );
+const group = (title, ...children) => {
+  const look = { role: 'group', 'aria-label': title };
+  const options = element('div', 'appca-options', {}, ...children);
+  return element('div', 'appca-group', look, element('b', '', {}, title), options);
+};
 
 /** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
 function slider(word, value, most, said, run) {
   const text = element('span', 'appca-count', {}, said(value));
   const input = range(word, most, value);
-  input.addEventListener('input', () => {
-    text.textContent = said(Number(input.value));
-  });
+  input.addEventListener('input', () => (text.textContent = said(Number(input.value))));
   input.addEventListener('change', () => run(Number(input.value)));
   return element('label', 'appca-slider', {}, word, input, text);
 }
@@ -146,10 +140,8 @@ export function buildMore(stage, actions, does) {
       const flip = () => filter({ classes: flipped(now.classes, code) });
       return toggle(word, Boolean(now.classes?.includes(code)), flip);
     });
-    const step = Math.max(
-      0,
-      LEAST.findIndex((least) => least >= (now.least ?? 0)),
-    );
+    const found = LEAST.findIndex((least) => least >= (now.least ?? 0));
+    const step = Math.max(0, found);
     const [sure, dense] = [100 * (now.certainty ?? 0), 4 * Math.log2(options.dense ?? 1)];
     const any = (/** @type {string | number} */ value) => (value ? `≥ ${value}` : 'any');
     const least = (/** @type {number} */ i) => filter({ least: LEAST[i] });
@@ -177,11 +169,8 @@ export function buildMore(stage, actions, does) {
     const crowd = (/** @type {number} */ i) => does.update({ dense: 2 ** ((i - 4) / 4) });
     const images = slider('Images', Math.round(dense) + 4, 8, (i) => DENSE[i], crowd);
     if (stage.sheets) box.append(images);
-    const save = () => {
-      show(false);
-      does.save();
-    };
-    const saving = button('appca-option', {}, save, 'Save picture');
+    const saving = button('appca-option', {}, does.save, 'Save picture');
+    saving.addEventListener('click', () => show(false));
     box.append(element('div', 'appca-options', {}, saving));
     focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
   };
@@ -268,12 +257,10 @@ export function buildTools(stage, actions, tour, search, more) {
   for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // has no room on a phone
   const find = iconButton('search', 'Find anything (Ctrl+K)', search);
   find.append(element('kbd', '', {}, 'Ctrl K'));
-  const jump = element('select', '', { 'aria-label': 'Go to a panel' });
+  const change = () =>
+    jump.value ? actions.open(stage.views[0], Number(jump.value)) : actions.home(stage.views[0]);
+  const jump = element('select', '', { 'aria-label': 'Go to a panel', change });
   const jumper = element('span', 'appca-tool appca-jump', {}, icon('list'), jump);
-  jump.addEventListener('change', () => {
-    if (jump.value) actions.open(stage.views[0], Number(jump.value));
-    else actions.home(stage.views[0]);
-  });
   const list = () => {
     if (!stage.root.classList.contains('appca-tight')) return;
     const [{ layout, opened }] = stage.views;
