@@ -28,9 +28,10 @@ from streamlit.testing.v1 import AppTest
 
 from appca import load_model
 from appca.analysis.as_python import Recipe, script
-from appca.analysis.selections import NAME_LENGTH, SavedSelection, SelectionStore, tidy
+from appca.analysis.selections import SavedSelection, SelectionStore
 from appca.analysis.tables import neutral
 from appca.cli import main
+from appca.data.columns import NAME_LENGTH, tidy
 from appca.data.dataset import Dataset
 from appca.data.files import ReadLimits
 from appca.data.readers import process, read_many
