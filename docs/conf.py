@@ -11,7 +11,7 @@ import appca
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from appca.ui.frame import icon  # noqa: E402
+from appca.ui.frame import ICON  # noqa: E402
 from docs import pages_made, reference  # noqa: E402 - found by the line above
 
 os.environ["COLUMNS"] = "100"  # of the help of commands
@@ -35,7 +35,7 @@ shutil.copytree(
     ROOT / "examples", ROOT / "docs/examples", dirs_exist_ok=True
 )  # built with the rest
 pages_made.write_sources(ROOT / "docs/_sources/source")
-(ROOT / "docs/_static/icon.svg").write_text(icon(), encoding="utf-8")
+(ROOT / "docs/_static/icon.svg").write_text(ICON, encoding="utf-8")
 suppress_warnings = ["myst.xref_missing"]  # links are followed in the built pages, by a test
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4

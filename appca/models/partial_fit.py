@@ -169,7 +169,6 @@ class _WithBatches:
 class InBatches(Estimator):
     """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
-    fit: ClassVar[Any]
     _steps: ClassVar[Any]  # rows -> the EM steps on rows like these
     _state: ClassVar[Any]  # () -> the fitted state about the mean, with shift zero
     _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
