@@ -234,7 +234,8 @@ def _checks(dataset: Dataset, shown: Shown, halves: StabilityConfig | None) -> l
             Y = fitted.preprocessing.transform
             share = kept(f"floor-{shown.key}", lambda: compare.share_at_floor(noise, Y(dataset.X)))
         checks = diagnostics.of_climb(fitted.log_likelihoods, shown.info.stop_reason, share)
-    checks += diagnostics.of_components(fitted, dataset.ids)
+    of_components = diagnostics.of_components
+    checks += kept(f"used-{shown.key}", lambda: of_components(fitted, dataset.ids))
     if halves is not None:
         checks += diagnostics.of_halves(halves.outcome(home()))
     else:
