@@ -4,8 +4,9 @@
 Each comparison has a process of its own, in which the models alternate after a fit that loads
 libraries and compiled code. Results are medians of three rounds and of the ratios within a round,
 with one BLAS thread; with two, the wall time is a result, too, because the CPU time includes
-threads that spin while they wait. Pictures are digits, and the solids of `sample_data` at random
-angles, places and lights, measured with the processor's own BLAS kernels and with Haswell's.
+threads that spin while they wait. Pictures are digits, the solids of `sample_data` at random
+angles, places and lights, and patches of two photographs, measured with the processor's own BLAS
+kernels and with Haswell's.
 """
 
 import ctypes
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_sample_images
 from threadpoolctl import threadpool_limits
 
 from benchmarks import results
@@ -32,6 +34,11 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dictionary": ("sklearn.decomposition", "MiniBatchDictionaryLearning", {"fit_algorithm": "cd"}),
     "default": ("appca", "AdaptivePPCA", {"n_active": 3}),
     "A + B": ("appca", "AdaptivePPCA", {"n_active": 3, "noise": "feature", "row_scale": "learned"}),
+    "A + B + C": (
+        "appca",
+        "AdaptivePPCA",
+        {"n_active": "learned", "noise": "feature", "row_scale": "learned"},
+    ),
     "half": ("appca", "AdaptivePPCA", {"n_components": 12, "n_active": 6}),
 }
 KERNELS: dict[str, dict[str, str]] = {
@@ -77,6 +84,18 @@ def solids(n: int) -> np.ndarray:
         blocks = lit.reshape(SIDE, RAYS, SIDE, RAYS).mean(axis=(1, 3))
         X[row] = np.rint(255.0 * np.minimum(blocks, 1.0)).ravel() / 255.0
     return X
+
+
+def patches(n: int) -> np.ndarray:
+    """Cut n patches of 28 x 28 from scikit-learn's two photographs, grey from 0 to 1, float32."""
+    rng = np.random.default_rng(0)
+    photographs = [picture.mean(axis=2) / 255.0 for picture in load_sample_images().images]
+    X = np.empty((n, SIDE, SIDE), np.float32)
+    for row in X:
+        picture = photographs[rng.integers(len(photographs))]
+        top, left = rng.integers(0, np.array(picture.shape) - SIDE + 1)
+        row[:] = picture[top : top + SIDE, left : left + SIDE]
+    return X.reshape(n, -1)
 
 
 def odd_digits() -> np.ndarray:
@@ -201,15 +220,17 @@ def firsts(X: np.ndarray, **environment: str) -> np.ndarray:
 
 
 def beside_pca(data: str, X: np.ndarray) -> list[results.Row]:
-    """Compare PCA, default fits and A + B with each kind of BLAS kernels."""
+    """Compare PCA, default fits, A + B and A + B + C with each kind of BLAS kernels."""
     rows: list[results.Row] = []
     for kernels, environment in KERNELS.items():
-        times = alone(alternating, X, "PCA", "default", "A + B", **environment)
-        pca, default, wide = np.array(times)[:, :, 0].T
+        names = ("PCA", "default", "A + B", "A + B + C")
+        times = alone(alternating, X, *names, **environment)
+        pca, default, wide, widest = np.array(times)[:, :, 0].T
         first_default, first_pca = firsts(X, **environment)
         row = {"data": data, "kernels": kernels, "pca_s": np.median(pca)}
         row |= {"default_s": np.median(default), "wide_s": np.median(wide)}
         row |= {"default": np.median(default / pca), "wide": np.median(wide / default)}
+        row |= {"widest_s": np.median(widest), "widest": np.median(widest / default)}
         rows.append(row | {"first": np.median(first_default / first_pca)})
         print(rows[-1], flush=True)
     return rows
@@ -231,6 +252,7 @@ def main() -> None:
     threadpool_limits(1)  # as in the processes, for the record
     many = mnist(options.rows)
     rows = [*beside_pca("MNIST", many), *beside_pca("solids", solids(options.rows))]
+    rows += beside_pca("patches", patches(options.rows))
     results.write(options.out, "solids", rows)
 
     few, name = many[: len(many) // 6], f"MNIST {len(many):,}"
