@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from appca.frames import matrix_of
-from appca.models.numerics import NEGLIGIBLE, Array
-from appca.models.rows import Block, Observations, dense, tiles
+from appca.models.numerics import Array
+from appca.models.rows import NEGLIGIBLE, Block, Observations, dense, tiles
 from appca.words import InputError
 
 ROUNDING = 1e-13  # variances below this share of the largest are none

@@ -24,23 +24,47 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.models import numerics, polynomials
-from appca.models.numerics import Array, share_of
+from appca.models import polynomials
+from appca.models.numerics import Array, share_of, zeros
 from appca.models.rows import (
     Block,
     Observations,
     Rows,
     ShiftedSparse,
-    about,
     added,
-    centre_of,
     dense,
+    least_kept,
+    narrowed,
     tile_rows,
     tiles,
 )
 from appca.models.stiefel import polar
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
+
+
+def logits(P: Array, noise: Any, latent: Array) -> Array:
+    """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
+
+    a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
+    """
+    slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
+    a = np.square(P, dtype=np.float64)
+    a *= slope
+    a -= 0.5 * np.log1p(latent / noise)
+    return a
+
+
+def background(squares: Array, noise: Any, n_features: int) -> Array:
+    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
+    constant = -0.5 * n_features * np.log(2.0 * math.pi * noise)
+    return np.asarray(constant - squares / (2.0 * noise))
+
+
+def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
+    """Shrinkage tau2 / (tau2 + sigma2) and variance of x_nk given that it is active."""
+    shrink = latent / (latent + noise)
+    return shrink, shrink * noise
 
 
 class RowModel(NamedTuple):
@@ -69,14 +93,15 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
     J = len(model.grid)
     if J == 1:
-        log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
-        return Weighed(_nothing(squares, model) + log_sum, np.ones((len(P), 1)), r, r, sizes)
+        log_sum, r, sizes = polynomials.over_supports(_logits(P, model), model.sizes)
+        density = _unexplained(squares, model)[:, 0] + log_sum
+        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
-    around = background(squares, model) + np.log(model.weights)
+    around = _unexplained(squares, model) + np.log(model.weights)
     rows, at = np.nonzero(_promising(power, offset, around, model))
     u = model.grid[at]
-    log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
+    log_sum, r, sizes = polynomials.over_supports(power[rows] / u[:, None] - offset, model.sizes)
     joint = np.full((len(P), J), -np.inf)
     joint[rows, at] = log_sum + around[rows, at]
     peak = joint.max(axis=1)
@@ -93,15 +118,9 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
 
 def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, Array]:
     """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
-    if len(model.grid) > 1:
-        row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        chosen = support_density(P, squares, active, model)
-        return row, active, share_of(chosen - row.log_density)
-    a = _logits(P, model)
-    log_sum, r, sizes = _over_supports(a, model.sizes)
-    active, value = polynomials.best(a, model.sizes)
-    density = _nothing(squares, model) + log_sum
-    return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
+    row, active = weigh(P, squares, model), likeliest(P, squares, model)
+    joint = support_density(P, squares, active, model)
+    return row, active, share_of(joint - row.log_density)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
@@ -109,21 +128,14 @@ def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) > 1 or not isinstance(model.sizes, int):
         return weigh(P, squares, model).log_density
     log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
-    return _nothing(squares, model) + log_e - numerics.log_binomial(P.shape[1], model.sizes)
+    log_e -= polynomials.log_binomial(P.shape[1], model.sizes)
+    return _unexplained(squares, model)[:, 0] + log_e
 
 
 def membership(P: Array, squares: Array, model: RowModel) -> Array:
     """Posterior probabilities (N,) of the likeliest supports."""
-    if len(model.grid) > 1:
-        joint = support_density(P, squares, likeliest(P, squares, model), model)
-        return share_of(joint - weigh(P, squares, model).log_density)
-    a = _logits(P, model)
-    if isinstance(model.sizes, int):
-        log_sum = polynomials.log_elementary(a, model.sizes)
-        log_sum -= numerics.log_binomial(a.shape[1], model.sizes)
-    else:
-        log_sum = polynomials.sized_inclusion(a, model.sizes)[0]
-    return share_of(polynomials.best(a, model.sizes)[1] - log_sum)
+    joint = support_density(P, squares, likeliest(P, squares, model), model)
+    return share_of(joint - log_density(P, squares, model))
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -131,7 +143,7 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) == 1 and isinstance(model.sizes, int):
         return polynomials.top(_logits(P, model), model.sizes)
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
-    around = background(squares, model) + np.log(model.weights)
+    around = _unexplained(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         active, value = polynomials.best(_logits(P, model, u), model.sizes)
         value += around[:, j]
@@ -141,13 +153,9 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     return chosen
 
 
-def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
-    return numerics.logits(P, u * model.noise, u * model.latent)
-
-
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
     """Log density (N,) of rows together with supports (N, K) bool."""
-    joint = background(squares, model) + np.log(model.weights)
+    joint = _unexplained(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         joint[:, j] += polynomials.log_weight(_logits(P, model, u), chosen, model.sizes)
     return np.asarray(np.logaddexp.reduce(joint, axis=1))
@@ -155,26 +163,17 @@ def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) ->
 
 def slope(model: RowModel) -> Array:
     """Slope (K,) of the logits in squared projections, at u = 1."""
-    return np.asarray(numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise))
+    return np.asarray(posterior(model.noise, model.latent)[0] / (2.0 * model.noise))
 
 
-def background(squares: Array, model: RowModel) -> Array:
+def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
+    return logits(P, u * model.noise, u * model.latent)
+
+
+def _unexplained(squares: Array, model: RowModel) -> Array:
     """Log density (N, J) of rows that no component explains, for each scale."""
-    twice = 2.0 * model.noise * model.grid
-    constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
-    return np.asarray(constant - squares[:, None] / twice)
-
-
-def _nothing(squares: Array, model: RowModel) -> Array:
-    noise = model.noise[:, 0] if np.ndim(model.noise) else model.noise
-    return numerics.background(squares, noise, model.n_features) + model.log_scale
-
-
-def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
-    if not isinstance(sizes, int):
-        return polynomials.sized_inclusion(a, sizes)
-    log_e, r = polynomials.inclusion(a, sizes)
-    return log_e - numerics.log_binomial(a.shape[1], sizes), r, None
+    noise = model.noise * model.grid
+    return model.log_scale + background(squares[:, None], noise, model.n_features)
 
 
 def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
@@ -183,7 +182,7 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
     if isinstance(L, int):
         ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
         most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
-        gap = numerics.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
+        gap = polynomials.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
     else:
         gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
         most = np.column_stack(gains)
@@ -400,7 +399,7 @@ def expect(
         around = np.square(state.scale) @ (power + n * np.square(state.displacement))
     else:
         value -= 0.5 * n * rows.n_features * math.log(2.0 * math.pi * state.noise)
-        value -= n * numerics.log_binomial(K, settings.n_active) if fixed else 0.0
+        value -= n * polynomials.log_binomial(K, settings.n_active) if fixed else 0.0
     value -= float(around) / (2.0 * state.noise)
     return sums._replace(log_likelihood=value, inverse=n, power=power)
 
@@ -410,8 +409,8 @@ def expect_block(
 ) -> SubspaceStatistics:
     """Sum over one block; its log-likelihood lacks the terms that all rows share."""
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
-    shrink, v = numerics.posterior(state.noise, state.latent)
-    a = numerics.logits(P, state.noise, state.latent)
+    shrink, v = posterior(state.noise, state.latent)
+    a = logits(P, state.noise, state.latent)
     if beta != 1.0:
         a *= beta
     L, sizes = settings.n_active, np.zeros(len(a))
@@ -420,8 +419,6 @@ def expect_block(
     elif settings.hard and beta == 1.0:
         r = polynomials.top(a, L).astype(np.float64)
         log_e = np.einsum("nk,nk->n", a, r)
-    elif settings.compiled and many_swaps(settings):
-        log_e, r = polynomials.by_points(a, L)
     else:
         log_e, r = polynomials.inclusion(a, L)
     P *= shrink
@@ -605,16 +602,14 @@ def compile_ahead() -> None:
     many = MANY_SWAPS
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
-            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
+            rows = Rows(np.eye(d, dtype=dtype), None, np.ones(d), d)
             settings = EMSettings(K, L, "shared", True, False, polar, 1e-8, compiled=True)
             state = SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
             expect(state, rows, settings)
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
-TILE_ROWS = (
-    1024  # between the two products of a BLAS, which takes more than twice as long for 2,048
-)
+TILE_ROWS = 1024  # between the two products of a BLAS, which takes twice as long for 2,048
 MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
 
 
@@ -625,12 +620,12 @@ class Lanes:
         from appca.models.numeric_kernels import LANES
 
         lanes = n_lanes, LANES
-        self.P = numerics.zeros((n_lines, n_lanes * LANES))  # projections
-        self.level, self.total = numerics.zeros((2, n_tiles, *lanes))
-        self.weights, self.sums = numerics.zeros((2, K, *lanes)), numerics.zeros((3, K, LANES))
-        self.table = numerics.zeros(((K + 2) * (J + 2) + 1, LANES))
+        self.P = zeros((n_lines, n_lanes * LANES))  # projections
+        self.level, self.total = zeros((2, n_tiles, *lanes))
+        self.weights, self.sums = zeros((2, K, *lanes)), zeros((3, K, LANES))
+        self.table = zeros(((K + 2) * (J + 2) + 1, LANES))
         self.table[1] = 1.0
-        room = numerics.zeros((J + 1, LANES))
+        room = zeros((J + 1, LANES))
         self.room = room[:J], room[J]
         self.lines = self.P.reshape(n_lines, *lanes)
 
@@ -651,10 +646,10 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
         X = (np.ascontiguousarray(X) if tiled else X).view()
         X.flags.writeable = False  # so that one kernel serves writeable and other rows
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
-    directions = np.ascontiguousarray(numerics.narrowed(state.W.T, X.dtype))
+    directions = np.ascontiguousarray(narrowed(state.W.T, X.dtype))
     if tiled:
         most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-        padded, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
+        padded, part = zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
         padded[:K], directions = directions, padded
     most, J = min(most, -(-n // LANES)), min(n_active, K - n_active)
     shape, width = (len(directions), K, J, -(-n // (most * LANES)), most), most * LANES
@@ -663,11 +658,11 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
         _kept.shape, _kept.lanes = shape, at
     q = np.empty((5, K))  # of `em_kernels.weigh_components`
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
-    q[3], q[4] = numerics.posterior(state.noise, state.latent)
+    q[3], q[4] = posterior(state.noise, state.latent)
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
     np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
     small = X.itemsize < state.latent.itemsize
-    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
+    least = least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
     how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((len(directions), d)), at.P
     by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
     at.sums[:] = 0.0
@@ -702,8 +697,8 @@ class ThinProducts:
         self._kernels = kernels if kernels.suits(X.dtype, *directions.shape) else None
         self._quad = kernels.QUAD if self._kernels else 1
         (d, K), size = directions.shape, tile_rows(X)
-        self._K, self._W = K, numerics.zeros((-(-K // self._quad) * self._quad, d), X.dtype)
-        self._W[:K] = numerics.narrowed(directions.T, X.dtype)
+        self._K, self._W = K, zeros((-(-K // self._quad) * self._quad, d), X.dtype)
+        self._W[:K] = narrowed(directions.T, X.dtype)
         self._squared = None if scale is None else np.square(scale).astype(X.dtype)
         self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
 
@@ -714,7 +709,7 @@ class ThinProducts:
                 yield part, B, self._squares(B)
             return
         size = tile_rows(X)
-        place, squares = numerics.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
+        place, squares = zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
         for start in range(0, len(X), size):
             rows = np.ascontiguousarray(dense(X[start : start + size])).view()
             rows.flags.writeable = False  # one kernel serves both
@@ -739,8 +734,8 @@ class ThinProducts:
         """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
         K, quad = self._K, self._quad
         both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
-        both[:K, : len(B)] = numerics.narrowed(S, B.dtype)
-        both[K, : len(B)] = numerics.narrowed(last, B.dtype)
+        both[:K, : len(B)] = narrowed(S, B.dtype)
+        both[K, : len(B)] = narrowed(last, B.dtype)
         if self._kernels is None:
             return both[: K + 1] @ B
         A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
@@ -750,9 +745,9 @@ class ThinProducts:
     def power(self, last: Array, B: Array) -> Array:
         """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
         if self._kernels is None:
-            return np.asarray(numerics.narrowed(last, B.dtype) @ self._room[: len(B)])
+            return np.asarray(narrowed(last, B.dtype) @ self._room[: len(B)])
         weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
-        weights[: len(B)] = numerics.narrowed(last, B.dtype)
+        weights[: len(B)] = narrowed(last, B.dtype)
         power = np.zeros(B.shape[1], B.dtype)
         self._kernels.add_squares(B, weights, power)
         return power
@@ -765,7 +760,7 @@ class ByNumpy:
         none = np.zeros(len(model.latent))
         self.sums = SubspaceStatistics(0.0, 0.0, none, none, none)  # but for products with rows
         self._model = model
-        self._shrink, self._v = numerics.posterior(model.noise, model.latent)
+        self._shrink, self._v = posterior(model.noise, model.latent)
 
     def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
         """Return E[1 / u] (n,) times weights; P (K, n) becomes E[x z / u] times weights."""
@@ -787,14 +782,16 @@ class ByKernel:
     def __init__(self, model: RowModel) -> None:
         L, K, u = int(np.asarray(model.sizes)), len(model.latent), model.grid
         J, sign = (L, 1.0) if 2 * L <= K else (K - L, -1.0)
-        offset, supports = 0.5 * np.log1p(model.latent / model.noise), numerics.log_binomial(K, L)
-        posterior = numerics.posterior(model.noise, model.latent)
+        offset, supports = (
+            0.5 * np.log1p(model.latent / model.noise),
+            polynomials.log_binomial(K, L),
+        )
         least = np.sort(offset)
         costs = least[:L].sum()
         gap = supports + least[K - L :].sum() - costs + NEGLIGIBLE
-        nothing = background(np.zeros(1), model)[0] + np.log(model.weights) - supports
+        nothing = _unexplained(np.zeros(1), model)[0] + np.log(model.weights) - supports
         scales = np.array([u, nothing, 1.0 / (2.0 * u * model.noise)])
-        q = np.array([slope(model), offset, *posterior])
+        q = np.array([slope(model), offset, *posterior(model.noise, model.latent)])
         self._fixed = q, scales, np.array([sign, costs, gap])
         table = np.zeros((K + 1, J + 2))
         table[0, 1] = 1.0

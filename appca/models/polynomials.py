@@ -17,6 +17,7 @@ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean su
 Errors are some roundings of 1. A subset is drawn as B given that the sum is L, by rejection.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +26,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from appca.models import numerics
-from appca.models.numerics import Array
+from appca.models.numerics import Array, zeros
 from appca.models.settings import LARGEST_FOR_COLUMNS
 
 Floats = NDArray[np.float64]
@@ -177,6 +177,11 @@ class SubsetTable:
         return chosen
 
 
+def log_binomial(n: int, k: int) -> float:
+    """Log of the number of k-subsets of n things."""
+    return math.log(math.comb(n, k))
+
+
 def log_counts(n_components: int) -> Floats:
     """Return the logs (K + 1,) of the numbers C(K, l) of subsets of each size."""
     sizes = np.arange(n_components + 1)
@@ -191,6 +196,14 @@ def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floa
     for part in _parts(n, K, K):
         log_sum[part], r[part], sizes[part] = SubsetTable(logits[part]).inclusion(weights)
     return log_sum, r, sizes
+
+
+def over_supports(logits: Floats, sizes: int | Floats) -> tuple[Floats, Floats, Floats | None]:
+    """Log mean (N,) over supports, inclusion (N, K), and sizes (N, K + 1), if learned."""
+    if not isinstance(sizes, int):
+        return sized_inclusion(logits, sizes)
+    log_e, r = inclusion(logits, sizes)
+    return log_e - log_binomial(logits.shape[1], sizes), r, None
 
 
 def best(logits: Floats, sizes: int | Floats) -> tuple[Mask, Floats]:
@@ -213,7 +226,7 @@ def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
     """Log weight (N,) of a subset (N, K) bool of each row, its prior probability included."""
     K, weight = logits.shape[1], np.where(chosen, logits, 0.0).sum(axis=1)
     if isinstance(sizes, int):
-        return np.asarray(weight - numerics.log_binomial(K, sizes))
+        return np.asarray(weight - log_binomial(K, sizes))
     return np.asarray(weight + (np.log(sizes) - log_counts(K))[chosen.sum(axis=1)])
 
 
@@ -274,8 +287,8 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
     n, K = a.shape
     most = max(1, MOST_NUMBERS // (LANES * K))
     w = LANES * max(1, min(most, -(-n // LANES)))
-    away, up, down = numerics.zeros((3, K, w))
-    p = numerics.zeros((K + K % 2, w))
+    away, up, down = zeros((3, K, w))
+    p = zeros((K + K % 2, w))
     for start in range(0, n, w):
         rows = a[start : start + w]
         centre: Array = np.partition(rows, K - n_active, axis=1)[:, K - n_active]
