@@ -20,6 +20,7 @@ so sums over all L (K - L) exchanges are products with the matrix B = [P, d] of 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,13 +35,7 @@ from appca.models.climb import EMControl, SubspaceFit, closed_form
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult
 from appca.models.numerics import Array, share_of
-from appca.models.posterior import (
-    Description,
-    Posterior,
-    SubspacePosterior,
-    posterior_of,
-    publish_subspace,
-)
+from appca.models.posterior import Description, Posterior, SubspacePosterior
 from appca.models.rows import Rows, about, added, centre_of, narrowed
 from appca.models.set_tree import SetSums, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
@@ -227,17 +222,6 @@ class IncompleteData(NamedTuple):
         return self.shape[1]
 
 
-def refuse_empty_columns(X: Array) -> None:
-    """Raise ValueError where a feature is missing in every row."""
-    empty = int(np.isnan(X).all(axis=0).sum())
-    if empty:
-        msg = (
-            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
-            "missing in all of them: leave those features out."
-        )
-        raise ValueError(msg)
-
-
 def imputed(X: Array, values: Array) -> Array:
     """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
     return np.asarray(np.where(np.isnan(X), values.astype(X.dtype, copy=False), X))
@@ -331,11 +315,14 @@ def expect(
 ) -> tuple[SubspaceStatistics, tuple[Array, ...]]:
     """E step under `state`, sums about its mean; and the best supports of each block."""
     at, mean, X = model_at(state, settings.n_active), state.offset, data.complete
-    complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
-    uncompiled = settings._replace(compiled=False)  # a fit must not wait for more than `set_tree`
-    statistics = em.expect(state._replace(offset=np.zeros(())), complete, uncompiled)
-    first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
-    statistics = statistics._replace(first=first)
+    none = np.zeros(settings.n_components)
+    statistics = SubspaceStatistics(0.0, np.zeros(at.W.shape), none, none, none)
+    if len(X):
+        complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
+        plain = settings._replace(compiled=False)  # a fit must not wait for more than `set_tree`
+        statistics = em.expect(state._replace(offset=np.zeros(())), complete, plain)
+        first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
+        statistics = statistics._replace(first=first)
     before, members = state.members or (None,) * len(data.blocks), list[Array]()
     work = list(zip(data.blocks, before, strict=True))
     for part, best in in_order(partial(_expect_block, at=at), work):
@@ -366,17 +353,16 @@ def _expect_block(
     return sums, supports.best
 
 
+@dataclass
 class IncompleteMap(em.EMMap):
     """EM steps over all observed entries, for states of shift zero: mean = origin + offset."""
 
-    def expect(self, state: SubspaceState) -> Any:
-        """As `expect`."""
-        return expect(state, self.rows, self.settings)
+    e_step: Callable[..., Any] = expect
 
-    def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
+    def __call__(self, state: SubspaceState, sums: Any = None) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
         sums, members = self.sums(state)
-        value, moved = em.step(state, self.rows, self.settings, sums=sums)
+        value, moved = super().__call__(state, sums)
         if moved is state:  # the likelihood is no number
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members
@@ -444,26 +430,19 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-def publish_incomplete(model: Any, X: Array, origin: Any, fit: SubspaceFit, n_active: int) -> None:
-    """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
-    mean = fit.state.offset + (0.0 if origin is None else origin)
-    full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)
-    state, same = fit.state._replace(offset=np.zeros(())), fit.same_order
-    publish_subspace(model, full, state, n_active, fit.second, same_order=same)
-    rows = PosteriorWithGaps(posterior_of(model)).description(X)
-    power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
-    scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
-    model.scale_ = np.where(scale > 0.0, scale, 1.0)
-    model._ended(fit.log_likelihoods, fit.stop_reason)
-
-
 FIRST_ITERATIONS = 100  # of fits that only lead to a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
     """Rows X (N, D), gaps filled by the means of observed entries or zero, about these."""
-    refuse_empty_columns(X)
+    empty = int(np.isnan(X).all(axis=0).sum())
+    if empty:
+        msg = (
+            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
+            "missing in all of them: leave those features out."
+        )
+        raise ValueError(msg)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
     origin = origin.astype(X.dtype)
     return about(imputed(X, origin), origin)
@@ -505,8 +484,6 @@ def fit_incomplete(
     em_map = IncompleteMap(data, settings)
     run = climb.last_climb(EMResult(state, np.nan, [], reason), em_map, control, None)
     exact = run.stop_reason == STOPPED or is_exact(K, settings.n_active)
-    reason, second = (
-        run.stop_reason + ("" if exact else NOT_SUMMED),
-        em_map.sums(run.state)[0].second,
-    )
+    reason, second = run.stop_reason, em_map.sums(run.state)[0].second
+    reason += "" if exact else NOT_SUMMED
     return SubspaceFit(run.state, second, run.log_likelihoods, reason, None, whole)

@@ -328,7 +328,7 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
         a = em.logits(seen.P, state.sigma2, state.tau2)
         if unbounded:
             return np.asarray(a.sum(axis=1, where=state.Z))
-        return polynomials.log_elementary(a, int(state.sizes))
+        return polynomials.inclusion(a, int(state.sizes), wanted=False)[0]
     if unbounded:
         from appca.models.gibbs_kernels import support_increments
 

@@ -48,7 +48,9 @@ class ShiftedSparse:
     __array_priority__ = 1000.0  # a product of an array with these rows is taken here
 
     def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
-        self.values = values
+        self.values, self.shape = values, (int(values.shape[0]), int(values.shape[1]))
+        self.dtype: np.dtype[Any] = values.dtype  # float32 or float64
+        self.itemsize = self.dtype.itemsize
         self.left = np.empty((values.shape[0], 0)) if left is None else left
         self.right = np.empty((0, values.shape[1])) if right is None else right
 
@@ -59,22 +61,6 @@ class ShiftedSparse:
             "call toarray() for anything else."
         )
         raise TypeError(msg)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features, (N, D)."""
-        return int(self.values.shape[0]), int(self.values.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        dtype: np.dtype[Any] = self.values.dtype
-        return dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a number."""
-        return self.dtype.itemsize
 
     @property
     def filled(self) -> float:
@@ -210,13 +196,6 @@ def dense(X: Any) -> Array:
     return rows
 
 
-def stacked(parts: list[Any]) -> Any:
-    """Stack rows; they stay sparse if all are sparse, as stored."""
-    if not all(isinstance(part, ShiftedSparse) for part in parts):
-        return np.concatenate([dense(part) for part in parts])
-    return ShiftedSparse(scipy.sparse.vstack([part.values for part in parts], format="csr"))
-
-
 def stored_width(X: Any) -> int:
     """Numbers that fit in the memory of a row."""
     if isinstance(X, ShiftedSparse):
@@ -296,10 +275,6 @@ class Rows(NamedTuple):
 
         size = self.n * stored_width(self.X) * self.X.itemsize
         return (map if size < len(parts) * MIN_SHARED_BYTES else in_order)(block, parts)
-
-    def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
-        return self._replace(careful=False).over(work)
 
     def summed(self, work: Callable[["Block"], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
@@ -438,6 +413,7 @@ class Parts:
     origin: Array | None
     total: float = 0.0  # sum over rows of |y_n - origin|^2
     careful: bool = True  # whether to subtract the origin before products, not after
+    names: list[str] | None = None  # of features
 
     @property
     def mass(self) -> float:
