@@ -84,7 +84,7 @@ def test_everything_the_page_names_is_there():
     page = PAGE.read_text("utf-8")
     found = faults_of_the_page(page)
     assert not found, "\n".join(found)
-    wrong = page.replace("numerics:logits", "nowhere:logits").replace("(1.1a)", "(1.1z)")
+    wrong = page.replace("em:logits", "nowhere:logits").replace("(1.1a)", "(1.1z)")
     assert len(faults_of_the_page(wrong)) > 1
     assert len(TAG.findall(page)) == page.count("\\tag{") >= 60
     assert len(HEADING.findall(page)) >= 30

@@ -11,12 +11,12 @@ from numpy.random import Generator
 from appca.models import data_checks, factor_em, gibbs
 from appca.models.climb import EMControl
 from appca.models.em import NOISE_FLOOR, SubspaceStatistics, floor_of
-from appca.models.estimator import Criteria, Queries, generator
+from appca.models.estimator import Criteria, generator
 from appca.models.gibbs import GibbsState
 from appca.models.independent_components import NAMED
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
-from appca.models.partial_fit import EMSteps, InBatches
+from appca.models.partial_fit import EMSteps, InBatches, LastFit
 from appca.models.posterior import SupportPosterior, publish_factors
 from appca.models.products import data_of
 from appca.models.rows import Rows, about, centre_of, distinct
@@ -29,7 +29,7 @@ ROTATED = "random rotation"
 
 
 @dataclass(eq=False, repr=False)
-class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
+class AdaptiveFactorAnalysis(InBatches, Criteria):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
@@ -187,7 +187,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         H = done.sums.second - rows.mass * np.outer(mean, mean)
         if self.loading_variance is not None:
             H = H + done.state.noise / self.loading_variance * np.eye(len(H))
-        self._keep_sums(rows, done.state, done.sums._replace(A=H), order)
+        size, sums = (rows.mass, rows.total, rows.origin), done.sums._replace(A=H)
+        self._last_fit = LastFit(*size, done.state.W, sums, order)
+        data_checks.warn_of_unused(sums.used[order] / rows.mass)
         data_checks.warn_of_end(done.stop_reason, self.max_iter)
         return self._ended(done.log_likelihoods, done.stop_reason)
 
@@ -270,5 +272,4 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
             return factor_em.expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
 
-        maximise = partial(factor_em.maximise, settings=settings)
-        return EMSteps(SubspaceStatistics, expected, maximise)
+        return EMSteps(expected, partial(factor_em.maximise, settings=settings))

@@ -10,43 +10,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models import climb, data_checks, em, stiefel
-from appca.models.blocks import (
-    Blocks,
-    Mapped,
-    NamedBlocks,
-    dask_rows,
-    lazily,
-    names_of,
-    spooled,
-    stream,
-)
+from appca.models.blocks import Blocks, Mapped, NamedBlocks, dask_rows, lazily, spooled, stream
 from appca.models.climb import EMControl
 from appca.models.draws import AveragedPosterior
-from appca.models.estimator import Criteria, Queries, generator
-from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
+from appca.models.estimator import Criteria, generator
+from appca.models.gaps import PosteriorWithGaps, fit_incomplete, imputed, initial_imputation
 from appca.models.gibbs import drawn_parameters, fit_by_gibbs
 from appca.models.loop import spoken
 from appca.models.numerics import Array
-from appca.models.partial_fit import EMSteps, InBatches, total_of
-from appca.models.posterior import (
-    LEARNED_ARRAYS,
-    SubspacePosterior,
-    posterior_of,
-    publish_subspace,
-    state_of,
-)
-from appca.models.rows import Observations, Rows, about, centre_of, is_incomplete
+from appca.models.partial_fit import EMSteps, InBatches, LastFit, total_of
+from appca.models.posterior import LEARNED_ARRAYS, posterior_of, publish_subspace, state_of
+from appca.models.rows import Observations, Parts, Rows, about, centre_of, is_incomplete
 from appca.models.settings import LEARNED, refuse_parameters
 from appca.models.threads import single_threaded_blas
 
 MOST_WITH_SIZES = 500  # components; a table of all sizes has K^2 numbers a row
-
-
-def variant_of(model: Any) -> em.Variant:
-    """Return the variant of the model by the parameters of an estimator."""
-    return em.Variant(
-        model.noise == "feature", model.row_scale == LEARNED, model.n_active == LEARNED
-    )
 
 
 def first_size(model: Any) -> int:
@@ -57,7 +35,7 @@ def first_size(model: Any) -> int:
 
 def refuse_conflicts(model: Any, rows: Observations) -> None:
     """Raise ValueError for parameters that exclude one another or do not suit the data."""
-    variant, inference, K = variant_of(model), model.inference, model.n_components
+    variant, inference, K = model._variant, model.inference, model.n_components
     L, new = first_size(model), zip(("noise", "row_scale", "n_active"), variant, strict=True)
     learned = " and ".join(f"{name}={getattr(model, name)!r}" for name, is_new in new if is_new)
     others = "'em'" if variant.by_feature else "'em' or 'gibbs'"
@@ -79,33 +57,20 @@ def refuse_conflicts(model: Any, rows: Observations) -> None:
         "ask for fewer components, or give n_active a number.": (
             variant.learn_sizes and K > MOST_WITH_SIZES
         ),
-        f"w_update must not be 'sample' with inference={inference!r}, which maximises"
-        ": leave w_update at 'auto', or set inference='gibbs'.": (
-            model.w_update == "sample" and inference != "gibbs"
-        ),
+        f"w_update must not be 'sample' with inference={inference!r}, which maximises: leave "
+        "w_update at 'auto', or set "
+        "inference='gibbs'.": model.w_update == "sample" and inference != "gibbs",
     }
     data_checks.refuse_sizes(K, rows.n, rows.d)
     data_checks.refuse_where(wrong)
     data_checks.refuse_settings(model, L)
 
 
-def refuse_gaps(model: Any) -> None:
-    """Raise ValueError for parameters that take no missing entries."""
-    needs = "noise='shared', row_scale='none' and a number as n_active"
-    if model.inference != "em":
-        needs = f"inference='em'; got {model.inference!r}"
-    wrong = {
-        f"X has missing entries (NaN), which need {needs}: change that, or fill in or leave "
-        "out those cells.": model.inference != "em" or any(variant_of(model))
-    }
-    data_checks.refuse_where(wrong)
-
-
-class SubspaceModel(Criteria, Queries):
+class SubspaceModel(Criteria):
     """Fits of a model with orthonormal components, of which rows use n_active."""
 
     _takes_gaps: ClassVar[bool] = True
-    _refuse_gaps, _variant, _posterior = refuse_gaps, property(variant_of), posterior_of
+    _posterior = posterior_of
     n_components: Any
     n_active: Any
     noise: Any = "shared"
@@ -139,11 +104,9 @@ class SubspaceModel(Criteria, Queries):
         if data_checks.is_dask(X) or isinstance(X, Iterator):
             data_checks.refuse_weights(sample_weight, "rows that come in blocks")
             if data_checks.is_dask(X):
-                return self._fit_parts(partial(dask_rows, X), lambda: names_of(X))
-            named = NamedBlocks(X, once=True)
+                return self._fit_parts(partial(dask_rows, X))
             with TemporaryFile() as file:
-                look = lambda **how: stream(spooled(named, file), **how)  # noqa: E731
-                return self._fit_parts(look, lambda: named.names)
+                return self._fit_parts(lambda **how: stream(spooled(X, file), **how))
         if data_checks.is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
         X, weights = data_checks.counted_rows(self._validated(X, reset=True), sample_weight)
@@ -156,8 +119,21 @@ class SubspaceModel(Criteria, Queries):
             origin = None if self.mean == "zero" else centre_of(X, weights)
             return self._fit_rows(about(X, origin, weights))
 
-    def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep what `partial_fit` needs, where there is such a method."""
+    @property
+    def _variant(self) -> em.Variant:
+        learned = self.row_scale == LEARNED, self.n_active == LEARNED
+        return em.Variant(self.noise == "feature", *learned)
+
+    def _refuse_gaps(self) -> None:
+        needs = "noise='shared', row_scale='none' and a number as n_active"
+        if self.inference != "em":
+            needs = f"inference='em'; got {self.inference!r}"
+        if self.inference != "em" or any(self._variant):
+            msg = (
+                f"X has missing entries (NaN), which need {needs}: change that, or fill in or "
+                "leave out those cells."
+            )
+            raise ValueError(msg)
 
     def _fit_incomplete(self, X: Array) -> Self:
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
@@ -165,13 +141,20 @@ class SubspaceModel(Criteria, Queries):
         self._refuse_gaps()
         data_checks.refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        start, mean = self._warm(rows, control.settings), getattr(self, "mean_", None)
-        fitted = fit_incomplete(rng, X, rows, start, control, mean)
+        start, before = self._warm(rows, control.settings), getattr(self, "mean_", None)
+        fitted = fit_incomplete(rng, X, rows, start, control, before)
         self._forget_fit()
-        publish_incomplete(self, X, rows.origin, fitted, first_size(self))
-        self._keep_sums(rows, fitted.state, None, np.empty(0))
+        mean = fitted.state.offset + (0.0 if rows.origin is None else rows.origin)
+        full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)
+        state, same = fitted.state._replace(offset=np.zeros(())), fitted.same_order
+        publish_subspace(self, full, state, first_size(self), fitted.second, same_order=same)
+        seen = PosteriorWithGaps(posterior_of(self)).description(X)
+        power = np.square(seen.scores, dtype=np.float64).sum(axis=0)
+        scale: Array = np.sqrt(power / np.maximum(seen.active.sum(axis=0), 1))
+        self.scale_ = np.where(scale > 0.0, scale, 1.0)
+        self._last_fit = LastFit(rows.mass)
         data_checks.warn_of_end(fitted.stop_reason, self.max_iter)
-        return self
+        return self._ended(fitted.log_likelihoods, fitted.stop_reason)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit to rows in blocks, larger than memory; equal to `fit` up to rounding.
@@ -180,13 +163,10 @@ class SubspaceModel(Criteria, Queries):
         new iterator, read once for each iteration, best in blocks of some thousand rows. The first
         block decides between float32 and float64.
         """
-        named = NamedBlocks(blocks)
-        return self._fit_parts(partial(stream, named), lambda: named.names)
+        return self._fit_parts(partial(stream, NamedBlocks(blocks)))
 
-    def _fit_parts(
-        self, look: Callable[..., Observations], names: Callable[[], list[str] | None]
-    ) -> Self:
-        """Fit to rows that are never in memory all at once; `names` are known after a look."""
+    def _fit_parts(self, look: Callable[..., Parts]) -> Self:
+        """Fit to rows that are never in memory all at once."""
         refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
@@ -196,7 +176,10 @@ class SubspaceModel(Criteria, Queries):
             raise ValueError(msg)
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
-            self._named_features(rows.d, names())
+            self.n_features_in_ = rows.d
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+            if rows.names is not None:
+                self.feature_names_in_ = np.array(rows.names, dtype=object)
             return self._fit_rows(rows)
 
     def _fit_rows(self, rows: Observations) -> Self:
@@ -205,7 +188,7 @@ class SubspaceModel(Criteria, Queries):
         control, L = self._control(rows), first_size(self)
         settings = em.settings_on(rows, control.settings)
         if settings.variant.by_feature:
-            data_checks.refuse_few_features(self.n_components, settings.most)
+            data_checks.check_varying(self.n_components, settings.most)
         control, start = control._replace(settings=settings), self._warm(rows, settings)
         rng, begin = generator(self.random_state), partial(climb.fit_state, rows=rows, start=start)
         self._forget_fit()
@@ -216,9 +199,9 @@ class SubspaceModel(Criteria, Queries):
         fit = begin(rng, control)
         order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=fit.same_order)
         if fit.sums is not None:
-            self._keep_sums(rows, fit.state, fit.sums, order)
-        if settings.variant.by_feature:
-            data_checks.warn_of_constant(settings.most)
+            size = rows.mass, rows.total, rows.origin
+            self._last_fit = LastFit(*size, fit.state.W, fit.sums, order)
+            data_checks.warn_of_unused(fit.sums.used[order] / rows.mass)
         data_checks.warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
@@ -384,7 +367,7 @@ class AdaptivePPCA(InBatches, SubspaceModel):
     def size_probabilities(self, X: Any) -> Array:
         """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
         check_is_fitted(self, "size_probabilities_")
-        return self._averaged(self._asked(X)[0], SubspacePosterior.size_probabilities)
+        return self._averaged(self._asked(X)[0], lambda at, X: at.size_probabilities(X))
 
     def row_scales(self, X: Any) -> Any:
         """Return the posterior mean (N,) of each row's scale u_n; 1 if scales are not learned.
@@ -397,14 +380,14 @@ class AdaptivePPCA(InBatches, SubspaceModel):
         X = self._asked(X)[0]
         if not hasattr(self, "row_scale_values_"):
             return np.ones(len(X))
-        return self._averaged(X, SubspacePosterior.mean_scales)
+        return self._averaged(X, lambda at, X: at.mean_scales(X))
 
-    def _averaged(self, X: Array, ask: Callable[[SubspacePosterior, Array], Array]) -> Array:
+    def _averaged(self, X: Array, ask: Callable[[Any, Array], Array]) -> Array:
         """Ask the posterior of rows, after sampling that of each draw."""
-        posterior = posterior_of(self)
+        fitted = posterior_of(self)
         if not hasattr(self, "query_draws_"):
-            return ask(posterior, X)
-        return AveragedPosterior(posterior, self.query_draws_).mean_of(lambda p: ask(p, X))
+            return ask(fitted, X)
+        return AveragedPosterior(fitted, self.query_draws_).mean_of(lambda p: ask(p, X))
 
     def _state(self) -> em.SubspaceState:
         W, latent = self.components_.T.astype(np.float64), self.latent_variance_
@@ -420,8 +403,4 @@ class AdaptivePPCA(InBatches, SubspaceModel):
             cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)
 
-        def maximised(sums: em.SubspaceStatistics, state: Any, size: Any) -> em.SubspaceState:
-            sums = sums._replace(inverse=size.mass, power=size.total)
-            return em.maximise(sums, state, size, settings)
-
-        return EMSteps(em.SubspaceStatistics, expected, maximised)
+        return EMSteps(expected, partial(em.maximise, settings=settings))

@@ -13,21 +13,13 @@ from itertools import chain
 from typing import IO, Any, TypeVar
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models.data_checks import numbers_of_rows
 from appca.models.numerics import Array
-from appca.models.rows import (
-    Block,
-    Parts,
-    ShiftedSparse,
-    added,
-    dense,
-    is_sparse,
-    sparse_rows,
-    stacked,
-)
+from appca.models.rows import Block, Parts, ShiftedSparse, added, dense, is_sparse, sparse_rows
 from appca.models.threads import in_order, single_threaded_blas
 from appca.storage.packed import give_back
 
@@ -121,15 +113,16 @@ class NamedBlocks:
                 yield array.astype(dtype, copy=False)
 
 
-def spooled(blocks: NamedBlocks, file: IO[bytes]) -> Blocks:
+def spooled(blocks: Iterator[Any], file: IO[bytes]) -> NamedBlocks:
     """Write the finite rows of an iterator to an empty file, from which they can be read again."""
-    n, d, dtype = 0, 0, np.dtype(np.float64)
-    for i, block in enumerate(blocks()):
+    n, d, dtype, named = 0, 0, np.dtype(np.float64), NamedBlocks(blocks, once=True)
+    for i, block in enumerate(named()):
         finite_sums(block, f"block {i}")
         file.write(np.ascontiguousarray(dense(block)).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype
     file.flush()
-    return Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
+    rows: Blocks = Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
+    return NamedBlocks(rows, named.names)
 
 
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
@@ -142,7 +135,7 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     if n == 0:
         raise ValueError(NO_ROWS)
     origin = None if zero_mean else (total / n).astype(dtype)
-    return Stream(n, len(total), dtype, origin, read=read).looked_at()
+    return Stream(n, len(total), dtype, origin, names=read.names, read=read).looked_at()
 
 
 def finite_sums(block: Any, part: str) -> Array:
@@ -205,8 +198,14 @@ class DaskRows(Parts):
         edges = np.searchsorted(which, [*self.firsts, self.n])
         parts = by_chunks(_taken, self.X, (which, edges, self.firsts))
         chosen = [part for part, some in zip(parts, np.diff(edges), strict=True) if some]
-        rows: Array = stacked(computed(chosen)).astype(self.dtype, copy=False)
-        return rows
+        rows = computed(chosen)
+        if all(isinstance(part, ShiftedSparse) for part in rows):  # they stay so, as stored
+            stored = scipy.sparse.vstack([part.values for part in rows], format="csr")
+            X: Any = ShiftedSparse(stored)
+        else:
+            X = np.concatenate([dense(part) for part in rows])
+        taken: Array = X.astype(self.dtype, copy=False)
+        return taken
 
     @property
     def firsts(self) -> NDArray[np.intp]:
@@ -216,7 +215,7 @@ class DaskRows(Parts):
 
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     """Compute all chunks of a Dask array twice: for the mean, and for distances from it."""
-    X = matrix(X)
+    frame, X = X, matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     sizes, sums = zip(*computed(by_chunks(_size_and_sum, X)), strict=True)
     n = sum(sizes)
@@ -224,7 +223,8 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
         msg = "X must hold rows; got a Dask array without any: check what makes it."
         raise ValueError(msg)
     origin = None if zero_mean else (reduce(np.add, sums) / n).astype(dtype)
-    return DaskRows(n, X.shape[1], dtype, origin, X=X, sizes=np.array(sizes, np.intp)).looked_at()
+    how: Any = {"names": names_of(frame), "X": X, "sizes": np.array(sizes, np.intp)}
+    return DaskRows(n, X.shape[1], dtype, origin, **how).looked_at()
 
 
 def matrix(X: Any) -> Any:
@@ -303,7 +303,19 @@ ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # questio
 
 def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
     """Ask about every chunk of a Dask array; nothing is computed yet."""
-    X, K = _suited(model, X), len(model.components_)
+    check_is_fitted(model)
+    refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
+    X, (K, D) = matrix(X), model.components_.shape
+    if X.shape[1] != D:
+        msg = (
+            f"X must have the {D} features {type(model).__name__} was fitted to; "
+            f"got {X.shape[1]}: choose the same columns."
+        )
+        raise ValueError(msg)
+    bound = ("callback", "random_state", "init")  # to this process, or large
+    parameters = model.get_params(deep=False).items()
+    kept = {name: value for name, value in parameters if name not in bound}
+    sent = sent_once(type(model)(**kept).restore(model.fitted_arrays()))
     floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     dtype = {"transform": floating, "allocate": np.dtype(bool)}.get(question, np.dtype(np.float64))
     flat = question in ONE_A_ROW
@@ -317,24 +329,4 @@ def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
 
     shape = {"drop_axis": 1} if flat else {"chunks": (X.chunks[0], (K,))}
     meta = np.empty((0,) * nothing.ndim, dtype)
-    return X.map_blocks(asked, model=sent_once(_copy(model)), dtype=dtype, meta=meta, **shape)
-
-
-def _suited(model: Any, X: Any) -> Any:
-    check_is_fitted(model)
-    refuse_other_names(getattr(model, "feature_names_in_", None), X, "the Dask frame")
-    X, D = matrix(X), model.components_.shape[1]
-    if X.shape[1] != D:
-        msg = (
-            f"X must have the {D} features {type(model).__name__} was fitted to; "
-            f"got {X.shape[1]}: choose the same columns."
-        )
-        raise ValueError(msg)
-    return X
-
-
-def _copy(model: Any) -> Any:
-    bound = ("callback", "random_state", "init")  # to this process, or large
-    parameters = model.get_params(deep=False).items()
-    kept = {name: value for name, value in parameters if name not in bound}
-    return type(model)(**kept).restore(model.fitted_arrays())
+    return X.map_blocks(asked, model=sent, dtype=dtype, meta=meta, **shape)

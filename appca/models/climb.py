@@ -8,34 +8,15 @@ with all rows. Variants go on from the end of a fit of the paper's model.
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import em, loop, polynomials
+from appca.models import em, loop, polynomials, stiefel
 from appca.models.independent_components import fast_ica
 from appca.models.numerics import Array
-from appca.models.rows import (
-    Block,
-    Observations,
-    Rows,
-    ShiftedSparse,
-    about,
-    centre_of,
-    project,
-    stored_width,
-)
-from appca.models.stiefel import (
-    Coordinates,
-    Principal,
-    lift,
-    lower,
-    polar,
-    principal,
-    sketched,
-    thin,
-)
+from appca.models.rows import Block, Observations, Rows, about, centre_of, project, stored_width
 
 ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
@@ -44,14 +25,13 @@ MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
 QUARTIMAX_PRECISION = 1e-4  # of the last change of the rotation
 
 
-def closed_form(rows: Observations, leading: Principal, floor: float) -> em.SubspaceState:
+def closed_form(rows: Observations, leading: stiefel.Principal, floor: float) -> em.SubspaceState:
     """Maximum of the likelihood of PPCA, R = I: Tipping and Bishop (1999), equations 7 and 8."""
     n, q = rows.mass, len(leading.values)
     total, spare = rows.total / n, rows.n_features - q
     noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
-    return em.SubspaceState(
-        leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise
-    )
+    latent = np.maximum(leading.values - noise, floor)
+    return em.SubspaceState(leading.V, np.zeros(q), latent, noise)
 
 
 class Candidate(NamedTuple):
@@ -75,7 +55,7 @@ def quartimax(_rng: Generator, P: Array) -> Array:
         before, Q = R, R.T.astype(lines.dtype) @ lines
         np.multiply(Q, Q, out=cubes)
         cubes *= Q
-        R = polar(lines @ cubes.T, before)
+        R = stiefel.polar(lines @ cubes.T, before)
         if np.max(np.abs(R - before)) < QUARTIMAX_PRECISION:
             break
     return R
@@ -91,7 +71,7 @@ def unrotated(_rng: Generator, P: Array) -> Array:
 
 def random_rotation(rng: Generator, P: Array) -> Array:
     """Draw uniformly from the orthogonal matrices: the polar factor of a Gaussian matrix."""
-    return polar(rng.standard_normal((P.shape[1],) * 2))
+    return stiefel.polar(rng.standard_normal((P.shape[1],) * 2))
 
 
 QUARTIMAX, PCA = Candidate("quartimax", quartimax), Candidate("PCA", unrotated)
@@ -127,8 +107,9 @@ def first_state(rows: Observations, W: Array, settings: em.EMSettings) -> em.Sub
 
     def top_power(block: Block) -> tuple[Array, Array]:
         power = np.square(block.times(W), dtype=np.float64)
-        active = block.weighted(polynomials.top(power, L).astype(np.float64))
-        return np.einsum("nk,nk->k", power, active), np.ones(len(active)) @ active
+        active = polynomials.top(power, L).astype(np.float64)
+        weights = np.ones(len(power)) if block.weights is None else block.weights
+        return weights @ (power * active), weights @ active
 
     captured, used = rows.summed(top_power, (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
@@ -147,9 +128,9 @@ def annealed(
 ) -> Iterator[tuple[float, em.SubspaceState]]:
     """EM with logits times beta rising to 1; values it yields are tempered, so they may fall."""
     yield -math.inf, start
-    state = start
+    state, em_map = start, em.EMMap(rows, settings)
     for beta in np.geomspace(FIRST_BETA, 1.0, ANNEALED_ITERATIONS):
-        value, state = em.step(state, rows, settings, float(beta))
+        value, state = em_map(state, em.expect(state, rows, settings, float(beta)))
         yield value, state
 
 
@@ -221,8 +202,8 @@ class EMControl(NamedTuple):
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.mass
         watch = loop.watcher(self.callback, stage, limit, self.mass / n)
-        how: Any = {"window": window, "watch": watch, "halt": halt}
-        return loop.iterate(path, tol=tol * n, max_iter=limit, **how)
+        how: Any = {"max_iter": limit, "window": window, "watch": watch, "halt": halt}
+        return loop.iterate(path, tol=tol * n, **how)
 
 
 def screen(
@@ -247,11 +228,12 @@ def screen(
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
         runs = _best(runs, FINALISTS, sample.mass)
         size = LARGER_SAMPLE * sample.n
-        part = _some(rng, held, size, settings) if size < held.n else held
+        learn = settings.learn_mean
+        part = some_rows(rng, held, size, learn_mean=learn) if size < held.n else held
         runs = _best(_go_on(runs, part, control, tol, iterations=iterations), 1, part.mass)
         runs = _go_on(runs, held, control, loop.WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
-    W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
+    W = stiefel.polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
     return run, not whole
 
@@ -288,7 +270,7 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
 
 def draw_screening_sample(
     rng: Generator, rows: Observations, settings: em.EMSettings
-) -> Coordinates:
+) -> stiefel.Coordinates:
     """Draw rows, about their own mean if it is learned, in their principal coordinates."""
     n, d, K = rows.n, rows.d, settings.n_components
     size = sample_size(rows, K)
@@ -296,9 +278,9 @@ def draw_screening_sample(
     q = min(max(each * K, MIN_COORDINATES), size, d)
     sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean) if size < n else rows
     in_thin_coordinates = rows.n_features != d  # principal ones already
-    basis = np.eye(d, q) if in_thin_coordinates else sketched(rng, sample, q)
+    basis = np.eye(d, q) if in_thin_coordinates else stiefel.sketched(rng, sample, q)
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
-    return Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
+    return stiefel.Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
 
 
 def sample_size(rows: Observations, n_components: int) -> int:
@@ -310,12 +292,16 @@ def sample_size(rows: Observations, n_components: int) -> int:
 
 
 def some_rows(rng: Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
-    """Draw rows in all features, about their own mean if it is learned."""
+    """Draw rows, about their own mean if it is learned."""
     which = np.sort(rng.choice(rows.n, size, replace=False))
     weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
     X = rows.take(which)
     origin = centre_of(X, weights) if learn_mean else rows.origin
-    return about(X, origin, weights)._replace(n_features=rows.n_features)
+    sample = about(X, origin, weights)._replace(n_features=rows.n_features)
+    if isinstance(rows, Rows) and rows.d < rows.n_features:  # what lies in no coordinate counts
+        outside = rows.squares[which] - np.einsum("nd,nd->n", X, X, dtype=np.float64)
+        sample = sample._replace(squares=sample.squares + outside)
+    return sample
 
 
 def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) -> Rows:
@@ -338,19 +324,7 @@ def _coordinates(rng: Generator, rows: Observations, basis: Array, most: int) ->
     return Rows(X, None, squares[numbers], rows.n_features, weights=weights)
 
 
-def _some(rng: Generator, rows: Rows, size: int, settings: em.EMSettings) -> Rows:
-    """Draw rows in coordinates, centred within these."""
-    which = np.sort(rng.choice(rows.n, size, replace=False))
-    X, squares = rows.X[which], rows.squares[which]
-    weights = None if rows.weights is None else rows.weights[which]
-    if settings.learn_mean:
-        centred = X - centre_of(X, weights)
-        squares = squares + np.sum(np.square(centred) - np.square(X), axis=1, dtype=np.float64)
-        X = centred
-    return Rows(X, None, squares, rows.n_features, weights=weights)
-
-
-def _scores(rng: Generator, rows: Observations, drawn: Coordinates, K: int) -> Array:
+def _scores(rng: Generator, rows: Observations, drawn: stiefel.Coordinates, K: int) -> Array:
     """Principal scores (n, K) of K^2 rows, or of fewer for their memory."""
     size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
     if size <= drawn.rows.n:
@@ -428,7 +402,7 @@ class SubspaceFit(NamedTuple):
 def fit_in_closed_form(rng: Generator, rows: Observations, control: EMControl) -> SubspaceFit:
     """Fit at L = K, where all rows use all components and the model is PPCA."""
     settings = control.settings
-    lead = principal(rng, rows, settings.n_components)
+    lead = stiefel.principal(rng, rows, settings.n_components)
     state = closed_form(rows, lead, settings.floor)
     if settings.latent == "shared":
         state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
@@ -454,25 +428,25 @@ def fit_by_em(rng: Generator, rows: Observations, start: Any, control: EMControl
     """Run EM from directions (D, K), a whole state or the best of candidates."""
     settings, space, whole = control.settings, None, isinstance(start, em.SubspaceState)
     if rows.n < rows.d and rows.n <= THIN_LIMIT and isinstance(rows, Rows):
-        thinned = thin(rows)
+        thinned = stiefel.thin(rows)
         space = thinned if thinned.rows.d >= settings.n_components else None
     work: Observations = rows if space is None else space.rows
     em_map, sampled = em.EMMap(work, settings), False
     if isinstance(start, list):
         # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
-        em_map.settings = settings._replace(update=polar)
+        em_map.settings = settings._replace(update=stiefel.polar)
         begun, sampled = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
         W: Array = start.W if whole else np.asarray(start)
-        W = polar(W if space is None else lower(W, space, rows))
+        W = stiefel.polar(W if space is None else stiefel.lower(W, space, rows))
         first = start._replace(W=W) if whole else first_state(work, W, settings)
         begun = loop.EMResult(first, np.nan, [], "")
     run = last_climb(begun, em_map, control, LAST_SHARE if sampled else None)
     state, sums = run.state, em_map.sums(run.state)
     sums = sums._replace(A=state.W.T @ sums.A)  # the same in all coordinates
     if space is not None:
-        state = state._replace(W=lift(state.W, space, rows))
+        state = state._replace(W=stiefel.lift(state.W, space, rows))
     return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, sums, whole)
 
 
@@ -576,18 +550,14 @@ def _paper_start(rng: Generator, rows: Rows, start: Any, control: EMControl) -> 
     """Fit the paper's model, of features over their deviations where each has its own noise."""
     settings, varies = control.settings, np.broadcast_to(control.settings.unit, rows.d) > 0.0
     if settings.variant.by_feature:
-        c, X = settings.unit[varies].astype(rows.dtype), rows.X
+        c, X = settings.unit[varies].astype(rows.dtype), cast(Any, rows.X)
         origin = None if rows.origin is None else rows.origin[varies] * c
         start = start if isinstance(start, list) else start[varies] * c[:, None]
-        if isinstance(X, ShiftedSparse):
-            X = X.scaled(columns=settings.unit, kept=varies)
-        else:
-            X = X[:, varies] * c
+        is_dense = isinstance(X, np.ndarray)  # else sparse
+        X = X[:, varies] * c if is_dense else X.scaled(columns=settings.unit, kept=varies)
         rows = about(X, origin, rows.weights)
-    unit = np.ones(())
-    paper = settings._replace(
-        floor=em.floor_of(rows), variant=em.PAPER, power=None, unit=unit, most=unit
-    )
+    unit, floor = np.ones(()), em.floor_of(rows)
+    paper = settings._replace(variant=em.PAPER, power=None, unit=unit, most=unit, floor=floor)
 
     def hear(progress: loop.Progress) -> None:
         if control.callback is not None:

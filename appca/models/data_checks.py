@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from appca.frames import matrix_of
-from appca.models.numerics import NEGLIGIBLE, Array
-from appca.models.rows import Block, Observations, dense, tiles
+from appca.models.numerics import Array
+from appca.models.rows import CACHE_BYTES, NEGLIGIBLE, Block, Observations, dense, tiles
 from appca.words import InputError
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
@@ -62,21 +62,16 @@ def refuse_settings(model: Any, n_active: int) -> None:
     refuse_where(wrong)
 
 
-def refuse_few_features(n_components: int, scales: Array) -> None:
-    """Raise ValueError where fewer features vary, those of scale above 0, than components."""
+def check_varying(n_components: int, scales: Array) -> None:
+    """Refuse more components than features that vary, of scale above 0; warn of the others."""
     n, remedy = int((scales > 0.0).sum()), "ask for fewer components"
     why = f", because {n} of the {len(scales)} features of X vary in more than one row"
     refuse_components(n_components, n, why, remedy if n else "leave out rows far from all others")
-
-
-def warn_of_constant(scales: Array) -> None:
-    """Warn of features that the likelihood leaves out: those of scale 0."""
-    n = int((scales == 0.0).sum())
-    if n:
+    if n < len(scales):
         msg = (
-            f"{n} of the {len(scales)} features of X are constant or vary in hardly more than one "
-            "row, and noise='feature' leaves them out of the likelihood: drop these columns to "
-            "avoid this warning."
+            f"{len(scales) - n} of the {len(scales)} features of X are constant or vary in hardly "
+            "more than one row, and noise='feature' leaves them out of the likelihood: drop these "
+            "columns to avoid this warning."
         )
         warnings.warn(msg, UserWarning, stacklevel=6)
 
@@ -167,12 +162,9 @@ def checked_rows(model: Any, X: Any, *, reset: bool, **how: Any) -> Any:
 
 def without_subnormal(X: Array) -> Array:
     """X (N, D) with 0 for subnormal entries, which slow products down."""
-    tiny = np.finfo(X.dtype).tiny
-
-    def has_some(B: Array) -> bool:
-        return bool(np.count_nonzero(np.abs(B) < tiny) > np.count_nonzero(B == 0.0))
-
-    if not any(has_some(B) for _, B in tiles(X, None)):
+    tiny, step = np.finfo(X.dtype).tiny, max(1, CACHE_BYTES // max(1, X[:1].nbytes))
+    parts = (X[start : start + step] for start in range(0, len(X), step))
+    if not any(np.count_nonzero(np.abs(B) < tiny) > np.count_nonzero(B == 0.0) for B in parts):
         return X
     size = np.abs(X)
     if NEGLIGIBLE * np.nanmax(size) < tiny:

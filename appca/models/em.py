@@ -17,30 +17,44 @@ is exact, but for scales that add less than rounding.
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.models import numerics, polynomials
-from appca.models.numerics import Array, share_of
-from appca.models.rows import (
-    Block,
-    Observations,
-    Rows,
-    ShiftedSparse,
-    about,
-    added,
-    centre_of,
-    dense,
-    tile_rows,
-    tiles,
-)
+from appca.models import polynomials
+from appca.models.numerics import Array, share_of, zeros
+from appca.models.products import ThinProducts
+from appca.models.rows import Block, Observations, Rows, added, least_kept, narrowed, tiles
 from appca.models.stiefel import polar
 
 NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: less than the rounding of 1
+
+
+def logits(P: Array, noise: Any, latent: Array) -> Array:
+    """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
+
+    a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
+    """
+    slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
+    a = np.square(P, dtype=np.float64)
+    a *= slope
+    a -= 0.5 * np.log1p(latent / noise)
+    return a
+
+
+def background(squares: Array, noise: Any, n_features: int) -> Array:
+    """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2)."""
+    constant = -0.5 * n_features * np.log(2.0 * math.pi * noise)
+    return np.asarray(constant - squares / (2.0 * noise))
+
+
+def posterior(noise: Any, latent: Array) -> tuple[Array, Array]:
+    """Shrinkage tau2 / (tau2 + sigma2) and variance of x_nk given that it is active."""
+    shrink = latent / (latent + noise)
+    return shrink, shrink * noise
 
 
 class RowModel(NamedTuple):
@@ -69,14 +83,15 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
     J = len(model.grid)
     if J == 1:
-        log_sum, r, sizes = _over_supports(_logits(P, model), model.sizes)
-        return Weighed(_nothing(squares, model) + log_sum, np.ones((len(P), 1)), r, r, sizes)
+        log_sum, r, sizes = polynomials.over_supports(_logits(P, model), model.sizes)
+        density = _unexplained(squares, model)[:, 0] + log_sum
+        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
     power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
-    around = background(squares, model) + np.log(model.weights)
+    around = _unexplained(squares, model) + np.log(model.weights)
     rows, at = np.nonzero(_promising(power, offset, around, model))
     u = model.grid[at]
-    log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
+    log_sum, r, sizes = polynomials.over_supports(power[rows] / u[:, None] - offset, model.sizes)
     joint = np.full((len(P), J), -np.inf)
     joint[rows, at] = log_sum + around[rows, at]
     peak = joint.max(axis=1)
@@ -95,21 +110,21 @@ def judged(P: Array, squares: Array, model: RowModel) -> tuple[Weighed, Array, A
     """Posterior of rows, their likeliest supports (N, K) bool, and probabilities (N,) of these."""
     if len(model.grid) > 1:
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        chosen = support_density(P, squares, active, model)
-        return row, active, share_of(chosen - row.log_density)
+        joint = support_density(P, squares, active, model)
+        return row, active, share_of(joint - row.log_density)
     a = _logits(P, model)
-    log_sum, r, sizes = _over_supports(a, model.sizes)
+    log_sum, r, sizes = polynomials.over_supports(a, model.sizes)
     active, value = polynomials.best(a, model.sizes)
-    density = _nothing(squares, model) + log_sum
+    density = _unexplained(squares, model)[:, 0] + log_sum
     return Weighed(density, np.ones((len(P), 1)), r, r, sizes), active, share_of(value - log_sum)
 
 
 def log_density(P: Array, squares: Array, model: RowModel) -> Array:
     """Log p(y), (N,) in nats."""
-    if len(model.grid) > 1 or not isinstance(model.sizes, int):
+    if len(model.grid) > 1:
         return weigh(P, squares, model).log_density
-    log_e = polynomials.log_elementary(_logits(P, model), model.sizes)
-    return _nothing(squares, model) + log_e - numerics.log_binomial(P.shape[1], model.sizes)
+    log_sum = polynomials.over_supports(_logits(P, model), model.sizes, wanted=False)[0]
+    return _unexplained(squares, model)[:, 0] + log_sum
 
 
 def membership(P: Array, squares: Array, model: RowModel) -> Array:
@@ -118,11 +133,7 @@ def membership(P: Array, squares: Array, model: RowModel) -> Array:
         joint = support_density(P, squares, likeliest(P, squares, model), model)
         return share_of(joint - weigh(P, squares, model).log_density)
     a = _logits(P, model)
-    if isinstance(model.sizes, int):
-        log_sum = polynomials.log_elementary(a, model.sizes)
-        log_sum -= numerics.log_binomial(a.shape[1], model.sizes)
-    else:
-        log_sum = polynomials.sized_inclusion(a, model.sizes)[0]
+    log_sum = polynomials.over_supports(a, model.sizes, wanted=False)[0]
     return share_of(polynomials.best(a, model.sizes)[1] - log_sum)
 
 
@@ -131,7 +142,7 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     if len(model.grid) == 1 and isinstance(model.sizes, int):
         return polynomials.top(_logits(P, model), model.sizes)
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
-    around = background(squares, model) + np.log(model.weights)
+    around = _unexplained(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         active, value = polynomials.best(_logits(P, model, u), model.sizes)
         value += around[:, j]
@@ -141,13 +152,9 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     return chosen
 
 
-def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
-    return numerics.logits(P, u * model.noise, u * model.latent)
-
-
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
     """Log density (N,) of rows together with supports (N, K) bool."""
-    joint = background(squares, model) + np.log(model.weights)
+    joint = _unexplained(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         joint[:, j] += polynomials.log_weight(_logits(P, model, u), chosen, model.sizes)
     return np.asarray(np.logaddexp.reduce(joint, axis=1))
@@ -155,26 +162,17 @@ def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) ->
 
 def slope(model: RowModel) -> Array:
     """Slope (K,) of the logits in squared projections, at u = 1."""
-    return np.asarray(numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise))
+    return np.asarray(posterior(model.noise, model.latent)[0] / (2.0 * model.noise))
 
 
-def background(squares: Array, model: RowModel) -> Array:
+def _logits(P: Array, model: RowModel, u: float = 1.0) -> Array:
+    return logits(P, u * model.noise, u * model.latent)
+
+
+def _unexplained(squares: Array, model: RowModel) -> Array:
     """Log density (N, J) of rows that no component explains, for each scale."""
-    twice = 2.0 * model.noise * model.grid
-    constant = model.log_scale - 0.5 * model.n_features * np.log(np.pi * twice)
-    return np.asarray(constant - squares[:, None] / twice)
-
-
-def _nothing(squares: Array, model: RowModel) -> Array:
-    noise = model.noise[:, 0] if np.ndim(model.noise) else model.noise
-    return numerics.background(squares, noise, model.n_features) + model.log_scale
-
-
-def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
-    if not isinstance(sizes, int):
-        return polynomials.sized_inclusion(a, sizes)
-    log_e, r = polynomials.inclusion(a, sizes)
-    return log_e - numerics.log_binomial(a.shape[1], sizes), r, None
+    noise = model.noise * model.grid
+    return model.log_scale + background(squares[:, None], noise, model.n_features)
 
 
 def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
@@ -183,7 +181,7 @@ def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> A
     if isinstance(L, int):
         ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
         most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
-        gap = numerics.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
+        gap = polynomials.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
     else:
         gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
         most = np.column_stack(gains)
@@ -362,11 +360,6 @@ def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
     return n_rows * n_components * min(n_active, n_components - n_active, MOST_COUNTED)
 
 
-def many_swaps(settings: EMSettings) -> bool:
-    """Whether inclusion is taken from points of a Fourier transform."""
-    return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
-
-
 def expect(
     state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
 ) -> SubspaceStatistics:
@@ -377,8 +370,8 @@ def expect(
     With hard assignment it is log p(Y, Z) at the best Z; `beta` below 1 tempers the logits.
     """
     variant, K = settings.variant, state.W.shape[1]
-    soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
-    compiled = settings.compiled and soft and fixed and not many_swaps(settings)
+    swaps, soft = min(settings.n_active, K - settings.n_active), not settings.hard or beta != 1.0
+    compiled = settings.compiled and soft and not variant.learn_sizes and swaps < MANY_SWAPS
     work: Any
     if variant.by_feature or variant.row_scales:
         model = state.row_model(settings.n_active, rows.n_features)
@@ -400,7 +393,6 @@ def expect(
         around = np.square(state.scale) @ (power + n * np.square(state.displacement))
     else:
         value -= 0.5 * n * rows.n_features * math.log(2.0 * math.pi * state.noise)
-        value -= n * numerics.log_binomial(K, settings.n_active) if fixed else 0.0
     value -= float(around) / (2.0 * state.noise)
     return sums._replace(log_likelihood=value, inverse=n, power=power)
 
@@ -410,26 +402,24 @@ def expect_block(
 ) -> SubspaceStatistics:
     """Sum over one block; its log-likelihood lacks the terms that all rows share."""
     P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
-    shrink, v = numerics.posterior(state.noise, state.latent)
-    a = numerics.logits(P, state.noise, state.latent)
+    shrink, v = posterior(state.noise, state.latent)
+    a = logits(P, state.noise, state.latent)
     if beta != 1.0:
         a *= beta
-    L, sizes = settings.n_active, np.zeros(len(a))
-    if state.sizes is not None:
-        log_e, r, sizes = polynomials.sized_inclusion(a, state.sizes)
-    elif settings.hard and beta == 1.0:
-        r = polynomials.top(a, L).astype(np.float64)
-        log_e = np.einsum("nk,nk->n", a, r)
-    elif settings.compiled and many_swaps(settings):
-        log_e, r = polynomials.by_points(a, L)
+    if settings.hard and beta == 1.0:
+        r, p = polynomials.top(a, settings.n_active).astype(np.float64), None
+        log_sum = np.einsum("nk,nk->n", a, r)
+        log_sum -= polynomials.log_binomial(a.shape[1], settings.n_active)
     else:
-        log_e, r = polynomials.inclusion(a, L)
+        prior = settings.n_active if state.sizes is None else state.sizes
+        log_sum, r, p = polynomials.over_supports(a, prior)
     P *= shrink
     r = block.weighted(r)
     S = r * P
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
-    value, sizes = float(block.weighted(log_e).sum()), block.weighted(sizes).sum(axis=0)
+    value = float(block.weighted(log_sum).sum())
+    sizes = 0.0 if p is None else block.weighted(p).sum(axis=0)
     moments = block.transposed_times(S), S.sum(axis=0), second, used
     return SubspaceStatistics(value, *moments, sizes=sizes)
 
@@ -571,33 +561,23 @@ class EMMap:
 
     rows: Any
     settings: EMSettings
+    e_step: Callable[..., Any] = expect
     _seen: deque[tuple[SubspaceState, Any]] = field(default_factory=lambda: deque(maxlen=3))
-
-    def expect(self, state: SubspaceState) -> Any:
-        """As `expect`."""
-        return expect(state, self.rows, self.settings)
 
     def sums(self, state: SubspaceState) -> Any:
         """E step under `state`, cached."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
-        self._seen.append((state, self.expect(state)))
+        self._seen.append((state, self.e_step(state, self.rows, self.settings)))
         return self._seen[-1][1]
 
-    def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
-        """As `step`."""
-        return step(state, self.rows, self.settings, sums=self.sums(state))
-
-
-def step(
-    state: SubspaceState, rows: Any, settings: EMSettings, beta: float = 1.0, sums: Any = None
-) -> tuple[float, SubspaceState]:
-    """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
-    sums = expect(state, rows, settings, beta) if sums is None else sums
-    if not math.isfinite(sums.log_likelihood):
-        return -math.inf, state
-    return sums.log_likelihood, maximise(sums, state, rows, settings)
+    def __call__(self, state: SubspaceState, sums: Any = None) -> tuple[float, SubspaceState]:
+        """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
+        sums = self.sums(state) if sums is None else sums
+        if not math.isfinite(sums.log_likelihood):
+            return -math.inf, state
+        return sums.log_likelihood, maximise(sums, state, self.rows, self.settings)
 
 
 def compile_ahead() -> None:
@@ -605,16 +585,14 @@ def compile_ahead() -> None:
     many = MANY_SWAPS
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
-            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
+            rows = Rows(np.eye(d, dtype=dtype), None, np.ones(d), d)
             settings = EMSettings(K, L, "shared", True, False, polar, 1e-8, compiled=True)
             state = SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
             expect(state, rows, settings)
 
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
-TILE_ROWS = (
-    1024  # between the two products of a BLAS, which takes more than twice as long for 2,048
-)
+TILE_ROWS = 1024  # between the two products of a BLAS, which takes twice as long for 2,048
 MOST_KEPT_BYTES = 2**20  # of projections in the lanes that a thread keeps
 
 
@@ -625,12 +603,12 @@ class Lanes:
         from appca.models.numeric_kernels import LANES
 
         lanes = n_lanes, LANES
-        self.P = numerics.zeros((n_lines, n_lanes * LANES))  # projections
-        self.level, self.total = numerics.zeros((2, n_tiles, *lanes))
-        self.weights, self.sums = numerics.zeros((2, K, *lanes)), numerics.zeros((3, K, LANES))
-        self.table = numerics.zeros(((K + 2) * (J + 2) + 1, LANES))
+        self.P = zeros((n_lines, n_lanes * LANES))  # projections
+        self.level, self.total = zeros((2, n_tiles, *lanes))
+        self.weights, self.sums = zeros((2, K, *lanes)), zeros((3, K, LANES))
+        self.table = zeros(((K + 2) * (J + 2) + 1, LANES))
         self.table[1] = 1.0
-        room = numerics.zeros((J + 1, LANES))
+        room = zeros((J + 1, LANES))
         self.room = room[:J], room[J]
         self.lines = self.P.reshape(n_lines, *lanes)
 
@@ -641,20 +619,19 @@ _kept = threading.local()
 def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> SubspaceStatistics:
     """As `expect_block` by compiled code and soft assignment, while rows are in cache."""
     from appca.models.em_kernels import share, weigh_components
-    from appca.models.numeric_kernels import LANES
-    from appca.models.product_kernels import QUAD, add_outer, project, suits
+    from appca.models.numeric_kernels import LANES, QUAD, add_outer, project, suits
 
     (n, d), K, X = block.X.shape, state.W.shape[1], block.X
-    sparse = isinstance(X, ShiftedSparse)
+    sparse = not isinstance(X, np.ndarray)
     tiled = suits(X.dtype, d, K) and not sparse
     if not sparse:
         X = (np.ascontiguousarray(X) if tiled else X).view()
         X.flags.writeable = False  # so that one kernel serves writeable and other rows
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
-    directions = np.ascontiguousarray(numerics.narrowed(state.W.T, X.dtype))
+    directions = np.ascontiguousarray(narrowed(state.W.T, X.dtype))
     if tiled:
         most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-        padded, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
+        padded, part = zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
         padded[:K], directions = directions, padded
     most, J = min(most, -(-n // LANES)), min(n_active, K - n_active)
     shape, width = (len(directions), K, J, -(-n // (most * LANES)), most), most * LANES
@@ -663,11 +640,10 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
         _kept.shape, _kept.lanes = shape, at
     q = np.empty((5, K))  # of `em_kernels.weigh_components`
     q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
-    q[3], q[4] = numerics.posterior(state.noise, state.latent)
+    q[3], q[4] = posterior(state.noise, state.latent)
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
     np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
-    small = X.itemsize < state.latent.itemsize
-    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype) if small else 0.0
+    least = least_kept(math.sqrt(state.latent.max()), X.dtype)
     how, A, P = (J, -1.0 if 2 * n_active > K else 1.0, least), np.zeros((len(directions), d)), at.P
     by_columns = not sparse and X.flags.f_contiguous  # the product is in the order of P
     at.sums[:] = 0.0
@@ -690,72 +666,8 @@ def expect_compiled(block: Block, state: Any, n_active: int, beta: float) -> Sub
     value += at.level
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
-    return SubspaceStatistics(float(value.ravel()[:n].sum()), A, *totals)
-
-
-class ThinProducts:
-    """Products of a few rows of X with a few directions (d, K), compiled where that is faster."""
-
-    def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
-        from appca.models import product_kernels as kernels
-
-        self._kernels = kernels if kernels.suits(X.dtype, *directions.shape) else None
-        self._quad = kernels.QUAD if self._kernels else 1
-        (d, K), size = directions.shape, tile_rows(X)
-        self._K, self._W = K, numerics.zeros((-(-K // self._quad) * self._quad, d), X.dtype)
-        self._W[:K] = numerics.narrowed(directions.T, X.dtype)
-        self._squared = None if scale is None else np.square(scale).astype(X.dtype)
-        self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
-
-    def tiles(self, X: Array, centre: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield a few rows about a centre (d,) at a time, and their weighted squares (n,)."""
-        if self._kernels is None or self._squared is None:
-            for part, B in tiles(X, centre):
-                yield part, B, self._squares(B)
-            return
-        size = tile_rows(X)
-        place, squares = numerics.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
-        for start in range(0, len(X), size):
-            rows = np.ascontiguousarray(dense(X[start : start + size])).view()
-            rows.flags.writeable = False  # one kernel serves both
-            self._kernels.centre(rows, centre, self._squared, place, squares)
-            yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
-
-    def _squares(self, B: Array) -> Array:
-        if self._squared is None:
-            return np.zeros(len(B))
-        weighted: Array = np.square(B, out=self._room[: len(B)]) @ self._squared
-        return weighted
-
-    def project(self, B: Array) -> Array:
-        """Return projections (K, n) float64 of rows B (n, d)."""
-        if self._kernels is None:
-            return (self._W @ B.T).astype(np.float64)
-        P = np.empty((len(self._W), len(B)))
-        self._kernels.project(B, self._W, P)
-        return P[: self._K]
-
-    def outer(self, S: Array, last: Array, B: Array) -> Array:
-        """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
-        K, quad = self._K, self._quad
-        both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
-        both[:K, : len(B)] = numerics.narrowed(S, B.dtype)
-        both[K, : len(B)] = numerics.narrowed(last, B.dtype)
-        if self._kernels is None:
-            return both[: K + 1] @ B
-        A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
-        self._kernels.add_outer(B, both, A)
-        return A[: K + 1]
-
-    def power(self, last: Array, B: Array) -> Array:
-        """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
-        if self._kernels is None:
-            return np.asarray(numerics.narrowed(last, B.dtype) @ self._room[: len(B)])
-        weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
-        weights[: len(B)] = numerics.narrowed(last, B.dtype)
-        power = np.zeros(B.shape[1], B.dtype)
-        self._kernels.add_squares(B, weights, power)
-        return power
+    supports = n * polynomials.log_binomial(K, n_active)
+    return SubspaceStatistics(float(value.ravel()[:n].sum()) - supports, A, *totals)
 
 
 class ByNumpy:
@@ -765,7 +677,7 @@ class ByNumpy:
         none = np.zeros(len(model.latent))
         self.sums = SubspaceStatistics(0.0, 0.0, none, none, none)  # but for products with rows
         self._model = model
-        self._shrink, self._v = numerics.posterior(model.noise, model.latent)
+        self._shrink, self._v = posterior(model.noise, model.latent)
 
     def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
         """Return E[1 / u] (n,) times weights; P (K, n) becomes E[x z / u] times weights."""
@@ -776,8 +688,8 @@ class ByNumpy:
         second = np.einsum("kn,kn->k", P, m) + used * self._v
         sizes = 0.0 if row.sizes is None else weights @ row.sizes
         value, total = float(weights @ row.log_density), float(inverse.sum())
-        of_rows = value, 0.0, P.sum(axis=1), second, used, total, 0.0, 0.0, scales, sizes
-        self.sums = added(self.sums, SubspaceStatistics(*of_rows))
+        of_rows = value, 0.0, P.sum(axis=1), second, used, total
+        self.sums = added(self.sums, SubspaceStatistics(*of_rows, scales=scales, sizes=sizes))
         return inverse
 
 
@@ -787,14 +699,13 @@ class ByKernel:
     def __init__(self, model: RowModel) -> None:
         L, K, u = int(np.asarray(model.sizes)), len(model.latent), model.grid
         J, sign = (L, 1.0) if 2 * L <= K else (K - L, -1.0)
-        offset, supports = 0.5 * np.log1p(model.latent / model.noise), numerics.log_binomial(K, L)
-        posterior = numerics.posterior(model.noise, model.latent)
-        least = np.sort(offset)
+        offset = 0.5 * np.log1p(model.latent / model.noise)
+        supports, least = polynomials.log_binomial(K, L), np.sort(offset)
         costs = least[:L].sum()
         gap = supports + least[K - L :].sum() - costs + NEGLIGIBLE
-        nothing = background(np.zeros(1), model)[0] + np.log(model.weights) - supports
+        nothing = _unexplained(np.zeros(1), model)[0] + np.log(model.weights) - supports
         scales = np.array([u, nothing, 1.0 / (2.0 * u * model.noise)])
-        q = np.array([slope(model), offset, *posterior])
+        q = np.array([slope(model), offset, *posterior(model.noise, model.latent)])
         self._fixed = q, scales, np.array([sign, costs, gap])
         table = np.zeros((K + 1, J + 2))
         table[0, 1] = 1.0

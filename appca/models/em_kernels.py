@@ -55,10 +55,8 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
                 n = power - _k.ROUND
                 y = (y - n * _k.STEP) - n * _k.REST
                 v = ((((_k.C13 * y + _k.C12) * y + _k.C11) * y + _k.C10) * y + _k.C9) * y + _k.C8
-                v = (
-                    (((((v * y + _k.C7) * y + _k.C6) * y + _k.C5) * y + _k.C4) * y + _k.C3) * y
-                    + _k.C2
-                ) * y + 1.0
+                v = (((v * y + _k.C7) * y + _k.C6) * y + _k.C5) * y + _k.C4
+                v = ((v * y + _k.C3) * y + _k.C2) * y + 1.0
                 w = v * y + 1.0 if away > LEAST else 0.0
                 w *= np.int64((np.float64(power).view(np.int64) + 1023) << 52).view(np.float64)
                 above = d if d > 0.0 else 0.0 * d  # what is no number stays none

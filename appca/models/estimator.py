@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, check_random_state
 
@@ -37,108 +38,6 @@ if TYPE_CHECKING:
     from arviz import InferenceData
 
 LARGEST_NUMBER = 2**63 - 1
-
-
-class Criteria:
-    """Panel numbers, second moments and information criteria of models with L of K active."""
-
-    components_: Array
-    latent_variance_: Array
-    noise_variance_: Any
-    explained_variance_: Array
-    n_active_: int
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the panel number (N,) of each row: the rank of its support.
-
-        Panels are numbered in the order of `itertools.combinations(range(K), L)`, for any data.
-        """
-        check_is_fitted(self)
-        K, L = len(self.components_), self.n_active_
-        if hasattr(self, "size_probabilities_"):
-            msg = (
-                "predict numbers the panels of exactly L components, but n_active is 'learned' and "
-                "rows use any number: use allocate, which says the components themselves."
-            )
-            raise ValueError(msg)
-        active = np.asarray(self.allocate(X))  # type: ignore[attr-defined]
-        if math.comb(K, L) > LARGEST_NUMBER:
-            msg = (
-                f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
-                "use allocate, which says the components themselves."
-            )
-            raise ValueError(msg)
-        counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
-        left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
-        # Leaving a component out skips all panels that have it and what was chosen before.
-        rest = np.arange(K - 1, -1, -1)
-        skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
-        return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
-
-    def get_covariance(self) -> Array:
-        """Return the covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
-
-        |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
-        sigma2 I unless each feature has a noise variance.
-        """
-        W, share, scale = self._averages()
-        C: Array = share * (W.T * self.latent_variance_) @ W
-        C.flat[:: len(C) + 1] += self.noise_variance_
-        return C * scale
-
-    def _averages(self) -> tuple[Array, float, float]:
-        """Components (K, D) in float64, E|z| / K and E[u]."""
-        check_is_fitted(self)
-        K, sizes = len(self.components_), getattr(self, "size_probabilities_", None)
-        share = (self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K
-        p = getattr(self, "row_scale_probabilities_", np.ones(1))
-        scale = p @ getattr(self, "row_scale_values_", np.ones(1))
-        return self.components_.astype(np.float64), float(share), float(scale)
-
-    @property
-    def explained_variance_ratio_(self) -> Array:
-        """Explained variance (K,) as a share of the total variance of a row under the model."""
-        W, share, scale = self._averages()
-        total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
-        noise = W.shape[1] * float(np.mean(self.noise_variance_))
-        return np.asarray(self.explained_variance_ / (scale * (total + noise)))
-
-    def _n_loadings(self) -> int:
-        """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
-        K, D = len(self.components_), self._n_varying()
-        all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
-        if all_of_them and getattr(self, "latent_variance", "") == "shared":
-            return K * (D - K)  # no more than the span is identified
-        return D * K - K * (K + 1) // 2
-
-    def _n_variances(self) -> int:
-        """Count estimated variances, and probabilities of scales and sizes."""
-        learned = {"shared": 1, "component": len(self.components_)}
-        latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
-        noise = self._n_varying() if np.ndim(self.noise_variance_) else 1
-        scales = len(getattr(self, "row_scale_probabilities_", [1])) - 1
-        return latent + noise + scales + len(getattr(self, "size_probabilities_", [1])) - 1
-
-    def _n_varying(self) -> int:
-        psi = np.broadcast_to(self.noise_variance_, self.components_.shape[1])
-        return int((psi > 0.0).sum())
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters, for `bic` and `aic`."""
-        check_is_fitted(self)
-        mean = 0 if getattr(self, "mean", "learned") == "zero" else self.components_.shape[1]
-        return self._n_loadings() + mean + self._n_variances()
-
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion on X; lower is better."""
-        total = np.asarray(self.score_samples(X))  # type: ignore[attr-defined]
-        return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
-
-    def aic(self, X: Any) -> float:
-        """Return the Akaike information criterion on X; lower is better."""
-        total = self.score_samples(X)  # type: ignore[attr-defined]
-        return float(2 * self.n_parameters_ - 2.0 * total.sum())
 
 
 POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of all draws, and of those for queries
@@ -254,12 +153,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         for name in {"fit", "fit_blocks"} & cls.__dict__.keys():
             setattr(cls, name, whole_or_not(cls.__dict__[name]))
 
-    @property
-    def _takes_sparse(self) -> bool:
-        return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        sparse = "csr" if self._takes_sparse else False
+        sparse = "csr" if get_tags(self).input_tags.sparse else False
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
         shifted = X if isinstance(X, ShiftedSparse) else None
@@ -272,12 +167,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         data_checks.refuse_not_finite(checked, gaps=self._takes_gaps)
         return data_checks.without_subnormal(checked) if reset else checked
 
-    def _named_features(self, n: int, names: list[str] | None) -> None:
-        self.n_features_in_ = n
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-
     def _without(self, *names: str) -> Self:
         alone = copy.copy(self)
         for name in names:
@@ -285,7 +174,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return alone
 
     def _forget_fit(self) -> None:
-        for name in ("posterior_", "query_draws_", "_stepwise", "_sums", *self._extensions):
+        for name in ("posterior_", "query_draws_", "_stepwise", "_last_fit", *self._extensions):
             self.__dict__.pop(name, None)
 
     def _ended(self, log_likelihoods: Any, stop_reason: str) -> Self:
@@ -510,24 +399,23 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
             raise ValueError(msg)
         return PosteriorWithGaps(self._posterior()).imputed(X)
 
-    def _named(self, blocks: Blocks) -> NamedBlocks:
+    def _of_blocks(self, question: str, blocks: Blocks) -> Iterator[Array]:
         check_is_fitted(self)
-        return NamedBlocks(blocks, getattr(self, "feature_names_in_", None), once=True)
+        ask = getattr(self._without("feature_names_in_"), question)
+        names = getattr(self, "feature_names_in_", None)
+        yield from map(ask, NamedBlocks(blocks, names, once=True)())
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
-        plain, named = self._without("feature_names_in_"), self._named(blocks)
-        yield from (plain.transform(block) for block in named())
+        return self._of_blocks("transform", blocks)
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood in nats of all rows, which come in blocks."""
-        total, n, plain = 0.0, 0, self._without("feature_names_in_")
-        for block in self._named(blocks)():
-            total += float(plain.score_samples(block).sum())
-            n += len(block)
-        if n == 0:
+        sums = [(each.sum(), len(each)) for each in self._of_blocks("score_samples", blocks)]
+        if not sums:
             raise ValueError(NO_ROWS)
-        return total / n
+        total, n = np.sum(sums, axis=0)
+        return float(total / n)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of the rows in nats, weighted by `sample_weight` (N,)."""
@@ -605,7 +493,100 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        em = getattr(self, "inference", "em") == "em"
-        tags.input_tags.allow_nan = self._takes_gaps and em
-        tags.input_tags.sparse = self._takes_sparse
+        inference = getattr(self, "inference", "em")
+        tags.input_tags.allow_nan = self._takes_gaps and inference == "em"
+        tags.input_tags.sparse = self._takes_gaps and inference != "gibbs"
         return tags
+
+
+class Criteria(Queries):
+    """Queries, panel numbers and information criteria of models with L of K active."""
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the panel number (N,) of each row: the rank of its support.
+
+        Panels are numbered in the order of `itertools.combinations(range(K), L)`, for any data.
+        """
+        check_is_fitted(self)
+        K, L = len(self.components_), self.n_active_
+        if hasattr(self, "size_probabilities_"):
+            msg = (
+                "predict numbers the panels of exactly L components, but n_active is 'learned' and "
+                "rows use any number: use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        active = np.asarray(self.allocate(X))
+        if math.comb(K, L) > LARGEST_NUMBER:
+            msg = (
+                f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
+                "use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
+        left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
+        # Leaving a component out skips all panels that have it and what was chosen before.
+        rest = np.arange(K - 1, -1, -1)
+        skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
+        return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
+
+    def get_covariance(self) -> Array:
+        """Return the covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
+
+        |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
+        sigma2 I unless each feature has a noise variance.
+        """
+        W, share, scale = self._averages()
+        C: Array = share * (W.T * self.latent_variance_) @ W
+        C.flat[:: len(C) + 1] += self.noise_variance_
+        return C * scale
+
+    def _averages(self) -> tuple[Array, float, float]:
+        """Components (K, D) in float64, E|z| / K and E[u]."""
+        check_is_fitted(self)
+        K, sizes = len(self.components_), getattr(self, "size_probabilities_", None)
+        share = (self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K
+        p = getattr(self, "row_scale_probabilities_", np.ones(1))
+        scale = p @ getattr(self, "row_scale_values_", np.ones(1))
+        return self.components_.astype(np.float64), float(share), float(scale)
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Explained variance (K,) as a share of the total variance of a row under the model."""
+        W, share, scale = self._averages()
+        total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
+        noise = W.shape[1] * float(np.mean(self.noise_variance_))
+        return np.asarray(self.explained_variance_ / (scale * (total + noise)))
+
+    def _n_loadings(self) -> int:
+        """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
+        (K, D), psi = self.components_.shape, self.noise_variance_
+        D = int((psi > 0.0).sum()) if np.ndim(psi) else D  # that vary
+        all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
+        if all_of_them and getattr(self, "latent_variance", "") == "shared":
+            return K * (D - K)  # no more than the span is identified
+        return D * K - K * (K + 1) // 2
+
+    def _n_variances(self) -> int:
+        """Count estimated variances, and probabilities of scales and sizes."""
+        learned = {"shared": 1, "component": len(self.components_)}
+        latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
+        noise = int((np.atleast_1d(self.noise_variance_) > 0.0).sum())
+        scales = len(getattr(self, "row_scale_probabilities_", [1])) - 1
+        return latent + noise + scales + len(getattr(self, "size_probabilities_", [1])) - 1
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters, for `bic` and `aic`."""
+        check_is_fitted(self)
+        mean = 0 if getattr(self, "mean", "learned") == "zero" else self.components_.shape[1]
+        return self._n_loadings() + mean + self._n_variances()
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion on X; lower is better."""
+        total = np.asarray(self.score_samples(X))
+        return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
+
+    def aic(self, X: Any) -> float:
+        """Return the Akaike information criterion on X; lower is better."""
+        total = self.score_samples(X)
+        return float(2 * self.n_parameters_ - 2.0 * total.sum())

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 from numpy.random import Generator
 
-from appca.models import climb, independent_components, numerics, supports
+from appca.models import climb, em, independent_components, polynomials, supports
 from appca.models.climb import halt as at_floor
 from appca.models.em import MAX_MOMENTUM_LOG_CHANGE, SubspaceStatistics
 from appca.models.independent_components import Start
@@ -59,7 +59,7 @@ def coefficients(state: FactorState, rows: Rows, n_active: int) -> SupportsOfRow
     P = project(rows, state.W).astype(np.float64, copy=False)
     toward = G @ state.shift
     squares = rows.squares + 2.0 * (P @ state.shift) + state.shift @ toward
-    background = numerics.background(squares, state.noise, rows.n_features)
+    background = em.background(squares, state.noise, rows.n_features)
     c, model = (P + toward) / state.noise, CollapsedModel(G / state.noise, PRIOR)
     return SupportsOfRows(c, model, n_active, background=background)
 
@@ -109,7 +109,7 @@ def _sums(total: float, H: Array, moments: Any, context: Any) -> SubspaceStatist
     """
     state, rows, settings = context
     K = state.W.shape[1]
-    total -= rows.mass * numerics.log_binomial(K, settings.n_active)
+    total -= rows.mass * polynomials.log_binomial(K, settings.n_active)
     H = rows.weighted(H)
     v = settings.loading_variance
     if math.isfinite(v):

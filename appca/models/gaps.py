@@ -20,38 +20,23 @@ so sums over all L (K - L) exchanges are products with the matrix B = [P, d] of 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from appca.models import climb, em, numerics, set_tree
+from appca.models import climb, em, polynomials, set_tree
 from appca.models.climb import EMControl, SubspaceFit, closed_form
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of, resumed
 from appca.models.loop import STOPPED, EMResult
-from appca.models.numerics import Array, narrowed, share_of
-from appca.models.posterior import (
-    Description,
-    Posterior,
-    SubspacePosterior,
-    posterior_of,
-    publish_subspace,
-)
-from appca.models.rows import (
-    Block,
-    IncompleteBlock,
-    IncompleteData,
-    Rows,
-    about,
-    added,
-    centre_of,
-    imputed,
-    refuse_empty_columns,
-    split_incomplete,
-)
+from appca.models.numerics import Array, share_of
+from appca.models.posterior import Description, Posterior, SubspacePosterior
+from appca.models.rows import Rows, about, added, centre_of, narrowed
 from appca.models.set_tree import SetSums, unfolded
 from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.stiefel import polar, principal
@@ -204,6 +189,63 @@ NOT_SUMMED = (
 )
 
 
+BLOCK_ROWS = 512  # whose second moments are held at a time
+SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
+
+
+class IncompleteBlock(NamedTuple):
+    """Some incomplete rows, zero where an entry is missing: products run over observed ones."""
+
+    rows: Array  # (n,) which they are
+    X: Array  # (n, D) about the origin
+    missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
+    same_pattern: bool  # whether the same entries are missing in all rows
+
+
+class IncompleteData(NamedTuple):
+    """All rows."""
+
+    shape: tuple[int, int]
+    origin: Array  # (D,)
+    complete: Array  # (n, D) the complete rows, about the origin
+    complete_rows: Array  # (n,) which they are
+    blocks: list[IncompleteBlock]  # the others
+
+    @property
+    def mass(self) -> float:
+        """Number of rows."""
+        return float(self.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features."""
+        return self.shape[1]
+
+
+def imputed(X: Array, values: Array) -> Array:
+    """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
+    return np.asarray(np.where(np.isnan(X), values.astype(X.dtype, copy=False), X))
+
+
+def split_incomplete(X: Array, origin: Array) -> IncompleteData:
+    """Sort rows X (N, D) by what is missing, common patterns first, about `origin` (D,)."""
+    missing, blocks = np.isnan(X), list[IncompleteBlock]()
+    some = missing.any(axis=1)
+    incomplete, complete = np.flatnonzero(some), np.flatnonzero(~some)
+    packed = np.packbits(missing[incomplete], axis=1)
+    _, code, count = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
+    code = code.ravel()
+    groups = [incomplete[code == i] for i in np.flatnonzero(count >= SAME_PATTERN)]
+    alike = len(groups)
+    for i, rows in enumerate([*groups, incomplete[count[code] < SAME_PATTERN]]):
+        for start in range(0, len(rows), BLOCK_ROWS):
+            part = rows[start : start + BLOCK_ROWS]
+            about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
+            mask = scipy.sparse.csr_array(missing[part].astype(np.float64))
+            blocks.append(IncompleteBlock(part, about, mask, i < alike))
+    return IncompleteData(X.shape, origin, X[complete] - origin, complete, blocks)
+
+
 class BlockPosterior(NamedTuple):
     """The posterior of n incomplete rows; pairs are the entries k <= l of a symmetric matrix."""
 
@@ -248,7 +290,7 @@ class IncompleteModel(NamedTuple):
         supports = support_posterior(Lam, c, self.n_active, members)
         density = supports.log_sum - squares / (2.0 * self.noise)
         density -= 0.5 * n_observed * np.log(2.0 * np.pi * self.noise)
-        density -= numerics.log_binomial(K, self.n_active)
+        density -= polynomials.log_binomial(K, self.n_active)
         H = supports.H * np.sqrt(self.latent)
         return BlockPosterior(Lam, c, supports, H, density, squares, n_observed)
 
@@ -272,31 +314,21 @@ def expect(
     state: SubspaceState, data: IncompleteData, settings: EMSettings
 ) -> tuple[SubspaceStatistics, tuple[Array, ...]]:
     """E step under `state`, sums about its mean; and the best supports of each block."""
-    at = model_at(state, settings.n_active)
-    statistics = _expect_complete(state, data, settings)
+    at, mean, X = model_at(state, settings.n_active), state.offset, data.complete
+    none = np.zeros(settings.n_components)
+    statistics = SubspaceStatistics(0.0, np.zeros(at.W.shape), none, none, none)
+    if len(X):
+        complete = Rows(X, mean, np.square(X - mean).sum(axis=1), len(mean))
+        plain = settings._replace(compiled=False)  # a fit must not wait for more than `set_tree`
+        statistics = em.expect(state._replace(offset=np.zeros(())), complete, plain)
+        first = X.sum(axis=0, dtype=np.float64) - len(X) * mean
+        statistics = statistics._replace(first=first)
     before, members = state.members or (None,) * len(data.blocks), list[Array]()
     work = list(zip(data.blocks, before, strict=True))
     for part, best in in_order(partial(_expect_block, at=at), work):
         statistics = added(statistics, part)
         members.append(best)
     return statistics, tuple(members)
-
-
-def _expect_complete(
-    state: SubspaceState, data: IncompleteData, settings: EMSettings
-) -> SubspaceStatistics:
-    X, n, m = data.complete, len(data.complete), state.offset
-    none = np.zeros(settings.n_components)
-    if not n:
-        return SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none)
-    sums = em.expect_block(Block(slice(0, n), X, None), state, settings)
-    total = X.sum(axis=0, dtype=np.float64)
-    squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ m + n * m @ m)
-    value = n * float(numerics.background(np.asarray(squares / n), state.noise, len(m)))
-    value -= n * numerics.log_binomial(settings.n_components, settings.n_active)
-    value, A = sums.log_likelihood + value, sums.A - np.outer(m, sums.s)
-    sums = sums._replace(inverse=float(n), first=total - n * m, power=squares)
-    return sums._replace(log_likelihood=value, A=A)
 
 
 def _expect_block(
@@ -321,17 +353,16 @@ def _expect_block(
     return sums, supports.best
 
 
+@dataclass
 class IncompleteMap(em.EMMap):
     """EM steps over all observed entries, for states of shift zero: mean = origin + offset."""
 
-    def expect(self, state: SubspaceState) -> Any:
-        """As `expect`."""
-        return expect(state, self.rows, self.settings)
+    e_step: Callable[..., Any] = expect
 
-    def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
+    def __call__(self, state: SubspaceState, sums: Any = None) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state`, a lower bound where few supports are summed, and the next."""
         sums, members = self.sums(state)
-        value, moved = em.step(state, self.rows, self.settings, sums=sums)
+        value, moved = super().__call__(state, sums)
         if moved is state:  # the likelihood is no number
             return value, state
         best = None if is_exact(len(state.latent), self.settings.n_active) else members
@@ -399,26 +430,19 @@ class PosteriorWithGaps(Posterior):
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
 
-def publish_incomplete(model: Any, X: Array, origin: Any, fit: SubspaceFit, n_active: int) -> None:
-    """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
-    mean = fit.state.offset + (0.0 if origin is None else origin)
-    full = Rows(imputed(X, mean), mean, np.empty(0), X.shape[1], careful=True)
-    state, same = fit.state._replace(offset=np.zeros(())), fit.same_order
-    publish_subspace(model, full, state, n_active, fit.second, same_order=same)
-    rows = PosteriorWithGaps(posterior_of(model)).description(X)
-    power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
-    scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
-    model.scale_ = np.where(scale > 0.0, scale, 1.0)
-    model._ended(fit.log_likelihoods, fit.stop_reason)
-
-
 FIRST_ITERATIONS = 100  # of fits that only lead to a start
 IMPUTATION = "initial imputation by PPCA"
 
 
 def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
     """Rows X (N, D), gaps filled by the means of observed entries or zero, about these."""
-    refuse_empty_columns(X)
+    empty = int(np.isnan(X).all(axis=0).sum())
+    if empty:
+        msg = (
+            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
+            "missing in all of them: leave those features out."
+        )
+        raise ValueError(msg)
     origin = np.zeros(X.shape[1]) if zero_mean else np.nanmean(X, axis=0, dtype=np.float64)
     origin = origin.astype(X.dtype)
     return about(imputed(X, origin), origin)
@@ -460,8 +484,6 @@ def fit_incomplete(
     em_map = IncompleteMap(data, settings)
     run = climb.last_climb(EMResult(state, np.nan, [], reason), em_map, control, None)
     exact = run.stop_reason == STOPPED or is_exact(K, settings.n_active)
-    reason, second = (
-        run.stop_reason + ("" if exact else NOT_SUMMED),
-        em_map.sums(run.state)[0].second,
-    )
+    reason, second = run.stop_reason, em_map.sums(run.state)[0].second
+    reason += "" if exact else NOT_SUMMED
     return SubspaceFit(run.state, second, run.log_likelihoods, reason, None, whole)

@@ -21,15 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import (
-    climb,
-    conditionals,
-    numerics,
-    polynomials,
-    set_tree,
-    stiefel,
-    supports,
-)
+from appca.models import climb, conditionals, em, polynomials, set_tree, stiefel, supports
 from appca.models.chains import Chains, Draws, DrawStore, Measures, row_pairs
 from appca.models.climb import EMControl
 from appca.models.conditionals import Gamma, Indicators, InverseGamma
@@ -226,7 +218,7 @@ def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) 
     if seen.row is not None and data.grid is not None:
         u = data.grid[conditionals.draw_categories(rng, seen.row.scales)]
         state, P = state._replace(u=u), P / np.sqrt(u)[:, None]
-    a, Z = numerics.logits(P, state.sigma2, state.tau2), state.Z.copy()
+    a, Z = em.logits(P, state.sigma2, state.tau2), state.Z.copy()
     if how == "block":  # every row's L-subset as a whole, independent of where it was
         Z = polynomials.draw(rng, a, state.sizes)
     elif how == "swap":  # the members of a row in a random order: the paper's is not valid
@@ -243,7 +235,7 @@ def draw_block(rng: Generator, data: ChainData, seen: CachedState, *, how: str) 
 
 def draw_scores(rng: Generator, P: Array, Z: Array, sigma2: float, tau2: Array) -> Array:
     """Draw x_nk ~ N(m_nk, v_k) where z_nk = 1, zero elsewhere."""
-    shrink, variance = numerics.posterior(sigma2, tau2)
+    shrink, variance = em.posterior(sigma2, tau2)
     draws = rng.standard_normal(P.shape)
     draws *= np.sqrt(variance)
     draws += P * shrink
@@ -318,7 +310,7 @@ def prior_densities(
     if indicators.log_density is not None:
         of_Z = float(indicators.log_density(state.Z, state.alpha))
     elif isinstance(state.sizes, int):
-        of_Z = -float(N * numerics.log_binomial(K, state.sizes))
+        of_Z = -float(N * polynomials.log_binomial(K, state.sizes))
     else:
         each = np.log(state.sizes) - polynomials.log_counts(K)
         of_Z = float(each[state.Z.sum(axis=1)].sum())
@@ -333,10 +325,10 @@ def row_gains(seen: CachedState, indicators: IndicatorPrior) -> Array:
     """Log p(y | Z), or log of sum_Z p(y | Z) where sets are alike and few, less log p(y | none)."""
     state, unbounded = seen.state, indicators.log_density is not None
     if not indicators.any_W:
-        a = numerics.logits(seen.P, state.sigma2, state.tau2)
+        a = em.logits(seen.P, state.sigma2, state.tau2)
         if unbounded:
             return np.asarray(a.sum(axis=1, where=state.Z))
-        return polynomials.log_elementary(a, int(state.sizes))
+        return polynomials.inclusion(a, int(state.sizes), wanted=False)[0]
     if unbounded:
         from appca.models.gibbs_kernels import support_increments
 
@@ -504,7 +496,7 @@ def fit_by_gibbs(rng: Generator, rows: Rows, begin: Any, control: EMControl, mod
             fit = begin(rng, control._replace(callback=heard))
             state, reason = fit.state, fit.stop_reason
         W, mu, L = state.W, state.displacement, settings.n_active
-        a = numerics.logits(projections(data.rows, W) - mu @ W, state.noise, state.latent)
+        a = em.logits(projections(data.rows, W) - mu @ W, state.noise, state.latent)
         begun = W, np.zeros(a.shape), polynomials.top(a, L), mu, state.noise, state.latent
         sizes = L if state.sizes is None else state.sizes
         u = None if data.grid is None else np.full(len(a), data.grid[0])

@@ -111,11 +111,8 @@ def iterate(
         if stopped:
             reason = STOPPED
         elif reason is None and iteration >= window and value - values[-1 - window] < share:
-            part = "" if window == WINDOW else f"{window}/{WINDOW} of "
-            words = f"improvement below {part}tol over the last {window} iterations"
-            if window == 1:  # its tol is ten times what the user asked for
-                words = "improvement below tol over the last iteration"
-            reason = f"{CONVERGED}: {words}"
+            length = "iteration" if window == 1 else f"{window} iterations"
+            reason = f"{CONVERGED}: improvement below tol over the last {length}"
         if reason is not None:
             return EMResult(state, value, values[1:], reason)
     return EMResult(state, value, values[1:], f"reached max_iter={max_iter} before it converged")

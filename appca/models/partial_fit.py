@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
+from appca.models.data_checks import counted_rows, refuse_not_finite
+from appca.models.em import SubspaceStatistics
 from appca.models.estimator import Estimator, whole_or_not
 from appca.models.loop import Callback
 from appca.models.numerics import Array
@@ -37,21 +38,26 @@ class Averages(NamedTuple):
     second: Any = 0.0  # (K,) of E[(x z)^2], or (K, K) of all products
     used: Any = 0.0  # (K,) of inclusion probabilities
 
-    @property
-    def squares(self) -> Array:
-        """Averages (K,) of E[(x z)^2]."""
-        return np.asarray(self.second if self.second.ndim == 1 else np.diagonal(self.second))
-
     def mixed(self, other: Self, share: float) -> "Averages":
         """Average of both, the other one counting for `share`."""
         pairs = zip(self, other, strict=True)
         return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
 
 
+class LastFit(NamedTuple):
+    """The end of a fit, from which batches go on; only its mass where sums are unknown."""
+
+    mass: float
+    total: float = 0.0  # sum of |y - origin|^2
+    origin: Array | None = None
+    W: Any = None  # (D, K), its columns before they were published in `order`
+    sums: Any = None  # expected statistics, with H (K, K) in A = W H for A
+    order: Any = None
+
+
 class EMSteps(NamedTuple):
     """The E and M step of a model, on whatever rows."""
 
-    sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
     maximise: Callable[..., Any]  # (sums, state, rows with total, mass, n_features) -> state
 
@@ -127,7 +133,8 @@ class Stepwise(NamedTuple):
         b = averages.mean * self.centred
         A = averages.A - np.outer(b, averages.s)
         size = SimpleNamespace(total=float(averages.power - b @ b), n_features=len(b), mass=1.0)
-        sums = em.sums(0.0, A, averages.s, averages.second, averages.used)
+        of_rows = A, averages.s, averages.second, averages.used
+        sums = SubspaceStatistics(0.0, *of_rows, inverse=size.mass, power=size.total)
         return self._replace(state=em.maximise(sums, self.state, size), averages=averages)
 
 
@@ -195,44 +202,28 @@ class InBatches(Estimator):
     verbose: bool | int = False
     warm_start: bool = False
 
-    def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
-        """Keep origin, averages, with A = H (K, K) in A = W H, and mass for `partial_fit`.
-
-        Without sums they are those that the model predicts.
-        """
-        if sums is None:
-            self._sums = self._predicted_sums(rows.n)
-            return
-        signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
-        turn = np.eye(len(order))[:, order] * signs
-        _, H, s, second, used = sums[:5]
-        second = np.abs(turn.T) @ second if second.ndim == 1 else turn.T @ second @ turn
-        H, used = turn.T @ (H + H.T) @ turn / 2.0, used[order]
-        parts = (part / rows.mass for part in (rows.total, H, turn.T @ s, second, used))
-        origin = np.zeros(len(state.W)) if rows.origin is None else rows.origin
-        averages = Averages(np.zeros(len(state.W)), *parts)
-        self._sums = origin.astype(np.float64), averages, rows.mass
-        warn_of_unused(averages.used)
-
-    def _predicted_sums(self, mass: float) -> tuple[Array, Averages, float]:
-        """Return what `_keep_sums` keeps as the model predicts it for `mass` rows."""
-        W = self.components_.astype(np.float64)
-        second = self.explained_variance_ / np.square(W).sum(axis=1)
-        power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
-        H, none, used = np.diag(second), np.zeros(len(W)), second / self.latent_variance_
-        second = H if self._pairs else second
-        averages = Averages(np.zeros(W.shape[1]), power, H, none, second, used)
-        return self.mean_.astype(np.float64), averages, mass
-
     def _first_step(self) -> Stepwise:
-        """Start from the fit, all of its rows forgotten but for their sums."""
-        unknown = float(KEPT_ROWS_PER_COMPONENT * len(self.components_))  # of a restored model
-        origin, averages, mass = self.__dict__.get("_sums") or self._predicted_sums(unknown)
-        averages = averages._replace(A=self.components_.T @ averages.A)
-        state = self._state_about(origin)
-        kept = KeptRows(np.empty((0, len(origin)), self.mean_.dtype), np.empty(0), np.empty(0))
-        at = Stepwise(origin, self.mean != "zero", state, averages, averages, kept, mass, mass)
-        return at._replace(revised=mass)
+        """Start from the sums of the last fit; where it kept none, from what the model predicts."""
+        W, last = self.components_.astype(np.float64), self.__dict__.get("_last_fit")
+        mass = last.mass if last else float(KEPT_ROWS_PER_COMPONENT * len(W))  # of a restored model
+        if last is None or last.sums is None:
+            origin = self.mean_.astype(np.float64)
+            second = self.explained_variance_ / np.square(W).sum(axis=1)
+            power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
+            s, used, H = np.zeros(len(W)), second / self.latent_variance_, np.diag(second)
+            second = H if self._pairs else second
+        else:
+            origin = np.zeros(W.shape[1]) if last.origin is None else last.origin.astype(np.float64)
+            signs = np.sign(np.einsum("dk,kd->k", last.W[:, last.order], W))
+            turn = np.eye(len(W))[:, last.order] * signs
+            _, H, s, second, used = last.sums[:5]
+            second = np.abs(turn.T) @ second if second.ndim == 1 else turn.T @ second @ turn
+            H, s, used = turn.T @ (H + H.T) @ turn / 2.0, turn.T @ s, used[last.order]
+            power, H, s, second, used = (x / mass for x in (last.total, H, s, second, used))
+        averages = Averages(np.zeros(W.shape[1]), power, W.T @ H, s, second, used)
+        kept = KeptRows(np.empty((0, W.shape[1]), self.mean_.dtype), np.empty(0), np.empty(0))
+        state, centred = self._state_about(origin), self.mean != "zero"
+        return Stepwise(origin, centred, state, averages, averages, kept, mass, mass, mass)
 
     def _state_about(self, origin: Array | None) -> Any:
         """Return what was fitted as a state with mean = origin - W shift."""
@@ -272,7 +263,8 @@ class InBatches(Estimator):
             return self
         with single_threaded_blas():
             value, at = at.next(rows, self._steps(rows), most)
-        squares = at.averages.squares
+        second = at.averages.second
+        squares = second if second.ndim == 1 else np.diagonal(second)
         publish(self, rows._replace(origin=at.middle), at.state, squares, same_order=True)
         power = squares / np.maximum(at.averages.used, 1e-12)
         self.scale_ = np.where(power > 0.0, np.sqrt(power), 1.0)

@@ -17,6 +17,7 @@ Bernoulli(p_k), p_k = 1 / (1 + exp(-a_k - t)), at the tilt t where their mean su
 Errors are some roundings of 1. A subset is drawn as B given that the sum is L, by rejection.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +26,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from appca.models import numerics
-from appca.models.numerics import Array
+from appca.models.numerics import Array, zeros
 from appca.models.settings import LARGEST_FOR_COLUMNS
 
 Floats = NDArray[np.float64]
@@ -37,22 +37,12 @@ MOST_ENTRIES = 256  # of a row's table, up to which it costs less than points
 LEAST_WEIGHT = 1e-50  # products of smaller ones would be denormal, which is slow
 
 
-def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
-    """Log (N,) of the elementary symmetric polynomial e_L(exp a) of each row of logits (N, K)."""
-    return _summed(logits, n_active, wanted=False)[0]
+def inclusion(logits: ArrayLike, n_active: int, wanted: bool = True) -> tuple[Floats, Floats]:
+    """Log of the polynomial e_L(exp a) (N,) and inclusion (N, K) of logits (N, K).
 
-
-def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
-    """Log normaliser log e_L(exp a) (N,) and inclusion probabilities (N, K) of each row's L-subset.
-
-    r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a); each row sums to L.
+    r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a), if `wanted`; each row sums to L.
     """
-    return _summed(logits, n_active, wanted=True)
-
-
-def _summed(logits: ArrayLike, n_active: int, wanted: bool) -> tuple[Floats, Floats]:
-    """Return log e_L (n,) and the inclusion (n, K), if it is wanted."""
-    a, L = _checked(logits, n_active), n_active
+    a, L = _floats(logits), n_active
     n, K = a.shape
     if L in (0, K):
         return a.sum(axis=1, dtype=np.float64) * (L > 0), np.full(a.shape, float(L > 0))
@@ -71,7 +61,7 @@ def _summed(logits: ArrayLike, n_active: int, wanted: bool) -> tuple[Floats, Flo
 def draw(rng: Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
     """Draw each row's subset (N, K), of L components or of sizes with priors `sizes` (K + 1,)."""
     L = None if np.ndim(sizes) else int(np.asarray(sizes))
-    a = _checked(logits, L or 0)
+    a = _floats(logits)
     n, K = a.shape
     if L in (0, K):
         return np.full(a.shape, L != 0)
@@ -92,7 +82,7 @@ def draw(rng: Generator, logits: ArrayLike, sizes: int | Floats) -> Mask:
 
 def top(logits: ArrayLike, n_active: int) -> Mask:
     """Most probable support (N, K) of each row: its L largest logits, ties to the lower column."""
-    a = _checked(logits, n_active)
+    a = _floats(logits)
     if n_active in (0, a.shape[1]):
         return np.full(a.shape, n_active > 0)
     n_rest = a.shape[1] - n_active
@@ -106,14 +96,8 @@ def top(logits: ArrayLike, n_active: int) -> Mask:
     return active
 
 
-def _checked(logits: ArrayLike, n_active: int) -> NDArray[Any]:
+def _floats(logits: ArrayLike) -> NDArray[Any]:
     a = np.asarray(logits)
-    if a.ndim != 2:
-        msg = f"logits must be a matrix, rows by components; got {a.ndim} dimension(s)."
-        raise ValueError(msg)
-    if not 0 <= n_active <= a.shape[1]:
-        msg = f"n_active must be between 0 and {a.shape[1]}, the number of columns; got {n_active}."
-        raise ValueError(msg)
     return a if a.dtype in (np.float32, np.float64) else a.astype(np.float64)
 
 
@@ -177,20 +161,30 @@ class SubsetTable:
         return chosen
 
 
+def log_binomial(n: int, k: int) -> float:
+    """Log of the number of k-subsets of n things."""
+    return math.log(math.comb(n, k))
+
+
 def log_counts(n_components: int) -> Floats:
     """Return the logs (K + 1,) of the numbers C(K, l) of subsets of each size."""
     sizes = np.arange(n_components + 1)
     return np.asarray(gammaln(n_components + 1) - gammaln(sizes + 1) - gammaln(sizes[::-1] + 1))
 
 
-def sized_inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floats, Floats]:
-    """Log sum_l rho_l e_l(exp a) / C(K, l) (N,), inclusion (N, K) and sizes (N, K + 1)."""
+def over_supports(
+    logits: Floats, sizes: int | Floats, wanted: bool = True
+) -> tuple[Floats, Floats, Floats | None]:
+    """Log mean (N,) over supports, inclusion (N, K), and sizes (N, K + 1) if `sizes` has priors."""
     n, K = logits.shape
-    log_sum, r, sizes = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))
-    weights = np.exp(np.log(probabilities) - log_counts(K))
+    if isinstance(sizes, int):
+        log_e, r = inclusion(logits, sizes, wanted)
+        return log_e - log_binomial(K, sizes), r, None
+    log_sum, r, p = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))
+    weights = np.exp(np.log(sizes) - log_counts(K))
     for part in _parts(n, K, K):
-        log_sum[part], r[part], sizes[part] = SubsetTable(logits[part]).inclusion(weights)
-    return log_sum, r, sizes
+        log_sum[part], r[part], p[part] = SubsetTable(logits[part]).inclusion(weights)
+    return log_sum, r, p
 
 
 def best(logits: Floats, sizes: int | Floats) -> tuple[Mask, Floats]:
@@ -213,7 +207,7 @@ def log_weight(logits: Floats, chosen: Mask, sizes: int | Floats) -> Floats:
     """Log weight (N,) of a subset (N, K) bool of each row, its prior probability included."""
     K, weight = logits.shape[1], np.where(chosen, logits, 0.0).sum(axis=1)
     if isinstance(sizes, int):
-        return np.asarray(weight - numerics.log_binomial(K, sizes))
+        return np.asarray(weight - log_binomial(K, sizes))
     return np.asarray(weight + (np.log(sizes) - log_counts(K))[chosen.sum(axis=1)])
 
 
@@ -274,8 +268,8 @@ def _tilted(a: Array, n_active: int) -> Iterator[tuple[Any, ...]]:
     n, K = a.shape
     most = max(1, MOST_NUMBERS // (LANES * K))
     w = LANES * max(1, min(most, -(-n // LANES)))
-    away, up, down = numerics.zeros((3, K, w))
-    p = numerics.zeros((K + K % 2, w))
+    away, up, down = zeros((3, K, w))
+    p = zeros((K + K % 2, w))
     for start in range(0, n, w):
         rows = a[start : start + w]
         centre: Array = np.partition(rows, K - n_active, axis=1)[:, K - n_active]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import em, numerics, polynomials
+from appca.models import em, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.em import (
@@ -218,7 +218,7 @@ class SubspacePosterior(PosteriorOfDraw):
     @property
     def shrinkage(self) -> Array:
         """Posterior mean (K,) of x over the projection."""
-        return numerics.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
+        return em.posterior(1.0 if self.by_feature else self.noise, self.latent)[0]
 
     def _columns(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Array]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
@@ -292,7 +292,7 @@ class SubspacePosterior(PosteriorOfDraw):
             scales = em.weigh(P, squares, model).scales
             root = np.sqrt(model.grid[draw_categories(rng, scales)])[:, None]
         P /= root
-        Z = polynomials.draw(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
+        Z = polynomials.draw(rng, em.logits(P, model.noise, model.latent), model.sizes)
         return root * draw_scores(rng, P, Z, model.noise, model.latent)
 
     def likely(self, inclusion: Array) -> Array:
@@ -375,7 +375,7 @@ def publish_subspace(
         model.row_scale_values_, model.row_scale_probabilities_ = at.grid, state.weights
     if state.sizes is not None:
         model.size_probabilities_ = state.sizes
-    shrink, v = numerics.posterior(state.noise, state.latent)
+    shrink, v = em.posterior(state.noise, state.latent)
     weights = np.broadcast_to(np.square(state.scale), m.shape).astype(rows.dtype)
 
     def seen(block: Block) -> tuple[Array, ...]:
@@ -459,9 +459,9 @@ class SupportPosterior(PosteriorOfDraw):
         rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
         model = CollapsedModel(times(C, C.T) / noise, 1.0 / float(self.latent[0]))
         how: Any = {"orthonormal": self.orthonormal, "stream": self.stream}
-        how["background"] = numerics.background(rows.squares, noise, X.shape[1])
+        how["background"] = em.background(rows.squares, noise, X.shape[1])
         if np.ndim(self.prior) == 0:  # supports are equally probable
-            how["background"] -= numerics.log_binomial(len(C), self.prior)
+            how["background"] -= polynomials.log_binomial(len(C), self.prior)
         at = rows.products / noise, model, self.prior
         seen = SupportsOfRows(*at, n_paths=self.n_paths, **how)
         if seen.exact or not seen.fixed:

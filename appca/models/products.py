@@ -1,7 +1,7 @@
-"""Products of rows with a few columns in float64, and sums that give each row the same bits.
+"""Products of rows with a few columns, in float64 or compiled, or with the same bits for each row.
 
 A chain takes its residual as a difference of sums, all of them in float64, tile by tile. The bits
-of a row depend on it alone (`product_kernels`), because importance sampling follows every bit.
+of a row depend on it alone (`numeric_kernels`), because importance sampling follows every bit.
 """
 
 from collections import deque
@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from appca.models.numerics import Array
-from appca.models.rows import Block, Rows, added
+from appca.models.numerics import Array, zeros
+from appca.models.rows import Block, Rows, added, dense, narrowed, tile_rows, tiles
 
 TILE_BYTES, MOST_COLUMNS = 2**19, 1024  # tiles of 1 MB and more are slower by a third
 
@@ -47,7 +47,7 @@ def data_of(rows: Rows, grid: Array | None = None) -> ChainData:
             squares[part] += np.einsum("nd,nd->n", B, B)
         return sums, squares
 
-    sums, squares = zip(*_precise(rows).over_uncentred(summed), strict=True)
+    sums, squares = zip(*_precise(rows).over(summed), strict=True)
     each = np.concatenate(squares)
     return ChainData(rows, reduce(added, sums), float(each.sum()), float(rows.n), each, grid)
 
@@ -61,7 +61,7 @@ def projections(rows: Rows, W: Array) -> Array:
         for part, columns, B in _tiles(block):
             some[part] += B @ W[columns]
 
-    deque(_precise(rows).over_uncentred(write), maxlen=0)
+    deque(_precise(rows).over(write), maxlen=0)
     return P
 
 
@@ -74,11 +74,13 @@ def products(rows: Rows, S: Array) -> Array:
             A[columns] += B.T @ scores[part]
         return A
 
-    return reduce(added, _precise(rows).over_uncentred(multiplied))
+    return reduce(added, _precise(rows).over(multiplied))
 
 
 def _precise(rows: Rows) -> Rows:
-    return rows if rows.origin is None else rows._replace(origin=rows.origin.astype(np.float64))
+    """Rows from whose tiles the origin is subtracted in float64."""
+    origin = None if rows.origin is None else rows.origin.astype(np.float64)
+    return rows._replace(origin=origin, careful=False)
 
 
 def _tiles(block: Block, most_columns: int = MOST_COLUMNS) -> Iterator[tuple[slice, slice, Array]]:
@@ -116,7 +118,7 @@ def times(X: Array, W: Array) -> Array:
 
 def projected(rows: Rows, W: Array) -> Projections:
     """(y_n - origin)' W for W (d, K), and the squares of y_n - origin."""
-    from appca.models import product_kernels as kernels
+    from appca.models import numeric_kernels as kernels
 
     W = np.require(W, np.float64, KERNEL)
     P, squares = np.empty((rows.n, W.shape[1])), np.empty(rows.n)
@@ -127,13 +129,13 @@ def projected(rows: Rows, W: Array) -> Projections:
             kernels.multiply(B, W, of_block[part])
             kernels.squares(B, lengths[part])
 
-    deque(rows.over_uncentred(write), maxlen=0)
+    deque(rows.over(write), maxlen=0)
     return Projections(P, squares)
 
 
 def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
-    from appca.models import product_kernels as kernels
+    from appca.models import numeric_kernels as kernels
 
     H, C = np.require(H, np.float64, KERNEL), np.require(C, np.float64, KERNEL)
     squares = np.empty(rows.n)
@@ -144,5 +146,67 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
             kernels.subtract(scores[part], C, B)
             kernels.squares(B, lengths[part])
 
-    deque(rows.over_uncentred(write), maxlen=0)
+    deque(rows.over(write), maxlen=0)
     return squares / rows.d
+
+
+class ThinProducts:
+    """Products of a few rows of X with a few directions (d, K), compiled where that is faster."""
+
+    def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
+        from appca.models import numeric_kernels as kernels
+
+        self._kernels = kernels if kernels.suits(X.dtype, *directions.shape) else None
+        self._quad = kernels.QUAD if self._kernels else 1
+        (d, K), size = directions.shape, tile_rows(X)
+        self._K, self._W = K, zeros((-(-K // self._quad) * self._quad, d), X.dtype)
+        self._W[:K] = narrowed(directions.T, X.dtype)
+        self._squared = None if scale is None else np.square(scale).astype(X.dtype)
+        self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
+
+    def tiles(self, X: Array, centre: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield a few rows about a centre (d,) at a time, and their weighted squares (n,)."""
+        if self._kernels is None or self._squared is None:
+            for part, B in tiles(X, centre):
+                if self._squared is None:
+                    yield part, B, np.zeros(len(B))
+                else:
+                    yield part, B, np.square(B, out=self._room[: len(B)]) @ self._squared
+            return
+        size = tile_rows(X)
+        place, squares = zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
+        for start in range(0, len(X), size):
+            rows = np.ascontiguousarray(dense(X[start : start + size])).view()
+            rows.flags.writeable = False  # one kernel serves both
+            self._kernels.centre(rows, centre, self._squared, place, squares)
+            yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
+
+    def project(self, B: Array) -> Array:
+        """Return projections (K, n) float64 of rows B (n, d)."""
+        if self._kernels is None:
+            return (self._W @ B.T).astype(np.float64)
+        P = np.empty((len(self._W), len(B)))
+        self._kernels.project(B, self._W, P)
+        return P[: self._K]
+
+    def outer(self, S: Array, last: Array, B: Array) -> Array:
+        """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
+        K, quad = self._K, self._quad
+        both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
+        both[:K, : len(B)] = narrowed(S, B.dtype)
+        both[K, : len(B)] = narrowed(last, B.dtype)
+        if self._kernels is None:
+            return both[: K + 1] @ B
+        A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
+        self._kernels.add_outer(B, both, A)
+        return A[: K + 1]
+
+    def power(self, last: Array, B: Array) -> Array:
+        """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
+        if self._kernels is None:
+            return np.asarray(narrowed(last, B.dtype) @ self._room[: len(B)])
+        weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
+        weights[: len(B)] = narrowed(last, B.dtype)
+        power = np.zeros(B.shape[1], B.dtype)
+        self._kernels.add_squares(B, weights, power)
+        return power

@@ -1,7 +1,4 @@
-"""Rows about an origin, in memory, visited in blocks; with and without missing entries.
-
-Incomplete rows have zeros where entries are missing, so that products run over observed ones.
-"""
+"""Rows about an origin, in memory, visited in blocks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,12 +9,33 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from appca.models.numerics import Array, narrowed
+from appca.models.numerics import Array
 from appca.models.threads import in_order
 
 DENSE_PRODUCTS = 0.1  # filled fraction from which X'X is cheaper from dense blocks, as measured
 DENSE_ROWS, DENSE_COLUMNS = 1024, 512  # of such a block
 CANCELLED = 1e-6  # of sums whose difference is a squared length, below which six digits are lost
+NEGLIGIBLE = 1e-30  # of the largest number: adds less than rounding, and may be subnormal
+
+
+def narrowed(S: Array, dtype: Any) -> Array:
+    """S in the dtype of its rows; negligible numbers become 0, as subnormal products are slow."""
+    dtype = np.dtype(dtype)
+    if dtype.itemsize >= S.itemsize:
+        return S.astype(dtype, copy=False)
+    narrow: Array = S.astype(dtype)
+    size = np.abs(narrow)
+    least = least_kept(float(size.max(initial=0.0)), dtype)
+    if size.min(initial=np.inf) < least:
+        narrow *= size >= dtype.type(least)
+    return narrow
+
+
+def least_kept(largest: float, dtype: Any) -> float:
+    """Return the size below which numbers count as 0 in products of this dtype; 0 in float64."""
+    if dtype == np.float64:
+        return 0.0
+    return max(NEGLIGIBLE * largest, float(np.finfo(dtype).tiny))
 
 
 class ShiftedSparse:
@@ -30,7 +48,9 @@ class ShiftedSparse:
     __array_priority__ = 1000.0  # a product of an array with these rows is taken here
 
     def __init__(self, values: Any, left: Array | None = None, right: Array | None = None) -> None:
-        self.values = values
+        self.values, self.shape = values, (int(values.shape[0]), int(values.shape[1]))
+        self.dtype: np.dtype[Any] = values.dtype  # float32 or float64
+        self.itemsize = self.dtype.itemsize
         self.left = np.empty((values.shape[0], 0)) if left is None else left
         self.right = np.empty((0, values.shape[1])) if right is None else right
 
@@ -41,22 +61,6 @@ class ShiftedSparse:
             "call toarray() for anything else."
         )
         raise TypeError(msg)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features, (N, D)."""
-        return int(self.values.shape[0]), int(self.values.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
-        dtype: np.dtype[Any] = self.values.dtype
-        return dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a number."""
-        return self.dtype.itemsize
 
     @property
     def filled(self) -> float:
@@ -192,13 +196,6 @@ def dense(X: Any) -> Array:
     return rows
 
 
-def stacked(parts: list[Any]) -> Any:
-    """Stack rows; they stay sparse if all are sparse, as stored."""
-    if not all(isinstance(part, ShiftedSparse) for part in parts):
-        return np.concatenate([dense(part) for part in parts])
-    return ShiftedSparse(scipy.sparse.vstack([part.values for part in parts], format="csr"))
-
-
 def stored_width(X: Any) -> int:
     """Numbers that fit in the memory of a row."""
     if isinstance(X, ShiftedSparse):
@@ -278,10 +275,6 @@ class Rows(NamedTuple):
 
         size = self.n * stored_width(self.X) * self.X.itemsize
         return (map if size < len(parts) * MIN_SHARED_BYTES else in_order)(block, parts)
-
-    def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
-        return self._replace(careful=False).over(work)
 
     def summed(self, work: Callable[["Block"], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
@@ -420,6 +413,7 @@ class Parts:
     origin: Array | None
     total: float = 0.0  # sum over rows of |y_n - origin|^2
     careful: bool = True  # whether to subtract the origin before products, not after
+    names: list[str] | None = None  # of features
 
     @property
     def mass(self) -> float:
@@ -473,77 +467,9 @@ def transposed_product(rows: Observations, S: Array) -> Array:
     return A
 
 
-BLOCK_ROWS = 512  # whose second moments are held at a time
-SAME_PATTERN = 64  # rows from which a common pattern of missing entries has its own block
-
-
-class IncompleteBlock(NamedTuple):
-    """Some incomplete rows."""
-
-    rows: Array  # (n,) which they are
-    X: Array  # (n, D) about the origin, zero where missing
-    missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
-    same_pattern: bool  # whether the same entries are missing in all rows
-
-
-class IncompleteData(NamedTuple):
-    """All rows."""
-
-    shape: tuple[int, int]
-    origin: Array  # (D,)
-    complete: Array  # (n, D) the complete rows, about the origin
-    complete_rows: Array  # (n,) which they are
-    blocks: list[IncompleteBlock]  # the others
-
-    @property
-    def mass(self) -> float:
-        """Number of rows."""
-        return float(self.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features."""
-        return self.shape[1]
-
-
 def is_incomplete(X: Any) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
     if is_sparse(X):  # which are refused with NaN
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(not np.isfinite(X.sum()) and np.isnan(X).any())
-
-
-def refuse_empty_columns(X: Array) -> None:
-    """Raise ValueError where a feature is missing in every row."""
-    empty = int(np.isnan(X).all(axis=0).sum())
-    if empty:
-        msg = (
-            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
-            "missing in all of them: leave those features out."
-        )
-        raise ValueError(msg)
-
-
-def imputed(X: Array, values: Array) -> Array:
-    """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
-    return np.asarray(np.where(np.isnan(X), values.astype(X.dtype, copy=False), X))
-
-
-def split_incomplete(X: Array, origin: Array) -> IncompleteData:
-    """Sort rows X (N, D) by what is missing, common patterns first, about `origin` (D,)."""
-    missing, blocks = np.isnan(X), list[IncompleteBlock]()
-    some = missing.any(axis=1)
-    incomplete, complete = np.flatnonzero(some), np.flatnonzero(~some)
-    packed = np.packbits(missing[incomplete], axis=1)
-    _, code, count = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
-    code = code.ravel()
-    groups = [incomplete[code == i] for i in np.flatnonzero(count >= SAME_PATTERN)]
-    alike = len(groups)
-    for i, rows in enumerate([*groups, incomplete[count[code] < SAME_PATTERN]]):
-        for start in range(0, len(rows), BLOCK_ROWS):
-            part = rows[start : start + BLOCK_ROWS]
-            about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
-            mask = scipy.sparse.csr_array(missing[part].astype(np.float64))
-            blocks.append(IncompleteBlock(part, about, mask, i < alike))
-    return IncompleteData(X.shape, origin, X[complete] - origin, complete, blocks)

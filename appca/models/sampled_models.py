@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from appca.models import climb, numerics, stiefel
+from appca.models import climb, stiefel
 from appca.models.chains import IN_USE, in_use
 from appca.models.conditionals import LEAST_WEIGHT
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
-from appca.models.em import SubspaceState
+from appca.models.em import SubspaceState, logits
 from appca.models.estimator import Queries, generator
 from appca.models.gibbs import FINITE, INFINITE, PRIORS, TAU2, GibbsState, prior_of, run_chains
 from appca.models.independent_components import NAMED
@@ -312,5 +312,5 @@ class NonparametricPPCA(FreeModel):
         W = lead.V @ stiefel.random(rng, K, K) if far else lead.V
         learned = isinstance(self.latent_variance, str)
         latent = np.full(K, start.latent.mean() if learned else float(self.latent_variance))
-        Z = numerics.logits(project(rows, W), start.noise, latent) > 0
+        Z = logits(project(rows, W), start.noise, latent) > 0
         return GibbsState(W, np.zeros(Z.shape), Z, np.zeros(len(W)), start.noise, latent)

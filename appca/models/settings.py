@@ -20,15 +20,13 @@ class Rule(NamedTuple):
 
 def whole(least: int, most: int | None = None) -> Rule:
     """Whole numbers from `least` on, up to `most` if it is given."""
-    return Rule(
-        lambda x: (
-            isinstance(x, Integral)
-            and not isinstance(x, bool)
-            and least <= int(x)
-            and (most is None or int(x) <= most)
-        ),
-        f"a whole number of at least {least}" + ("" if most is None else f" and at most {most:,}"),
-    )
+    largest = math.inf if most is None else most
+
+    def holds(x: Any) -> bool:
+        return isinstance(x, Integral) and not isinstance(x, bool) and least <= int(x) <= largest
+
+    at_most = "" if most is None else f" and at most {most:,}"
+    return Rule(holds, f"a whole number of at least {least}{at_most}")
 
 
 def one_of(*names: str) -> Rule:
@@ -48,16 +46,15 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
 
 
-def _is_seed(x: Any) -> bool:
-    generators = (np.random.Generator, np.random.RandomState)
-    return x is None or isinstance(x, generators) or whole(0).holds(x)
-
-
 POSITIVE = Rule(lambda x: _is_number(x) and x > 0, "a number above 0")
 NOT_NEGATIVE = Rule(lambda x: _is_number(x) and x >= 0, "a number of at least 0")
 SWITCH = Rule(lambda x: isinstance(x, (bool, np.bool_)), "True or False")
 VERBOSE = either(SWITCH, whole(0))
-SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a RandomState")
+GENERATORS = np.random.Generator, np.random.RandomState
+SEED = Rule(
+    lambda x: x is None or isinstance(x, GENERATORS) or whole(0).holds(x),
+    "None, a whole number of at least 0, a Generator or a RandomState",
+)
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
 NONE = Rule(lambda x: x is None, "None")
 ARRAY = Rule(

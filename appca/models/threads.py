@@ -65,17 +65,14 @@ def hold_blas(n: int) -> None:
 @contextmanager
 def _in_control() -> Iterator[None]:
     """Let this thread set the threads of BLAS: threadpoolctl 3.8 ignores all but one thread."""
-    _free_control()
+    name, libraries = "clear_controlling_thread", _controller().lib_controllers
+    frees = [getattr(library, name) for library in libraries if hasattr(library, name)]
+    for free in frees:
+        free(force=True)
     try:
         yield
     finally:
-        _free_control()
-
-
-def _free_control() -> None:
-    for library in _controller().lib_controllers:
-        free = getattr(library, "clear_controlling_thread", None)  # of OpenBLAS, from 3.8 on
-        if free is not None:
+        for free in frees:
             free(force=True)
 
 

@@ -378,8 +378,7 @@ def _fit_on_ground(
     """Fit in sample coordinates, describe all rows, and map the model back to features."""
     from appca.models.climb import candidates, fit_by_em, fit_in_closed_form, screen
     from appca.models.data_checks import refuse_constant
-    from appca.models.em import EMMap
-    from appca.models.numerics import background
+    from appca.models.em import EMMap, background
     from appca.models.posterior import publish_subspace
     from appca.models.rows import Rows
 

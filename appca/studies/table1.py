@@ -159,7 +159,7 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
     """Ask the oracle about rows Y (n, D): it knows W, the noise, and a large draw of Z (m, K)."""
     from scipy.special import logsumexp
 
-    from appca.models import numerics, supports
+    from appca.models import em, polynomials, supports
     from appca.models.set_tree import CollapsedModel
 
     (D, K), noise = truth.W.shape, truth.noise_sd**2
@@ -174,11 +174,11 @@ def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -
         best = patterns[joint.argmax(axis=0)]
         return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, model = Y @ truth.W / noise, CollapsedModel(truth.W.T @ truth.W / noise, 1.0)
-    base: np.ndarray = numerics.background(np.square(Y).sum(axis=1), noise, D)
+    base: np.ndarray = em.background(np.square(Y).sum(axis=1), noise, D)
     if design == "balanced":
         L = int(Z_of_law[0].sum())
         seen = supports.SupportsOfRows(c, model, L, supports.row_seeds(Y))
-        base = base - numerics.log_binomial(K, L)
+        base = base - polynomials.log_binomial(K, L)
     else:  # every factor independently
         weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)
         seen = supports.SupportsOfRows(c, model, weights)

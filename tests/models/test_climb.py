@@ -51,10 +51,12 @@ def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, r
     drawn = climb.draw_screening_sample(rng, rows, chosen)
     assert drawn.rows.X.shape == (50, 8)
     assert drawn.basis.shape == (10, 10)
-    more = climb._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
-    close(more.squares, (more.X**2).sum(axis=1))
-    for part in (drawn.rows, more):
-        assert np.allclose(part.X.mean(axis=0), 0.0, atol=1e-12) == learn_mean
+    turned = climb.Rows((rows.X - rows.origin) @ drawn.basis, None, rows.squares + 1.0, 11)
+    more = climb.some_rows(rng, turned, 100, learn_mean=learn_mean)
+    centred = more.X - (0.0 if more.origin is None else more.origin)
+    close(more.squares, (centred**2).sum(axis=1) + 1.0)
+    for part in (drawn.rows.X, centred):
+        assert np.allclose(part.mean(axis=0), 0.0, atol=1e-12) == learn_mean
     few = rows_of(rows.X[:40])  # are all taken, in all coordinates
     drawn = climb.draw_screening_sample(rng, few, settings(few, 10, 2))
     assert drawn.rows.X.shape == (40, 10)

@@ -24,7 +24,6 @@ from appca.models.em import (
     floor_of,
     maximise,
     settings_on,
-    step,
 )
 from appca.models.loop import iterate
 from appca.models.rows import about, centre_of
@@ -77,7 +76,7 @@ def compare(rows, settings, state):
     """Hold one step against the page."""
     at, variant = parameters(rows, settings, state), settings.variant
     log_p, supports, p = em_adaptive_ppca.e_step(rows.X, at, hard=settings.hard)
-    value, new = step(state, rows, settings)
+    value, new = EMMap(rows, settings)(state)
     assert value == expect(state, rows, settings).log_likelihood
     assert value == pytest.approx(log_p.sum(), rel=1e-11)
     how = {"by_feature": variant.by_feature, "latent": settings.latent}
@@ -165,7 +164,7 @@ def test_steps_never_lower_the_likelihood(variant, hard, latent, patched):
         rows, settings, state = problem(seed, latent=latent, variant=variant, hard=hard)
         before = -np.inf
         for _ in range(15):
-            value, state = step(state, rows, settings)
+            value, state = EMMap(rows, settings)(state)
             assert value >= before - 1e-10 * abs(value), (seed, before, value)
             before = value
 
@@ -204,12 +203,12 @@ def test_momentum_stays_on_the_manifold_above_the_floor_and_within_reach(seed):
     assert np.isfinite(expect(ahead, rows, settings).log_likelihood)
 
 
-def test_passes_remember_their_last_sums(seed, monkeypatch):
+def test_passes_remember_their_last_sums(seed):
     rows, settings, state = problem(seed)
     passes = EMMap(rows, settings)
     value, following = passes(state)
-    assert (value, following.noise) == (step(state, rows, settings)[0], passes(state)[1].noise)
-    monkeypatch.setattr(em, "expect", None)
+    assert (value, following.noise) == (EMMap(rows, settings)(state)[0], passes(state)[1].noise)
+    passes.e_step = None
     assert passes.sums(state).log_likelihood == value
     with pytest.raises(TypeError):
         passes.sums(following)
@@ -223,7 +222,7 @@ def test_hard_and_soft_steps_become_procrustes_on_the_top_components_as_noise_va
     kept = P * (np.argsort(np.argsort(-np.abs(P), axis=1), axis=1) < 2)
     U, _, Vt = np.linalg.svd(Y.T @ kept, full_matrices=False)
     for hard in (True, False):
-        new = step(state, rows, settings._replace(hard=hard))[1]
+        new = EMMap(rows, settings._replace(hard=hard))(state)[1]
         close(new.W, U @ Vt, atol=1e-6)
         assert new.noise == pytest.approx(np.mean((Y - kept @ new.W.T) ** 2), rel=1e-6)
 
@@ -234,7 +233,7 @@ def test_annealing_starts_indifferent_and_ends_in_plain_em(seed):
         sums = expect(state, rows, settings._replace(hard=hard), beta=1e-12)
         close(sums.used, len(rows.X) * 2 / 4, rtol=1e-6)
     *_, (_, before_last), (value, _) = list(annealed(state, rows, settings))
-    assert value == pytest.approx(step(before_last, rows, settings)[0], rel=1e-12)
+    assert value == pytest.approx(EMMap(rows, settings)(before_last)[0], rel=1e-12)
 
 
 def test_a_component_nobody_uses_keeps_its_variance():
@@ -243,7 +242,7 @@ def test_a_component_nobody_uses_keeps_its_variance():
     state = SubspaceState(np.eye(3), np.zeros(3), np.array([25.0, 16.0, 1e6]), 1e-4)
     settings = settings_of(rows, 3, 2, "component")
     assert expect(state, rows, settings).used[2] < 1e-3
-    assert step(state, rows, settings._replace(hard=True))[1].latent[2] == 1e6
+    assert EMMap(rows, settings._replace(hard=True))(state)[1].latent[2] == 1e6
 
 
 def test_the_noise_variance_stops_at_its_floor():
@@ -253,7 +252,7 @@ def test_the_noise_variance_stops_at_its_floor():
     V = np.linalg.svd(X, full_matrices=False)[2][:2].T
     state = SubspaceState(V, np.zeros(2), np.ones(2), 1.0)
     for _ in range(100):
-        state = step(state, rows, settings)[1]
+        state = EMMap(rows, settings)(state)[1]
     assert state.noise == settings.floor == pytest.approx(1e-8 * rows.squares.mean() / 5)
 
 
@@ -357,7 +356,7 @@ def test_the_compiled_e_step_counts_the_first_of_equal_logits(seed):
 
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 4), (7, 33, 8), (64, 256, 4), (129, 300, 12)])
 def test_products_equal_those_of_numpy(n, d, k, seed):
-    from appca.models.product_kernels import add_outer, project
+    from appca.models.numeric_kernels import add_outer, project
 
     rng = np.random.default_rng(seed)
     X, W = rng.standard_normal((n, d)), rng.standard_normal((k, d))
@@ -371,10 +370,10 @@ def test_products_equal_those_of_numpy(n, d, k, seed):
 
 def test_what_is_compiled_ahead_is_what_fits_of_many_rows_call(patched):
     """After it no fit compiles: numba has a signature for each way already."""
-    from appca.models import em_kernels, product_kernels, set_kernels
+    from appca.models import em_kernels, numeric_kernels, set_kernels
 
     em.compile_ahead()
-    kernels = product_kernels.project, product_kernels.add_outer, em_kernels.weigh_components
+    kernels = numeric_kernels.project, numeric_kernels.add_outer, em_kernels.weigh_components
     kernels += em_kernels.share, set_kernels.tilted, set_kernels.inclusion
     known = [len(kernel.signatures) for kernel in kernels]
     patched(LEAST_COMPILED=0)
@@ -439,7 +438,7 @@ def count_subnormal(*operands):
 @pytest.mark.parametrize("d", [40, 260], ids=["BLAS", "own products"])
 def test_no_product_is_taken_with_subnormal_numbers(d, compiled, variant, seed, monkeypatch):
     """Of rows whose components are decided by some hundred nats: many means are about 1e-40."""
-    from appca.models import product_kernels
+    from appca.models import numeric_kernels
 
     rng = np.random.default_rng(seed)
     X = 0.3 * rng.standard_normal((2000, d)).astype(np.float32)
@@ -449,13 +448,13 @@ def test_no_product_is_taken_with_subnormal_numbers(d, compiled, variant, seed, 
     state = SubspaceState(W, np.zeros(6), np.full(6, 16.0), 0.09)
     monkeypatch.setattr(Watched, "found", [])
     for name in ("project", "add_outer"):
-        kernel = getattr(product_kernels, name)
+        kernel = getattr(numeric_kernels, name)
 
         def watched(A, B, C, kernel=kernel):
             count_subnormal(A, B)
             kernel(A, B, C)
 
-        monkeypatch.setattr(product_kernels, name, watched)
+        monkeypatch.setattr(numeric_kernels, name, watched)
     rows = about(X, centre_of(X))
     settings = settings_of(rows, 6, 2, compiled=compiled)._replace(variant=variant)
     expect(evenly(state, settings), rows._replace(X=X.view(Watched)), settings)

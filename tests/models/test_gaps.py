@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from appca import PPCA, AdaptivePPCA
 from appca.models import em, gaps, stiefel
-from appca.models.rows import split_incomplete
+from appca.models.gaps import split_incomplete
 from appca.models.stiefel import polar
 from tests.models.synthetic import planted
 from tests.references import em_incomplete

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose as close
 from scipy import stats
 
-from appca.models import conditionals, gibbs, numerics, stiefel, supports
+from appca.models import conditionals, em, gibbs, stiefel, supports
 from appca.models.conditionals import Gamma, InverseGamma
 from appca.models.gibbs import FINITE, FIXED, INFINITE, GibbsState, Prior
 from appca.models.products import data_of
@@ -372,7 +372,7 @@ def test_directions_and_scores_have_the_ratios_of_the_joint(seed):
     F, V = gibbs.concentration(cross, mu, sigma2), stiefel.random(rng, *W.shape)
     joint = [oracle.log_data(Y, one, X, Z, mu, sigma2) for one in (W, V)]
     assert (F * W).sum() - (F * V).sum() == pytest.approx(joint[0] - joint[1], abs=1e-9)
-    shrink, variance = numerics.posterior(sigma2, tau2)
+    shrink, variance = em.posterior(sigma2, tau2)
     both = X, rng.normal(size=X.shape) * Z
     given = [(-np.square(x - (Y - mu) @ W * shrink) / (2 * variance)).sum(where=Z) for x in both]
     joint = [oracle.log_data(Y, W, x, Z, mu, sigma2) + oracle.log_scores(x, Z, tau2) for x in both]
@@ -383,7 +383,7 @@ def test_directions_and_scores_have_the_ratios_of_the_joint(seed):
 
 def test_indicators_have_the_ratios_of_the_dense_joint(seed):
     _, _, (W, _, Z, mu, sigma2, tau2, *_), Y = begun("component", seed)
-    a = numerics.logits((Y - mu) @ W, sigma2, tau2)
+    a = em.logits((Y - mu) @ W, sigma2, tau2)
     for n, k in np.ndindex(Z.shape):
         both = Z[n] | (np.arange(len(tau2)) == k), Z[n] & (np.arange(len(tau2)) != k)
         joint = [low_rank.log_density(Y[n], W[:, z], mu, sigma2, tau2[z]) for z in both]
@@ -488,9 +488,7 @@ def test_measures_and_records_of_factors_are_the_dense_densities(seed):
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
     c, model = gibbs.projected(seen)
-    given = numerics.background(squares, state.sigma2, 3) + supports.log_densities(
-        c, state.Z, model
-    )
+    given = em.background(squares, state.sigma2, 3) + supports.log_densities(c, state.Z, model)
     own = em_adaptive_fa.certain(supports.members_of(state.Z), 4) == 1
     close(given, em_adaptive_fa.log_joint(Y, *at)[own] + np.log(6), rtol=1e-9)
     kept = gibbs.record(data, case.prior, gibbs.PRIORS[FIXED], seen)

@@ -26,7 +26,7 @@ def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
     ("window", "words"),
     [
         (1, "improvement below tol over the last iteration"),
-        (3, "improvement below 3/10 of tol over the last 3 iterations"),
+        (3, "improvement below tol over the last 3 iterations"),
         (10, "improvement below tol over the last 10 iterations"),
     ],
 )

@@ -11,7 +11,6 @@ from appca import (
     InfiniteSparseFA,
     NonparametricPPCA,
 )
-from appca.models import polynomials
 from appca.models.data_checks import refuse_constant
 from appca.models.rows import about, centre_of
 from tests.models.fits import LEARNED, rows_of
@@ -186,13 +185,3 @@ def test_questions_are_refused_in_one_sentence():
     assert not hasattr(extended, "partial_fit")
     with pytest.raises(AttributeError, match=r"partial_fit needs .* got 'feature', .*: set"):
         extended.partial_fit(X)
-
-
-@pytest.mark.parametrize(
-    "call", [polynomials.inclusion, polynomials.log_elementary, polynomials.top]
-)
-def test_logits_are_refused_in_one_sentence(call):
-    with pytest.raises(ValueError, match=r"^n_active must be between 0 and 3, .*; got 4\.$"):
-        call(np.zeros((2, 3)), 4)
-    with pytest.raises(ValueError, match=r"must be a matrix, rows by components; got 1 dimension"):
-        polynomials.draw(np.random.default_rng(0), np.zeros(3), 1)
