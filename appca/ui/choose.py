@@ -214,7 +214,7 @@ def _draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> 
     if np.isfinite(more):
         told.append((f"+{fixed(more)}", f"nats over PCA with {active}"))
     if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {k} gains"))
+        told.append((percent(share), f"of the gain of PCA with {k}"))
     else:
         told.append((number(grid.error[i, j].mean()), "squared error per feature"))
     st.html(kit.numbers(told))
