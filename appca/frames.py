@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 FEW_INTEGERS = 20  # whole numbers with at most this many different values are classes
-MOST_CLASSES = 200  # of a column that is tested
+MOST_CLASSES = 200  # in a column that is tested
 HIGHLY_VARIABLE = "highly_variable"
-MOST_CATEGORIES = 1000  # of a column that rows are coloured by
+MOST_CATEGORIES = 1000  # in a column that colours rows
 EXACT = 1 << 53  # larger whole numbers keep their digits as texts
 _NO_DATE = np.datetime64("NaT", "us")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
@@ -33,7 +33,7 @@ class TableColumn(NamedTuple):
     name: str
     kind: str  # "number", "date" or "class"
     values: np.ndarray  # (N,) float64: numbers, days since 1970, or codes; NaN is missing
-    names: tuple[str, ...] = ()  # of the classes, by first appearance
+    names: tuple[str, ...] = ()  # class names, by first appearance
 
     @property
     def there(self) -> np.ndarray:
@@ -161,10 +161,10 @@ class Matrix(NamedTuple):
     """Rows as an array or a CSR matrix, (N, D)."""
 
     values: Any  # NaN is missing
-    names: tuple[str, ...] | None  # of the features, where they have any
+    names: tuple[str, ...] | None  # feature names, if there are any
 
     def for_model(self, model: Any) -> Any:
-        """Return what a model takes: with names, in a data frame, where it was fitted with them."""
+        """Return input for a model: a data frame with names if it was fitted with names."""
         if self.names is None or not hasattr(model, "feature_names_in_"):
             return self.values
         import pandas as pd
@@ -253,7 +253,7 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
         values = np.fromiter(values, dtype=object, count=len(values))
     x = np.asarray(values)
     if x.ndim != 1:
-        msg = f"A column has one value a row; got an array of shape {x.shape}."
+        msg = f"A column has one value per row; got an array of shape {x.shape}."
         raise InputError(msg)
     if x.dtype.kind == "M":
         return x.astype("datetime64[us]"), is_class

@@ -112,7 +112,7 @@ class MixtureOfFactorAnalysers(_Clusterwise):
     loadings : {"own", "common"}
         Directions of its own for each piece, or the same for all.
     n_init, max_iter, tol
-        Starts, most EM iterations of each, and the least gain of one in nats a row.
+        Starts, most EM iterations of each, and the least gain of one in nats per row.
     random_state : int, RandomState or None
 
     Attributes

@@ -130,7 +130,7 @@ def associated(
         refuse_if(blocks not in named, msg)
         blocks = named.pop(blocks)
     codes = np.zeros(n) if blocks is None else frames.column_of("blocks", blocks).values
-    msg = f"blocks must have one value a row, {n:,}; got shape {codes.shape}."
+    msg = f"blocks must have one value per row, {n:,}; got shape {codes.shape}."
     refuse_if(codes.shape != (n,), msg)
     codes = np.unique(codes, return_inverse=True)[1]  # NaN is a block, too
     columns, left_out = frames.columns_of(named, n)

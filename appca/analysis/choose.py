@@ -228,7 +228,7 @@ def advise(grid: GridTable, n_active: int) -> Suggestion | None:
 
 
 class Stability(NamedTuple):
-    """Fits to halves of the rows, one a repeat; differences are held-out nats per row, of ours."""
+    """Fits to random halves of the rows; gains of the fit in held-out nats per row."""
 
     cosines: Floats  # (repeat, K) absolute cosine to the fit to all rows
     over_ppca: Floats  # (repeat, 2) gain over PPCA with L components, standard error; NaN if L = K
@@ -237,10 +237,10 @@ class Stability(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(FitCampaign):
-    """Settings of fits to random halves of the rows; InputError for values without meaning.
+    """Settings of fits to random halves of the rows; InputError for invalid values.
 
     Components are matched with those of a fit to all rows by |cos|. On the other half a fit is
-    compared with PPCA with L components and with L + 1. Of many rows a sample is used as in a grid.
+    compared with PPCA with L components and with L + 1. A sample replaces many rows, as in a grid.
     """
 
     folder: ClassVar[str] = "stability"
@@ -252,11 +252,11 @@ class StabilityConfig(FitCampaign):
         refuse_if(self.model not in MODELS, msg)
 
     def steps(self) -> list[Step]:
-        """Return the number of every half."""
+        """Return the numbers of the halves."""
         return [(number,) for number in range(1, self.repeats + 1)]
 
     def measuring(self, dataset: Dataset) -> Measure:
-        """Return what fits a half and compares it with all rows and with other sizes."""
+        """Return a function that fits a half and compares it with other fits."""
         from appca.models.draws import match
 
         X = dataset.X[sample_of(dataset.n_rows, MOST_ROWS, 0)]

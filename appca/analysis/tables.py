@@ -25,7 +25,7 @@ _FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{
 
 
 class Columns(NamedTuple):
-    """What a table of projections has beside, or instead of, the usual columns."""
+    """Columns of a table of projections that differ from the usual ones."""
 
     named: bool = False  # components under the names a person gave them
     inclusion: bool = False  # how sure it is that a row uses each component
@@ -147,7 +147,7 @@ class Patterns(NamedTuple):
 def component_table(
     dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: Columns
 ) -> "pd.DataFrame":
-    """One line a feature: its name, its average and its weight in each component.
+    """One line per feature: its name, its average and its weight in each component.
 
     Pixels are called ``row,column``, with a colour where there are colours, all counted from 0.
     """

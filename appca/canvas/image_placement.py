@@ -119,6 +119,6 @@ def room_compiled() -> bool:
 
 
 def compile_ahead() -> None:
-    """Compile what many points need, once a machine."""
+    """Compile the kernels for many points, once per machine."""
     many = np.zeros(LEAST_COMPILED, np.float32)
     room_orders(many, many, np.array([0, len(many)]), 1)

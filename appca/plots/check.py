@@ -211,10 +211,10 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
 def nats_of(
     nats: Mapping[str, tuple[float, float]], texts: Sequence[str], ours: Sequence[bool]
 ) -> go.Figure:
-    """Draw nats a row and standard errors of models, texts on hover; rivals are grey."""
+    """Draw nats per row and standard errors of models, texts on hover; rivals are grey."""
     error = {"array": [error for _, error in nats.values()], "thickness": 1.2, "width": 3}
     look = {"text": texts, "marker_color": [CURVE if is_ours else MISSING for is_ours in ours]}
-    across = {"title": "nats a row over the paper's model", "zeroline": True}
+    across = {"title": "nats per row over the paper's model", "zeroline": True}
     means = {name: mean for name, (mean, _) in nats.items()}
     return _bars(means, across, error_x=error, textposition="none", **look)
 

@@ -298,7 +298,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
-    """Draw what a fit has reached after each time; models are columns, measures are rows.
+    """Draw the progress of fits over time; models are columns, measures are rows.
 
     `rows` are dicts with model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """

@@ -161,7 +161,7 @@ KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "sca
 
 
 def described(figure: "go.Figure") -> str:
-    """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
+    """Describe a figure in a few sentences: its axes, and each trace with its extremes.
 
     Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
     Names that came with the data are in the text as they are.

@@ -124,14 +124,14 @@ class RunConfig(OfModel):
 
     @property
     def n_active(self) -> int | None:
-        """How many components a row uses; None where rows differ in that."""
+        """Number of components that each row uses; None if rows differ."""
         if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
             return None
         return int(self.parameters.get("n_active", self.k))
 
     @property
     def chosen_size(self) -> int | None:
-        """How many components a row uses, where that is a setting and a number."""
+        """Number of components that each row uses, if the settings fix it."""
         return self.n_active if "n_active" in self.parameters else None
 
     @property
@@ -203,7 +203,7 @@ class RunConfig(OfModel):
 
 
 class _Record(NamedTuple):
-    """What must be known of recorded settings before the unknown ones are set aside."""
+    """Fields needed of recorded settings before unknown ones are set aside."""
 
     model: Text
     parameters: Settings
@@ -238,7 +238,7 @@ class RunInfo(NamedTuple):
 
 
 class FitResult(NamedTuple):
-    """What a fit gives."""
+    """Result of a fit."""
 
     fitted: FittedRun
     info: RunInfo

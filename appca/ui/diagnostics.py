@@ -138,7 +138,7 @@ def _table(shown: Shown) -> None:
 
 
 def lines_of(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> "pd.DataFrame":
-    """Return a line a quantity; the last column names its failed checks."""
+    """Return one line per quantity; the last column names its failed checks."""
     import pandas as pd
 
     lines: list[list[object]] = []

@@ -96,7 +96,7 @@ AT_ONCE = 24
 MOST_SEEN = 200
 MOST_PINNED = 6
 LONGEST_LINE, SHOWN = 1 << 22, 100
-ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of an ambiguous file
+ASKED_COLUMNS, ASKED_ROWS = 5, 3  # shown of each reading of an ambiguous file
 LISTED = ("feature", "label", "ignored", "id")
 
 

@@ -62,7 +62,7 @@ class NpyOptions(NamedTuple):
 
 
 def read_items(upload: Upload, items: Mapping[str, Item], options: ArrayOptions) -> Dataset:
-    """Read one array as rows, and vectors with one entry a row as ids and labels."""
+    """Read one array as rows, and vectors with one entry per row as ids, labels."""
     report, unused = upload.report, upload.report["unused"]
     wanted = choose(upload, items, options.array)
     item = items[wanted]
@@ -180,7 +180,7 @@ def values_of(upload: Upload, item: Item, columns: np.ndarray | None = None) -> 
 def _beside(
     upload: Upload, items: Mapping[str, Item], wanted: str, sides: Sides, options: ArrayOptions
 ) -> Beside:
-    """Find ids and labels among arrays with one entry a row, and texts that name columns."""
+    """Find ids and labels among arrays with one entry per row, and column names."""
     report, n_rows, features = upload.report, sides[0], None
     unused, columns, named = report["unused"], dict[str, np.ndarray](), dict[str, str]()
     for key, item in items.items():
