@@ -14,7 +14,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 
 Tell = Callable[[Any], None]
 STOP = "stop\n"  # a line between requests
-stop_was_asked = threading.Event()  # of the present request: to end early with what there is
+stop_was_asked = threading.Event()  # set when the current request should end early
 
 
 def serve(
@@ -132,7 +132,7 @@ class Child:
         raise Ended
 
     def stop(self) -> None:
-        """Ask it to end its present work early, with what it has."""
+        """Ask the child to end its current request early and return its result so far."""
         with suppress(OSError):
             self._requests.write(STOP)
             self._requests.flush()

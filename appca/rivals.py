@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 Array = NDArray[Any]
-FLOOR = 1e-6  # of the mean feature variance
+FLOOR = 1e-6  # relative to the mean feature variance
 FLOATS = [np.float64, np.float32]
 
 

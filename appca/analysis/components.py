@@ -60,7 +60,7 @@ def summarise(
 
 
 def identification(cosine: float, present: float = 1.0) -> str:
-    """Say in words how well a component is determined by the data."""
+    """Describe how well the data determine a component."""
     if present < USUAL:
         return "in few draws"
     levels = "not identified", "roughly identified", "identified"
@@ -304,7 +304,7 @@ def effect(values: np.ndarray, inside: np.ndarray) -> tuple[int, float, float, f
 
 
 class Sharing(NamedTuple):
-    """What C classes use of K components and share with each other, as means; NaN of nothing."""
+    """Mean use of K components by C classes, and sharing between them; NaN for empty means."""
 
     shared: np.ndarray  # (C, C) number of components, over distinct pairs of rows
     counts: np.ndarray  # (C,) rows of each class

@@ -1,4 +1,4 @@
-"""What browsers may fetch: parts of scenes under names that nobody can guess.
+"""Parts of scenes that browsers may fetch, under names that nobody can guess.
 
 A name is a keyed hash of the content, so that a browser keeps its copy whatever the run, session or
 page. The copy that has not been asked for the longest goes first; the next page offers it again.

@@ -38,10 +38,10 @@ def seriated_cells(components: list[Components], counts: np.ndarray) -> list[tup
     return [(place % columns, place // columns) for place in places]
 
 
-PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
+PANELS_AT_FIRST = 60  # with more subspaces, pairs are shown first
 WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
 MOST_IMAGES = 12_000  # placed ahead, per panel
-LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
+LISTED = 100_000  # rows that a layout lists, or all if there are fewer
 
 
 class Layout(NamedTuple):

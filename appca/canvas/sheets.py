@@ -41,7 +41,7 @@ def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def style_of(images: np.ndarray) -> str:
-    """Tell handwriting-like images, "ink", from photographs: uint8 (n, h, w) or (n, h, w, 3).
+    """Return "ink" for images (n, h, w[, 3]), uint8, that look like handwriting, else "photo".
 
     Measured shares (dark pixels; bright among the lit; dark corners): MNIST 0.84, 0.58, 1.00;
     scikit-learn's 8x8 digits 0.55, 0.43, 0.99; COIL-20 0.48, 0.18, 1.00.
@@ -90,7 +90,7 @@ class Sheets(NamedTuple):
 
     @property
     def header(self) -> dict[str, Any]:
-        """Say how the sheets are divided."""
+        """Describe how the sheets are divided."""
         facts = {"tile": list(self.tile), "cell": self.cell, "columns": self.columns}
         return facts | {"per_sheet": self.per_sheet, "count": self.n_sheets, "style": self.style}
 

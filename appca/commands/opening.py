@@ -20,7 +20,7 @@ from appca.data.sources import SOURCES, load
 from appca.words import InputError, UnknownNameError, listed, refuse_if, shortened, unknown
 
 Opened = TypeVar("Opened")
-_ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by argument
+_ROLES = {"label": "label", "id": "id", "feature": "feature", "ignore": "ignored"}  # by option
 _TABLES = ("csv", "sheet", "parquet", "arff")
 STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"

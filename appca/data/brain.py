@@ -284,7 +284,7 @@ def _image(name: str, file: File, limits: ReadLimits) -> "tuple[Nifti1Pair, np.n
 
 
 def _seconds(name: str, image: "Nifti1Pair", shape: tuple[int, ...]) -> float:
-    """Return the time between volumes after checking what the header says of time and space."""
+    """Check the header's units of time and space; return the time between volumes."""
     title, turn = f"“{shortened(name)}”", image.affine[:3, :3]
     refuse_if(
         len(shape) != 4,

@@ -439,5 +439,5 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def are_bytes(X: np.ndarray) -> bool:
-    """Tell whether all values are whole numbers from 0 to 255."""
+    """Whether all values are whole numbers from 0 to 255."""
     return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())

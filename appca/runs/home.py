@@ -75,7 +75,7 @@ def secret(folder: Path) -> bytes:
 def threads() -> int:
     """Threads of one computation: ``OMP_NUM_THREADS`` if set, else half of the cores.
 
-    A matrix product with another number of threads differs in its last bits, so the page and the
+    With another number of threads a matrix product differs in its last bits, so the page and the
     workers must agree on it; half, because two workers that each take all cores wait for each
     other (two products at once on two cores: three times slower than with one thread each).
     """
@@ -88,7 +88,7 @@ def threads() -> int:
 
 
 def hold_threads() -> None:
-    """Hold BLAS to `threads()` from now on, so that page and worker give the same bits.
+    """Limit BLAS to `threads()`, so that page and worker give the same bits.
 
     For good: the end of one fit must not change the threads of another in the same process.
     """

@@ -32,7 +32,7 @@ class Numbering(NamedTuple):
 
     order: tuple[int, ...]  # (K,) the row, from 0, that the estimator gave it
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
-    names: tuple[str, ...]  # (K,) empty where nobody gave one
+    names: tuple[str, ...]  # (K,) empty if unnamed
 
     @property
     def key(self) -> str:

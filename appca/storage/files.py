@@ -250,7 +250,7 @@ _COMMENT, _HEX = b"appca sha256 ", 64
 
 
 class Damaged(ValueError):
-    """A file differs from what was written."""
+    """A file changed after it was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file.name} has been changed since it was stored")

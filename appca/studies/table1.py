@@ -341,7 +341,7 @@ ALIKE = 2.0  # times the printed error, or a part of it, is the same measure
 UNPRINTED = "the paper has no numbers for these K"
 MORE = 1.05  # times the factors of the data are more than there are
 
-Cells = dict[tuple[str, int], dict[str, Row]]  # by design and K, the rows by method
+Cells = dict[tuple[str, int], dict[str, Row]]  # (design, K) to rows by method
 
 
 def claims(table: Sequence[Row], options: Options) -> list[Claim]:

@@ -246,7 +246,7 @@ def _check_alike(title: str, first: Page, label: str, page: Page, report: FileRe
     (h, w), (h2, w2) = first.pixels.shape[:2], page.pixels.shape[:2]
     msg = ""
     if (h, w) != (h2, w2):
-        report["option"] = f"size=[{h},{w}]"  # that would do
+        report["option"] = f"size=[{h},{w}]"  # an example
         msg = (
             f"The images differ in size (“{title}” has {w} x {h} and “{label}” has {w2} x {h2}); "
             "choose a size to bring all of them to."

@@ -296,7 +296,7 @@ class Grid(NamedTuple):
         return cls(texts, values.reshape(texts.shape), np.array(gaps, bool).reshape(texts.shape))
 
     def numeric(self, first: int, share: float = _MOSTLY) -> np.ndarray:
-        """Tell which columns hold numbers from a row on."""
+        """Return which columns hold numbers below a row."""
         n_cells = (~self.gaps[first:]).sum(axis=0)
         n_numbers = (~np.isnan(self.values[first:])).sum(axis=0)
         return np.asarray((n_numbers >= share * n_cells) & (n_numbers > 0))
