@@ -47,7 +47,7 @@ class TableColumn(NamedTuple):
 
 
 def number_column(name: str, values: Any) -> TableColumn:
-    """Return a column of numbers (N,), also where they look like classes; inf is missing."""
+    """Return a column as numbers (N,), even if they look like classes; inf is missing."""
     x = np.asarray(values, dtype=np.float64)
     return TableColumn(name, "number", np.where(np.isfinite(x), x, np.nan))
 
@@ -83,16 +83,16 @@ def _by_name(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
-    """Return the columns of a table, and the names of those that say nothing.
+    """Return the columns of a table, and the names of columns without information.
 
     Left out are columns with a single value and those with more than `MOST_CLASSES` classes.
-    Raises InputError when a column does not have one value a row.
+    Raises InputError when a column does not have one value per row.
     """
     columns = [column_of(name, values) for name, values in named_columns(table).items()]
     for name, _, values, _ in columns:
         if len(values) != n_rows:
             msg = f"Column “{shortened(name)}” has {len(values):,} values for {n_rows:,} rows; "
-            raise InputError(msg + "give one value a row.")
+            raise InputError(msg + "give one value per row.")
     kept = [x for x in columns if x.varies(x.there) and len(x.names) <= MOST_CLASSES]
     names = {column.name for column in kept}
     return kept, [column.name for column in columns if column.name not in names]
@@ -129,7 +129,7 @@ def column_of(name: str, values: Any) -> TableColumn:
 
 
 def class_names(values: Any) -> np.ndarray:
-    """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
+    """Return the class (N,) of each value as text, None if it is missing; 3.0 is "3"."""
     import pandas as pd
 
     x, _ = _plain(values)
@@ -140,7 +140,7 @@ def class_names(values: Any) -> np.ndarray:
 
 
 def numbers_of(values: Any) -> np.ndarray:
-    """Return a column (N,) as float64, NaN where it is missing or no number."""
+    """Return a column (N,) as float64, NaN if it is missing or no number."""
     x: Any = _plain(values)[0]
     if x.dtype.kind == "O":
         x = [float(text) if text and _NUMBER.fullmatch(text) else np.nan for text in x]
@@ -215,7 +215,7 @@ def matrix_of(X: Any) -> Matrix:
 
 
 def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
-    """Return names and columns of a data frame; None of anything else."""
+    """Return names and columns of a data frame; None for anything else."""
     import narwhals as nw
 
     if hasattr(table, "iloc") and hasattr(table, "columns"):  # names of pandas may repeat
@@ -228,7 +228,7 @@ def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
 def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
     """Return values (N,) as float64, datetime64 in UTC or objects, and whether they are classes.
 
-    Objects are the texts of classes, None where a value is missing. `as_numbers` leaves booleans
+    Objects are the texts of classes, None if a value is missing. `as_numbers` leaves booleans
     and numbers without missing values as they are.
     """
     import narwhals as nw

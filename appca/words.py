@@ -96,7 +96,7 @@ def shortened(text: object, limit: int = 40) -> str:
 
 
 def printable(text: str) -> str:
-    """Show signs that are not seen, such as those that steer a terminal, as "�"."""
+    """Show invisible characters, such as terminal controls, as "�"."""
     return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in text)
 
 
@@ -106,7 +106,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def capital(name: str) -> str:
-    """Return a name with its first letter large; one that has large letters keeps its own: "pH"."""
+    """Return a name with its first letter capital, unless it has capitals already: "pH"."""
     return name[:1].upper() + name[1:] if name == name.lower() else name
 
 

@@ -348,7 +348,7 @@ def variance_by(
     scores, values = np.asarray(model.describe(matrix.for_model(model)).scores), matrix.values
     n, D = values.shape
     of_rows = np.full(n, ALL, dtype=object) if classes is None else frames.class_names(classes)
-    refuse_if(len(of_rows) != n, f"classes must have one value a row, {n:,}; got {len(of_rows):,}.")
+    refuse_if(len(of_rows) != n, f"classes need one value per row, {n:,}; got {len(of_rows):,}.")
     parts = {str(name): np.asarray(d, np.int64) for name, d in (blocks or {}).items()}
     listed = np.sort(np.concatenate([np.empty(0, np.int64), *parts.values()]))
     wrong = listed[(listed < 0) | (listed >= D)].tolist()

@@ -167,8 +167,8 @@ def near(log_likelihood: Floats) -> np.ndarray:
 def gain(grid: GridTable, cell: Cell) -> tuple[float, float]:
     """Log-likelihood of a cell over that of PPCA with L components, and the share it closes.
 
-    The share is of the gap between PPCA with L and with K components, NaN where there is none; both
-    are NaN where the baseline is not measured.
+    The share is of the gap between PPCA with L and with K components, NaN if there is none; both
+    are NaN if the baseline is not measured.
     """
     K, L = cell
     values = grid.log_likelihood[grid.components.index(K), grid.actives.index(L)]

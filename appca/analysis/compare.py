@@ -513,7 +513,7 @@ class MaskedConfig(FitCampaign):
     def measuring(self, dataset: Dataset) -> Measure:
         """Return a function that hides and predicts cells, and returns the error and their number.
 
-        Raises InputError when the preprocessing needs whole rows.
+        Raises InputError when the preprocessing needs complete rows.
         """
         rows = sample_of(dataset.n_rows, MOST_MASKED, 0)
         X = dataset.X[rows]

@@ -146,7 +146,7 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.fl
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
-    """Judge every invariant quantity that moves; R-hat is plain for those of two values."""
+    """Judge every invariant quantity that moves; R-hat is plain for binary ones."""
     from appca.models.chains import load_arviz
 
     arviz, diagnoses = load_arviz(), []
@@ -214,7 +214,7 @@ def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
 def of_chains(
     diagnoses: Sequence[Diagnosis], n_chains: int, *, apart: bool | None = None
 ) -> list[Check]:
-    """Check whether the chains agree, from which starts, and whether there are enough draws."""
+    """Check whether chains agree, where they started, and whether there are enough draws."""
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
     most = max(diagnoses, key=lambda d: d.r_hat if np.isfinite(d.r_hat) else np.inf)

@@ -125,7 +125,7 @@ class FittedModel(_ReadOnly):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild what `model_arrays` took apart.
+        """Rebuild a model from its `model_arrays`.
 
         Raises KeyError for missing arrays, ValueError for an array where a number belongs.
         """
@@ -190,7 +190,7 @@ class FittedRun(FittedModel, DescribedRows):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedRun":
-        """Rebuild what `to_arrays` took apart; raises as `FittedModel.from_arrays`."""
+        """Rebuild a run from `to_arrays`; raises as `FittedModel.from_arrays`."""
         beside = {"posterior": _without(POSTERIOR, arrays), "imputed": arrays.get(IMPUTED)}
         model, rows = FittedModel.from_arrays(arrays), DescribedRows.from_arrays(arrays)
         return model.with_rows(rows, **beside)
@@ -233,7 +233,7 @@ ROW_ARRAYS = tuple(part.name for part in fields(DescribedRows) if part.name not 
 
 
 def belongs_to_model(name: str) -> bool:
-    """Whether an array of this name is one of those of a model file."""
+    """Whether a model file has an array of this name."""
     names = (*_EVERY_MODEL, *_SOME_MODELS, "n_active", "n_components", "alpha", CURVE)
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
@@ -267,7 +267,7 @@ def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 
 
 class OfModel(Recorded):
-    """Base of recorded settings with those of a model, ``parameters``, among them."""
+    """Base of recorded settings that include the ``parameters`` of a model."""
 
     preprocessing: dict[str, Any]
     model: str

@@ -158,7 +158,7 @@ class GroupDifference(NamedTuple):
     group: float  # mean, or share of the rows
     rest: float
     effect: float  # Cliff's delta, or difference of shares; positive: larger in the group
-    d: float | None  # Cohen's d of a number; NaN where neither side varies
+    d: float | None  # Cohen's d of a number; NaN if neither side varies
     p: float  # Mann-Whitney, chi-square or Fisher
     corrected: float = np.nan  # for all tests together, after Benjamini and Hochberg
 

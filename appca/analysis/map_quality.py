@@ -201,7 +201,7 @@ def crowding(
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the k rows of the smallest distances (N,), of equal ones those that come first."""
+    """Return the k rows of the smallest distances (N,); ties go to the first rows."""
     limit = np.partition(distances, k - 1)[k - 1]
     below = np.flatnonzero(distances < limit)
     return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
@@ -254,7 +254,7 @@ def nearest_classes(
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
     row votes for the class of its nearest row of another class; ties go to the class named first.
     `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`. Returns
-    that class, None where no row shares its subspace with another, and its share of the votes.
+    that class, None if no row shares its subspace with another, and its share of the votes.
     """
     from scipy.spatial.distance import cdist
 

@@ -39,7 +39,7 @@ class Clause(NamedTuple):
         return np.asarray((x > low) & (x < high))
 
     def words(self, names: Sequence[str] = ()) -> str:
-        """Return the condition in words; `names` are those of the components."""
+        """Return the condition in words; `names` are names of components."""
         name = called(self.column, names)
         if isinstance(self.value, bool):
             return name if self.value else name.replace("uses", "does not use", 1)
@@ -64,7 +64,7 @@ class Clause(NamedTuple):
 
 
 def called(column: str, names: Sequence[str] = ()) -> str:
-    """Return how a column of `rule_table` is called; `names` are those of the components."""
+    """Return the title of a column of `rule_table`; `names` are names of components."""
     kind, k = component_of(column)
     if not k:
         return shortened(column)
@@ -144,7 +144,7 @@ class RowRule(NamedTuple):
 def rule_table(
     scores: np.ndarray, active: np.ndarray, table: Iterable[tuple[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return columns for rules: of a table, and use and scores, NaN where a row does not use it.
+    """Return columns for rules: of a table, and use and scores, NaN if a row does not use it.
 
     A column that is called like another, or like one of a component, gets " (column)" behind.
     """

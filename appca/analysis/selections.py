@@ -66,7 +66,7 @@ class SelectionStore:
         return tuple(said for said in self._read(digest, n_rows) if isinstance(said, str))
 
     def delete(self, digest: str, name: str) -> None:
-        """Forget a selection; one that is not there is no error.
+        """Delete a selection if it exists.
 
         Raises InputError when the disk refuses.
         """

@@ -41,7 +41,7 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """One line for each row, or each of `rows`: who it is, where it lies, and how well it fits.
+    """One line for each row, or each of `rows`: its id, its scores, and how well it fits.
 
     Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
     where the component is not used), if wanted `inclusion_1` and so on (probability that the row
@@ -100,10 +100,10 @@ def csv_bytes(table: "pd.DataFrame") -> bytes:
 
 
 def npz_bytes(table: "pd.DataFrame", components: np.ndarray, scores: Sequence[str]) -> bytes:
-    """Table as NPZ: one array a column, those of `scores` together, and components; no objects."""
+    """Table as NPZ: one array per column, one for all `scores`, and the components; no objects."""
     together = {"scores": table[list(scores)].to_numpy(), "components": components}
     for name, column in table.items():
-        # no column hides what stands for all components together
+        # names of all components together must not be columns
         free = f"{name}_" if name in together else str(name)
         together[free] = column.to_numpy(dtype=None if column.dtype.kind in "biuf" else "U")
     return npz_of(together)

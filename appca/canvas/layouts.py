@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
 
 def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
-    """Return the layouts of a run beside maps; `ranges` (K, 2) are those of its components."""
+    """Return the layouts of a run except maps; `ranges` (K, 2) are ranges of components."""
     if usage.most_used < 2:
         return {"subspaces": _grid(usage, "strips")}
     if usage.most_used == 2:
@@ -163,7 +163,7 @@ def _layout(
 
 
 def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows, those of each panel in the order of their images, and the levels."""
+    """Return the rows, sorted in each panel by the order of images, and the levels."""
     least, most = 0, MOST_IMAGES
     while least < most:
         middle = (least + most + 1) // 2

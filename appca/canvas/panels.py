@@ -149,7 +149,7 @@ class Groups(NamedTuple):
 
     components: list[Components]  # by panel
     rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
-    start: np.ndarray  # (n_panels + 1,) where each begins; what lies behind the last is gathered
+    start: np.ndarray  # (n_panels + 1,) start of each; later points share a panel
     totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
     gathered: int = 0  # panels behind the last one
     n_rows: int = 0  # length of the priority list
@@ -161,7 +161,7 @@ class Groups(NamedTuple):
 
     @property
     def panel_of_point(self) -> np.ndarray:
-        """Panel of each point in a panel of its own."""
+        """Panel of each point that has its own panel."""
         return np.repeat(np.arange(len(self.components)), self.counts)
 
 
@@ -188,7 +188,7 @@ def pairs(usage: Usage) -> Groups:
     """Return a group for each pair of components that rows use together.
 
     Rows that use a single component, or none, have groups of their own, so that no row is left out.
-    Beyond `MOST_POINTS` only the first rows of the priority are looked at: a fair sample.
+    Beyond `MOST_POINTS` only the first rows of the priority are used: a random sample.
     """
     n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
@@ -318,7 +318,7 @@ class Axes(NamedTuple):
 
 
 def by_pair(groups: Groups) -> np.ndarray:
-    """Return the axes of panels of at most two components: the one with the larger number is x."""
+    """Return the axes of panels of at most two components: the larger number is x."""
     shown = np.full((len(groups.components), 2), JITTER)
     for p, pair in enumerate(groups.components):
         shown[p, : len(pair)] = pair[::-1]

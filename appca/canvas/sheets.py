@@ -17,7 +17,7 @@ from appca.plots.components import SPARK, png, row_lines
 
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
-JUDGED = 200  # images by which strokes are told from photographs
+JUDGED = 200  # images that decide between ink and photographs
 SEED = 20  # fixed, so reruns draw the same sample
 
 
@@ -102,7 +102,7 @@ class Sheets(NamedTuple):
 
 
 def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
-    """Describe the sheets of a data set; None where its rows are neither images nor lines."""
+    """Describe the sheets of a data set; None if its rows are neither images nor lines."""
     if dataset.image_shape is None and not dataset.is_ordered:
         return None
     shape = dataset.image_shape or SPARK

@@ -73,7 +73,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Start the server, make the data its own, show the address, and wait for the server's end."""
+    """Start the server, store the data, show the address, and wait until the server ends."""
     _check(options)
     if sentence := is_served():
         raise InputError(sentence)

@@ -1,4 +1,4 @@
-"""``appca project``: describe new rows with a fitted model, and flag those that do not fit."""
+"""``appca project``: describe new rows with a fitted model, and flag rows that do not fit."""
 
 import argparse
 import math

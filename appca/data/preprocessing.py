@@ -147,7 +147,7 @@ class Preprocessing:
         n_missing = 0 if missing is None else int(missing.sum())
         refuse_if(
             missing is not None and self.pca is not None,
-            f"Reducing by PCA needs whole rows, but {counted(n_missing, 'cell')} are missing; "
+            f"Reducing by PCA needs complete rows, but {counted(n_missing, 'cell')} are missing; "
             "reduce by nothing, or load the data with the columns' means put in.",
         )
 
@@ -216,7 +216,7 @@ class Fitted(NamedTuple):
         refuse_if(
             self.reduces and may_have_gaps and np.isnan(X.min(initial=0.0)),
             f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for which "
-            "they must be whole; fill in the missing cells or leave out their rows.",
+            "they must be complete; fill in the missing cells or leave out their rows.",
         )
         dtype, start = np.float64 if X.dtype == np.float64 else np.float32, 0
         out = np.empty((X.shape[0], self.n_features), dtype)
@@ -250,7 +250,7 @@ class Fitted(NamedTuple):
         return wide * (self.scale * self.divide)[:, None]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays from which `from_arrays` makes the same object."""
+        """Return the arrays for `from_arrays`."""
         parts = self._asdict().items()
         return {name: np.asarray(part) for name, part in parts if part is not None}
 

@@ -384,7 +384,7 @@ class QualityConfig(Campaign):
         return str(self.run["dataset"])
 
     def steps(self) -> list[Step]:
-        """Return the keys of the methods, one that is quick first: somebody waits for it."""
+        """Return the keys of the methods, a quick one first, because somebody waits."""
         keys = [method.key for method in methods(self)]
         return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
 

@@ -25,7 +25,7 @@ DOUBTFUL = CATEGORICAL[1]
 class Picture(NamedTuple):
     """A number for every cell of a grid."""
 
-    values: np.ndarray  # (nK, nL); NaN where there is nothing yet
+    values: np.ndarray  # (nK, nL); NaN if there is nothing yet
     components: tuple[int, ...]  # K of the columns
     actives: tuple[int, ...]  # L of the rows
     name: str  # name and unit
@@ -185,7 +185,7 @@ def membership(values: np.ndarray) -> go.Figure:
 
 
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
-    """Draw the share of near rows that each picture keeps near; the first is one's own."""
+    """Draw the share of near rows that each picture keeps near; the first is the fit's."""
     colours = [CURVE, *[MISSING] * (len(shares) - 1)]
     across = {"title": "nearest rows kept", "tickformat": ".0%", "range": [0, 1]}
     return _bars(shares, across, text=[*map(percent, shares.values())], marker_color=colours)

@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return escape(text, quote=False)
 
 
-# Ten of contrast 3 on the light and the dark ground, found by a search of sRGB: least CIEDE2000
+# Ten of contrast 3 on light and dark backgrounds, found by a search of sRGB: least CIEDE2000
 # 18.1, and 11.0 under three kinds of colour blindness.
 CATEGORICAL = (
     *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),

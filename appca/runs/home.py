@@ -27,7 +27,7 @@ def home() -> Path:
 
 @cache
 def private(folder: Path) -> Path:
-    """Make a folder its owner's alone; return where it is."""
+    """Make a folder private; return its path."""
     folder = folder.resolve()
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def private(folder: Path) -> Path:
 
 
 def is_served(*, hold: bool = False) -> str | None:
-    """Return the sentence against a second server of the home; None where none has it.
+    """Return the reason to refuse a second server of the home, or None.
 
     To `hold` it is to have it as long as this process lives. Commands may use it all the same.
     """

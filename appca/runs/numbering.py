@@ -36,7 +36,7 @@ class Numbering(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Name the numbering in a cache; empty where the run is shown as it was fitted."""
+        """Name the numbering in a cache; empty if the run is shown as it was fitted."""
         as_fitted = self.order == tuple(range(len(self.order))) and -1 not in self.signs
         return "" if as_fitted and not any(self.names) else digest_of([*map(list, self)])
 
@@ -92,7 +92,7 @@ class ComponentNumbers:
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
 
     def adopt(self, run: Run, numbering: Numbering) -> None:
-        """Store the numbering that a run had where it came from, unless it has one here.
+        """Store the original numbering of an imported run, unless it has one here.
 
         Raises InputError when the disk refuses.
         """
@@ -208,7 +208,7 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
-    """Return a run whose components keep the numbers and signs of those they are like in another.
+    """Return a run whose components keep the numbers and signs of similar components in another.
 
     Without another they are ordered by explained variance.
     """
@@ -288,7 +288,7 @@ def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
 
 
 def _stored(run: Run) -> _Stored | None:
-    """Return the stored numbering of a run; None where there is none, or it is damaged."""
+    """Return the stored numbering of a run; None if there is none, or it is damaged."""
     try:
         kept = read_json(run.path / FILE, f"The numbers of fit {run.id}")
         numbers, places = (tuple(map(int, kept[name])) for name in ("numbers", "places"))

@@ -234,7 +234,7 @@ def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def or_none(read: Callable[[], Content]) -> Content | None:
-    """Return the content, or None where it cannot be read.
+    """Return the content, or None if it cannot be read.
 
     Raises OtherFormat, because a file of another version is not damaged.
     """

@@ -1,4 +1,4 @@
-"""A zip of arrays (NPY) and texts (JSON) from a stranger: looked at before anything is read.
+"""A zip of arrays (NPY) and texts (JSON) from a stranger: checked before anything is read.
 
 An NPZ file is such a zip. Names inside are looked up and never become paths; pickles are refused.
 Pages of mapped arrays are given back here, too.

@@ -185,7 +185,7 @@ _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class DroppedFiles:
-    """Files in a folder of their own, which is removed with the object."""
+    """Files in a temporary folder, which is removed with the object."""
 
     def __init__(self, scratch: Path) -> None:
         self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
@@ -524,7 +524,7 @@ def source_of(dataset: Dataset) -> tuple[str, Path] | None:
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
-    """Return the files of an uploader, moved to a folder of their own."""
+    """Return the files of an uploader, moved to a temporary folder."""
     arrival = DroppedFiles(scratch())
     for file in files:
         arrival.place(file.name).write_bytes(file.getbuffer())

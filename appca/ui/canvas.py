@@ -345,7 +345,7 @@ def draw(  # noqa: PLR0913 - all but four have defaults
 def draw_bar(
     controls: Mapping[str, Any], acts: Acts, on_size: Callable[["SizeMessage"], None]
 ) -> None:
-    """Draw the controls of a canvas; `controls` are those of `js/types.d.ts`."""
+    """Draw the controls of a canvas; `controls` are declared in `js/types.d.ts`."""
     taken = (st.session_state.get(f"controls-{kind}") for kind in ("size", *acts))
     _bar(
         key="controls",
@@ -388,7 +388,7 @@ class ActMessage(_Message):
 
 
 class SizeMessage(_Message):
-    """K and L, chosen or under a moving hand; L is None where it is no number."""
+    """K and L, chosen or while a slider moves; L is None if it is learned."""
 
     k: FromOne
     active: FromOne | None = field(name="l")

@@ -86,7 +86,7 @@ def _choose_trace(shown: Shown) -> None:
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
-    """Return how many components the draws use, of `most` allowed ones, in words."""
+    """Return how many of `most` components the draws use, in words."""
     from appca.models.draws import number_band
 
     said = []

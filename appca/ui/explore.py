@@ -139,7 +139,7 @@ def _meaning(dataset: Dataset, k: int, active: int | None) -> str:
 
 
 def _bar(dataset: Dataset) -> tuple[st.delta_generator.DeltaGenerator, ...]:
-    """Draw what stands before the controls; return the places of the map's settings and theirs."""
+    """Draw the parts before the controls; return places for the map's settings and the controls."""
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"

@@ -39,7 +39,7 @@ _MADE_INTO_OTHERS = re.compile(
 
 
 def nats_per_row(info: RunInfo) -> str:
-    """Return a run's log-likelihood a row in words."""
+    """Return a run's log-likelihood per row in words."""
     return f"{nats(info.log_likelihood / info.n_rows)} per row"
 
 
@@ -330,7 +330,7 @@ def every(dataset: Dataset) -> list[Classes]:
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
-    """Draw the choice of a label and return its classes; None where no label has any."""
+    """Draw the choice of a label and return its classes; None if no label has any."""
     choices = {classes.title: classes for classes in every(dataset)}
     if not choices:
         return None

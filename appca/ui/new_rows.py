@@ -269,7 +269,7 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
 
 
 def _subjects(tests: "pd.DataFrame") -> Counter[str]:
-    """Count columns and components, of which each may have several tests."""
+    """Count columns and components; each may have several tests."""
     subjects = {
         ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
         for name in tests["column"]

@@ -45,7 +45,7 @@ class ColumnLook(NamedTuple):
     words: str
     bars: list[float]
     gaps: list[float]  # share missing in each part of the rows
-    cells: Sequence[str | None]  # None where missing
+    cells: Sequence[str | None]  # None if missing
 
 
 def columns_of(reading: Reading) -> list[SeenColumn]:

@@ -278,8 +278,8 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     assert "Absolute error" not in table, "no method has it"
     assert compare.losses([*COMPARISON, line("ppca_k", 4, 4, mse=0.15)]) == [
         "<ppca_k> with 4 numbers per row: 50% less error than this fit.",
-        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats per row held out, "
-        "not −14.0.",
+        "<ppca_l> with 2 numbers per row: 33% more error than this fit, −16.0 nats per row held "
+        "out, not −14.0.",
     ]
 
 

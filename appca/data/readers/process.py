@@ -1,4 +1,4 @@
-"""Files read in a process of their own, whose memory and time are bounded.
+"""Files are read in a separate process, whose memory and time are bounded.
 
 It is kept warm and reads one upload after the other; one that failed or has grown is replaced.
 """

@@ -214,7 +214,7 @@ uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4
 void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
 ];
 
-const WIDTH = 2048; // of the textures that hold one value a row
+const WIDTH = 2048; // of the textures that hold one value per row
 
 export class Gpu {
   /** @param {HTMLCanvasElement} canvas */
