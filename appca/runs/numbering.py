@@ -1,7 +1,7 @@
 """Numbers of components on screen: 1 to K in every run, decided once and stored with the run.
 
 When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
-|cos| `ROUGHLY` or more one keeps its number, if that is at most K. The others take the free
+|cos| `ROUGHLY` or more each keeps its number, if that is at most K. The others take the free
 numbers, by explained variance. Signs and names belong to directions: a registry for each data set
 and model, stored in the home, returns them to any run that has the direction, which never changes.
 `numbered` brings a run into this order for all that shows or saves it.
@@ -30,8 +30,8 @@ FILE = "numbers.json"  # in the folder of a run
 class Numbering(NamedTuple):
     """Order, signs and names of components 1, 2, ... K on screen."""
 
-    order: tuple[int, ...]  # (K,) the row, from 0, that the estimator gave it
-    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
+    order: tuple[int, ...]  # (K,) row of the estimator, from 0
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 flipped
     names: tuple[str, ...]  # (K,) empty if unnamed
 
     @property
@@ -44,9 +44,9 @@ class Numbering(NamedTuple):
 class _Stored(NamedTuple):
     """The stored numbering of a run, in the order of the estimator."""
 
-    numbers: tuple[int, ...]  # (K,) of the directions in the registry, all different
-    signs: tuple[int, ...]  # (K,) before the registry turns any
-    names: tuple[str, ...]  # (K,) of this run alone
+    numbers: tuple[int, ...]  # (K,) directions in the registry, all different
+    signs: tuple[int, ...]  # (K,) before the registry flips any
+    names: tuple[str, ...]  # (K,) for this run only
     places: tuple[int, ...]  # (K,) the numbers on screen: 1 to K
 
 
@@ -113,14 +113,14 @@ class ComponentNumbers:
             _store(run, stored._replace(signs=tuple(before), places=places))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
-        """Name a component, counted from 0, in all runs that have it; an empty name is none.
+        """Name a component, counted from 0, in all runs that have it; an empty name removes it.
 
         Raises InputError when the disk refuses.
         """
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
-        """Turn a component, counted from 0, and its scores round in all runs that have it.
+        """Flip a component, counted from 0, and its scores in all runs that have it.
 
         Raises InputError when the disk refuses.
         """
@@ -203,7 +203,7 @@ class ComponentNumbers:
 
 @lru_cache(maxsize=4)
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as people see it: component j in row j, turned, with its name."""
+    """Return a run as shown: component j in row j, flipped if needed, with its name."""
     return fitted.arranged(*numbering)
 
 
